@@ -14,9 +14,9 @@ let features: [SwiftSetting] = [
 ]
 let settings = features + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
 
-// The decoder and the engine are measured without a socket too, and are `package` in the client. Being compiled under
-// the client's package name opens them, and leaves the client's own build as its users have it, which `-enable-testing`
-// would not. SwiftPM derives that name from the name of the folder.
+// The decoder and the engine are also measured without a socket, and are `package` in the client. Code that is compiled
+// under the client's package name can use them, and the client is built as its users build it, which `-enable-testing`
+// would change. SwiftPM derives that name from the name of the folder.
 let clientPackageName = String(
     Context.packageDirectory.split(separator: "/").dropLast().last.map { folder in
         folder.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" }
@@ -75,7 +75,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            // Or SwiftPM would give this package's name.
+            // Otherwise SwiftPM would pass this package's name.
             packageAccess: false,
             swiftSettings: settings + [.unsafeFlags(["-package-name", clientPackageName])]
         ),

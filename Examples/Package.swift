@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// Programs that show the products at work. They use what a user of the package can use.
+// Programs that show the products in use. They use only the public API.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 

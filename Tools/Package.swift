@@ -3,7 +3,7 @@ import PackageDescription
 
 // Programs that check the products from outside: `make autobahn`, `make test-network` and `.ci/sse-peer` run them;
 // `sse-contract-service` is for the contract suite of event source clients. They are in a package of their own, so that
-// they can use nothing that a user of the products could not use.
+// they can use only the public API of the products.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 

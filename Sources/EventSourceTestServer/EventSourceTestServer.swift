@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// An HTTP server on loopback that answers as a test tells it: with event streams, and with what goes wrong with them.
+/// An HTTP server on loopback for tests. It answers as the test prescribes, with event streams and with faults.
 ///
 /// ```swift
 /// try await EventSourceTestServer.withServer { server in
@@ -63,7 +63,7 @@ public final class EventSourceTestServer: Sendable {
     /// Starts a server on 127.0.0.1. Call ``stop()`` when you no longer need it.
     ///
     /// - Parameters:
-    ///   - port: The port; 0 for one that is free. Default: 0.
+    ///   - port: The port; 0 for any free port. Default: 0.
     ///   - certificate: For TLS. Default: none, and the server speaks HTTP without TLS.
     public static func start(port: Int = 0, certificate: Certificate? = nil) async throws -> EventSourceTestServer {
         let state = NIOLockedValueBox(State())
@@ -107,7 +107,7 @@ public final class EventSourceTestServer: Sendable {
     /// The requests that the server has received, in order.
     public var requests: [TestRequest] { state.withLockedValue { $0.requests } }
 
-    /// Forgets the requests that were received, and counts them from zero.
+    /// Deletes the records of requests, and counts again from zero.
     public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
 
     /// How many connections are open.
@@ -122,8 +122,8 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// Answers requests for a path by a closure. A connection whose closure throws is closed. A path that has none is
-    /// answered with status 404.
+    /// Answers requests for a path with a closure. If the closure throws, the server closes the connection. A path
+    /// without a closure is answered with status 404.
     public func respond(at path: String = "/", _ responder: @escaping Responder) {
         state.withLockedValue { $0.responders[path] = responder }
     }
@@ -148,14 +148,14 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// Closes all connections, and accepts more of them.
+    /// Closes all connections, and accepts new ones.
     public func closeConnections() {
         for channel in state.withLockedValue({ Array($0.channels.values) }) { channel.close(promise: nil) }
     }
 
-    /// Stops to listen, and closes all connections.
+    /// Stops listening, and closes all connections.
     public func stop() async {
-        // Closures mostly have the server in them.
+        // Released outside the lock, because most closures refer to the server.
         let waiting = state.withLockedValue { state in
             defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
             return state.waiting.values

@@ -17,7 +17,7 @@ public struct TestRequest: Hashable, Sendable {
     public var method: String
     /// Path and query.
     public var target: String
-    /// The header fields, in their order.
+    /// The header fields, in order.
     public var headers: [Header]
     /// The body.
     public var body: [UInt8]
@@ -34,13 +34,13 @@ public struct TestRequest: Hashable, Sendable {
     }
 }
 
-/// A request and the answer to it, for a closure that answers: see ``EventSourceTestServer/respond(at:_:)``.
+/// A request and its answer, for a closure that answers: see ``EventSourceTestServer/respond(at:_:)``.
 ///
 /// All calls throw if the client has disconnected.
 public final class TestExchange: Sendable {
     /// The request.
     public let request: TestRequest
-    /// How many requests there were for the path, this one included.
+    /// The number of requests for the path, including this one.
     public let number: Int
     private struct State {
         var framing = TestResponse.Framing.chunked
@@ -57,7 +57,7 @@ public final class TestExchange: Sendable {
         self.request = request
         self.number = number
         self.channel = channel
-        // A wait is over when the client disconnects.
+        // A wait ends when the client disconnects.
         channel.closeFuture.whenComplete { [state] _ in
             let timers = state.withLockedValue { state in
                 defer { (state.timers, state.isDisconnected) = ([:], true) }
@@ -89,13 +89,13 @@ public final class TestExchange: Sendable {
         try await write(.head(HTTPResponseHead(version: version, status: .init(statusCode: status), headers: fields)))
     }
 
-    /// Sends bytes of the body, and returns when the system has taken them.
+    /// Sends bytes of the body, and returns when the system has accepted them.
     public func send(_ bytes: [UInt8]) async throws { try await write(.body(.byteBuffer(ByteBuffer(bytes: bytes)))) }
 
-    /// Sends a text of the body, and returns when the system has taken it.
+    /// Sends a text of the body, and returns when the system has accepted it.
     public func send(_ text: String) async throws { try await write(.body(.byteBuffer(ByteBuffer(string: text)))) }
 
-    /// Sends events of one kind, and returns when the system has taken them.
+    /// Sends equal events, and returns when the system has accepted them.
     public func sendEvents(count: Int, data: String) async throws {
         let event = ByteBuffer(string: "data: \(data)\n\n")
         let perBlock = max(1, 65_536 / event.readableBytes)
@@ -108,13 +108,13 @@ public final class TestExchange: Sendable {
         }
     }
 
-    /// Ends the body. The connection stays open for another request, unless its end is the body's end.
+    /// Ends the body. The connection stays open for another request, unless it ends with the body.
     public func end() async throws {
         try await write(.end(nil))
         if state.withLockedValue({ $0.framing == .untilClose }) { try await channel.close() }
     }
 
-    /// Waits, at most for 30 years.
+    /// Waits at most 30 years.
     public func wait(for duration: Duration) async throws {
         let (seconds, attoseconds) = min(max(duration, .zero), .seconds(900_000_000)).components
         let delay = TimeAmount.nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
@@ -141,16 +141,16 @@ public final class TestExchange: Sendable {
         try await channel.close()
     }
 
-    /// Ends the TCP connection, within the body if it has not ended.
+    /// Ends the TCP connection, even within the body.
     public func disconnect() async throws { try await channel.close() }
 
-    /// Ends the server's half of the TCP connection, within the body if it has not ended. The client's half stays open.
+    /// Ends the server's half of the TCP connection, even within the body. The client's half stays open.
     public func endSending() async throws { try await channel.close(mode: .output) }
 
     /// Waits until the connection has ended.
     public func disconnected() async { try? await channel.closeFuture.get() }
 
-    /// Answers as a response says.
+    /// Answers with a scripted response.
     public func play(_ response: TestResponse) async throws {
         try await start(status: response.status, headers: response.headers, framing: response.framing)
         for step in response.steps {

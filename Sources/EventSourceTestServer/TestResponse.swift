@@ -10,7 +10,7 @@ public struct TestResponse: Hashable, Sendable, Codable {
         case wait(Duration)
         /// Waits and sends a text, several times.
         case every(Duration, send: String, times: Int)
-        /// Sends events of one kind as fast as the client takes them.
+        /// Sends equal events as fast as the client accepts them.
         case events(count: Int, data: String)
         /// Ends the TCP connection with a reset.
         case reset
@@ -20,7 +20,7 @@ public struct TestResponse: Hashable, Sendable, Codable {
 
     /// How the client knows where the body ends.
     public enum Framing: String, Hashable, Sendable, Codable {
-        /// In chunks, each as large as what a step sends.
+        /// In chunks, one for each step.
         case chunked
         /// By a `Content-Length` among ``TestResponse/headers``.
         case contentLength
@@ -30,8 +30,8 @@ public struct TestResponse: Hashable, Sendable, Codable {
 
     /// The HTTP status. Default: 200.
     public var status: Int
-    /// Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil` leaves one of
-    /// these out. Default: none.
+    /// Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil` leaves
+    /// that field out. Default: none.
     public var headers: [String: String?]
     /// How the client knows where the body ends. Default: chunked.
     public var framing: Framing
@@ -71,8 +71,8 @@ public struct TestResponse: Hashable, Sendable, Codable {
         case holds = "hold"
     }
 
-    /// Reads a response from JSON: `{"status": 200, "headers": {}, "steps": [{"send": "data: x\n\n"}], "hold": true}`. What is
-    /// missing has its default.
+    /// Reads a response from JSON: `{"status": 200, "headers": {}, "steps": [{"send": "data: x\n\n"}], "hold": true}`.
+    /// Missing members have their defaults.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         try self.init(
@@ -142,7 +142,7 @@ extension TestResponse.Step: Codable {
         try fields.encode(to: encoder)
     }
 
-    /// A `Duration` cannot be as large as a number of JSON.
+    /// A `Duration` cannot represent every number of JSON.
     private static func duration(seconds: Double) -> Duration { .seconds(min(max(seconds, 0), 900_000_000)) }
 
     private static func hex(_ byte: UInt8) -> String {

@@ -1,4 +1,5 @@
-/// A value in memory of its own. Its holder stays small, and it is copied only when one of two holders changes it.
+/// A value that is stored outside of its holder. The holder stays small, and the value is copied only if two holders
+/// share it and one changes it.
 package struct Box<Value: Hashable & Sendable>: Hashable, Sendable {
     /// Exactly one value.
     private var storage: [Value]
@@ -10,11 +11,11 @@ package struct Box<Value: Hashable & Sendable>: Hashable, Sendable {
         _modify { yield &storage[0] }
     }
 
-    /// For optional chaining. The value may be changed, and must not be taken away.
+    /// For optional chaining. The value may be changed, but not removed.
     package var optional: Value? {
         get { value }
         _modify {
-            // It has one holder while it changes, or what it holds would be copied.
+            // The value has one holder while it changes, so that it is not copied.
             var value: Value? = storage.removeLast()
             defer { if let value { storage.append(value) } }
             yield &value

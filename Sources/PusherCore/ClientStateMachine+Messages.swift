@@ -2,20 +2,20 @@ package import PusherProtocol
 
 /// Messages from the server.
 extension ClientStateMachine {
-    /// Who gets an ordinary event, besides the listeners of the whole client.
+    /// The recipient of an ordinary event, besides the listeners of the whole client.
     package enum Recipient: Hashable, Sendable {
         case globalListeners
         case channel(ChannelID)
     }
 
-    /// The recipient of an event that changes nothing, and only has to be delivered; `nil` for anything else. For such an
-    /// event, the shell can do without ``received(_:on:now:into:)``, if it counts the event itself.
+    /// The recipient of an event that changes no state and only has to be delivered; `nil` for anything else. For such
+    /// an event, the shell does not need ``received(_:on:now:into:)`` if it counts the event itself.
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
         guard connection.establishedAttempt == id, !EventName.isProtocolEvent(eventName) else { return nil }
         return recipient(onChannel: channelName)
     }
 
-    /// Changes whenever what ``recipient(ofEvent:on:_:)`` has returned may not hold any more.
+    /// Changes whenever an earlier result of ``recipient(ofEvent:on:_:)`` may be wrong.
     package struct RecipientVersion: Equatable {
         fileprivate let attempt: AttemptID?
         fileprivate let lostRecipients: Int
@@ -30,7 +30,7 @@ extension ClientStateMachine {
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
 
-    /// A message came. One that names no protocol event is on its way to the app after one look at the channel table.
+    /// A message came. A message that is not a protocol event goes to the app after one look at the channel table.
     package mutating func received(
         _ envelope: Envelope,
         on id: AttemptID,
@@ -79,7 +79,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// A frame came that is not a message. The connection stays: the next frame may be one.
+    /// Handles a frame that is not a message. The connection stays, because the next frame may be a message.
     package mutating func receivedMalformed(
         _ error: PusherClientError,
         on id: AttemptID,
@@ -115,7 +115,7 @@ extension ClientStateMachine {
             }
             perform(connection.received(handshake, on: id, configuration, now: now), now: now, into: &effects)
         case EventName.error:
-            // Before the handshake an error is what a close with its code would be (protocol clause 6.2).
+            // Before the handshake, an error has the same effect as a close with its code (protocol clause 6.2).
             let error = ServerErrorMessage(envelope.data)
             drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
@@ -131,7 +131,7 @@ extension ClientStateMachine {
             countDelivered()
             return effects.append(.deliver(recipient, envelope))
         }
-        // An event may still come for a channel that was just unsubscribed.
+        // An event may still arrive for a channel that was just unsubscribed.
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.hasEvents else {
             return deliverToUserOrDrop(envelope, into: &effects)
         }
@@ -141,7 +141,7 @@ extension ClientStateMachine {
         }
         statistics.events.received += 1
         if case .failed(let error) = subscription.phase, error.kind != .subscriptionTimedOut {
-            // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
+            // No key may ever come. A subscription that is only late has a key already.
             statistics.events.undecryptable += 1
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }

@@ -4,7 +4,7 @@ import PusherProtocol
 extension ClientStateMachine {
     package mutating func makeWaiter() -> WaiterID { WaiterID(rawValue: nextSerial()) }
 
-    /// Connects, and ends the wait when that has succeeded or cannot succeed.
+    /// Connects, and ends the wait when that has succeeded, or cannot succeed any more.
     package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else {
             return effects.append(.resume(waiter, .failed(.released)))
@@ -13,14 +13,14 @@ extension ClientStateMachine {
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Connects, and ends the wait when the connection, with all its reconnecting, has ended for good.
+    /// Connects, and ends the wait when the connection has ended for good.
     package mutating func connectAndAwaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Ends the wait when the connection has ended for good, which may be so already. It does not connect.
+    /// Ends the wait when the connection has ended for good, or at once if it has already. It does not connect.
     package mutating func awaitEnd(_ waiter: WaiterID, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
@@ -42,7 +42,7 @@ extension ClientStateMachine {
         disconnect(now: now, into: &effects)
     }
 
-    /// Ends the wait when the channel is subscribed, or will not be.
+    /// Ends the wait when the channel is subscribed, or its subscription has failed.
     package mutating func awaitSubscription(
         _ waiter: WaiterID,
         to name: String,
@@ -69,9 +69,9 @@ extension ClientStateMachine {
         }
     }
 
-    /// The task that waits was cancelled.
+    /// Ends the wait of a cancelled task.
     ///
-    /// - Parameter channelName: The channel whose subscription it waits for; nil if it waits for something else.
+    /// - Parameter channelName: The channel whose subscription it waits for; nil for other waits.
     package mutating func cancelWaiter(
         _ waiter: WaiterID,
         subscribing channelName: String? = nil,
@@ -109,7 +109,7 @@ extension ClientStateMachine {
         endWaiters = []
     }
 
-    /// Ends the waits whose outcome is known by the state.
+    /// Ends the waits whose outcome follows from the state.
     mutating func settleConnectionWaiters(into effects: inout [Effect]) {
         if connection.connectionState != .disconnecting {
             for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }

@@ -7,13 +7,13 @@ import PusherProtocol
 /// shell carries out in order.
 package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
-    /// Holds the ``session``, and with it all that ends with the connection.
+    /// Contains the ``session``, and with it everything that ends with the connection.
     package internal(set) var connection = ConnectionStateMachine()
     package internal(set) var keepAlive = KeepAlive()
     package internal(set) var subscriptions = SubscriptionTable()
     var pace = SubscriptionPace()
     package internal(set) var clientEvents = ClientEventQueue()
-    /// Whether the app wants the user signed in, on this connection and on each one after it.
+    /// Whether the app wants the user signed in, on this connection and on later ones.
     package internal(set) var isSignInWanted = false
     /// Without the counts of ``connection``: ``statistics(now:)`` has all.
     var statistics = PusherStatistics()
@@ -22,7 +22,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     var isGathering = false
     /// Calls that wait for client events to be written, and how many each waits for.
     package internal(set) var sendWaiters: [WaiterID: Int] = [:]
-    /// The socket id of the present connection, or of the last one.
+    /// The socket id of the current connection, or of the last one.
     private(set) var lastSocketID: String?
     package internal(set) var connectionWaiters: [WaiterID] = []
     package internal(set) var disconnectionWaiters: [WaiterID] = []
@@ -42,8 +42,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.socketID }
 
-    /// The state of the current connection. To pass ``configuration`` to a machine in it, use `connection.session`:
-    /// this property is an access to all of `self`.
+    /// The state of the current connection. To pass ``configuration`` to a machine in it, use `connection.session`,
+    /// because this property accesses all of `self`.
     package internal(set) var session: Session? {
         get { connection.session }
         _modify { yield &connection.session }
@@ -52,7 +52,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// The sign-in on the current connection; an idle one without a connection.
     package var signIn: SignInStateMachine { session?.signIn ?? SignInStateMachine() }
 
-    /// The authorizations for the connection that stands.
+    /// The authorizations for the current connection.
     package var authorizations: AuthorizationStateMachine { session?.authorizations ?? AuthorizationStateMachine() }
 
     // MARK: Connecting and disconnecting
@@ -70,7 +70,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// The app has dropped the client: everything ends, for good.
+    /// Ends everything for good, because the app has released the client.
     package mutating func release(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
         disconnect(now: now, into: &effects)
@@ -85,7 +85,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         let senders = sendWaiters.keys.sorted { $0.rawValue < $1.rawValue }
         for waiter in signInWaiters + senders { effects.append(.resume(waiter, .failed(.released))) }
         (isSignInWanted, signInWaiters, sendWaiters) = (false, [], [:])
-        // Nobody is left who could wait for the closing handshake.
+        // No caller is left that could wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
         endWaiters = []
@@ -103,14 +103,14 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.opened(id, over: transport, configuration, now: now), now: now, into: &effects)
     }
 
-    /// A frame came that ``received(_:on:now:into:)`` does not get: a ping, a pong, part of a longer message, or an
-    /// ordinary event. Of ordinary events in a row, the shell reports the first.
+    /// Handles a frame that ``received(_:on:now:into:)`` does not get: a ping, a pong, part of a longer message, or an
+    /// ordinary event. Of consecutive ordinary events, the shell reports the first.
     package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
         guard connection.establishedAttempt == id else { return }
         frameCame(now: now, into: &effects)
     }
 
-    /// Messages went out on the socket.
+    /// Handles that messages were written to the socket.
     package mutating func wrote(on id: AttemptID, now: Instant) {
         guard connection.establishedAttempt == id else { return }
         session?.silence.sent(now: now)
@@ -186,14 +186,14 @@ package struct ClientStateMachine: Hashable, Sendable {
         if let attempt = connection.establishedAttempt { effects.append(.send(attempt, envelope)) }
     }
 
-    /// Makes up for timers that stood still while the computer was suspended.
+    /// Makes up for timers that did not run while the computer was suspended.
     mutating func catchUp(now: Instant, into effects: inout [Effect]) {
         let actions = connection.catchUp(configuration, now: now)
         if !actions.isEmpty { perform(actions, now: now, into: &effects) }
         perform(session?.liveness.catchUp(now: now), now: now, into: &effects)
     }
 
-    /// Handling of the connection that no smaller machine does.
+    /// Carries out the parts of connection handling that no smaller machine does.
     mutating func perform(
         _ actions: [ConnectionStateMachine.Action],
         now: Instant,
@@ -230,7 +230,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .drop(let timeout, let wasSuspended):
             guard let session else { return }
             let error = PusherClientError.pongTimedOut(after: timeout, wasSuspended: wasSuspended)
-            // A router that forgets idle connections tells neither side: what is sent after that is lost.
+            // A router that drops idle connections tells neither side, and later messages are lost.
             if !wasSuspended { keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now) }
             drop(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)
         }
@@ -255,7 +255,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(actions, now: now, into: &effects)
     }
 
-    /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
+    /// The handshake is complete: watches the server, and subscribes to all wanted channels, oldest first.
     private mutating func beginSession(now: Instant, into effects: inout [Effect]) {
         guard let session else { return }
         lastSocketID = session.socketID

@@ -1,23 +1,22 @@
 package import PusherProtocol
 
-/// One thing that the machine asks of the shell. The shell runs effects on the event loop, in the order in which they
-/// were made.
+/// One task for the shell. The shell runs effects on the event loop, in the order in which they were made.
 package enum Effect: Hashable, Sendable {
     // MARK: Socket
 
     /// Open a socket. All its events are reported with this id.
     case open(AttemptID, TransportRequest)
-    /// Send a message on the socket. When it goes out, say so with ``ClientStateMachine/wrote(on:now:)``; the same goes for
-    /// the two cases that follow.
+    /// Send a message on the socket. When it is written, call ``ClientStateMachine/wrote(on:now:)``; the same applies
+    /// to the next two cases.
     case send(AttemptID, Envelope)
     /// Send a client event on the socket, and say whether it was written:
     /// ``ClientStateMachine/clientEventWritten(_:on:error:mayHaveArrived:now:into:)``.
     case sendClientEvent(AttemptID, ClientEventQueue.Item)
-    /// Send a message of the app's own on the socket, and report it if it could not be written.
+    /// Send a message of the app's own on the socket, and report an error if it could not be written.
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
-    /// End the socket at once; it is not heard of again.
+    /// Close the socket at once. None of its events are reported afterwards.
     case abort(AttemptID)
 
     // MARK: Timers
@@ -36,7 +35,7 @@ package enum Effect: Hashable, Sendable {
     /// Make one request to the authorizer, for several channels or for the user, and answer each try with
     /// ``ClientStateMachine/authorized(_:_:now:into:)``.
     case authorize([AuthorizationTry: AuthorizationQuestion])
-    /// The answer is not wanted any more.
+    /// Cancel a try whose answer is no longer needed.
     case cancelAuthorization(AuthorizationTry)
 
     // MARK: Publications
@@ -45,18 +44,18 @@ package enum Effect: Hashable, Sendable {
     case stateChanged(from: ConnectionState, to: ConnectionState)
     /// The status changed.
     case statusChanged(ConnectionStateMachine.Status)
-    /// An error that no waiting call gets, or that is reported besides.
+    /// Report an error that no waiting call gets, or that is reported in addition.
     case report(PusherClientError)
 
     /// Deliver an event to the listeners of all events, and to those of its recipient.
     case deliver(ClientStateMachine.Recipient, Envelope)
-    /// A channel is subscribed; `away` is how long it was not, if it had been before.
+    /// A channel is subscribed. `away` is how long it was not, if it was subscribed before.
     case subscribed(ChannelID, Envelope, away: Duration?)
     /// A channel could not be subscribed. The envelope is the event that its listeners get.
     case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
     /// The number of subscriptions changed. The envelope is the event that its listeners get.
     case subscriptionCountChanged(ChannelID, Int, Envelope)
-    /// The list of members is that of a new subscription. The difference is to the one before, if there was one.
+    /// The list of members of a new subscription. The difference is to the list before, if there was one.
     case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
     /// A member joined. The envelope is the event that the listeners get.
     case memberAdded(ChannelID, PresenceMember, Envelope)
@@ -66,19 +65,19 @@ package enum Effect: Hashable, Sendable {
     case cacheMissed(ChannelID, Envelope)
     /// An event of an encrypted channel cannot be read. The envelope is unchanged.
     case failedToDecrypt(ChannelID, Envelope, PusherClientError)
-    /// The channel object is out of use: nothing will be delivered to it any more.
+    /// The channel object is out of use, and gets no more events.
     case retired(ChannelID)
 
     /// A user is signed in. The envelope is the server's message.
     case signedIn(SignedInUser, Envelope)
-    /// Nobody is signed in. The envelope is the event that the user's listeners get.
+    /// The sign-in failed. The envelope is the event that the user's listeners get.
     case signInFailed(PusherClientError, Envelope)
-    /// Hand a server-to-user event to the user's listeners.
+    /// Deliver an event for the user to the user's listeners.
     case deliverToUser(Envelope)
-    /// Watched users came or went.
+    /// Watched users came online or went offline.
     case watchlistChanged(WatchlistEvent)
 
-    /// The client was released: nothing more is reported.
+    /// The client was released. Nothing is reported afterwards.
     case released
 
     // MARK: Waiting calls

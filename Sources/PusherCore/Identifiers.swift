@@ -1,11 +1,11 @@
-/// One attempt to open a socket, and that socket's life. Whatever names an attempt that is over is ignored.
+/// One attempt to open a socket, and the socket that it opened. Inputs for an earlier attempt are ignored.
 package struct AttemptID: Hashable, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One channel object. A channel that is unsubscribed and subscribed again has a new one.
+/// One channel object. A channel that is unsubscribed and subscribed again gets a new id.
 package struct ChannelID: Hashable, Sendable, Comparable {
     package let rawValue: UInt64
 
@@ -14,7 +14,7 @@ package struct ChannelID: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One authorization that is wanted. A retry is another ``AuthorizationTry`` of the same one.
+/// One wanted authorization. A retry is another ``AuthorizationTry`` of it.
 package struct AuthorizationID: Hashable, Sendable, Comparable {
     package let rawValue: UInt64
 
@@ -23,7 +23,7 @@ package struct AuthorizationID: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One call of an authorizer, or one place in a request for several channels. An answer to a try that is not current is
+/// One call of an authorizer, or one entry in a request for several channels. An answer to a try that is not current is
 /// ignored.
 package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package let id: AuthorizationID
@@ -39,9 +39,9 @@ package struct AuthorizationTry: Hashable, Sendable, Comparable {
 
 /// One question to a retry policy.
 package enum RetryQuestionID: Hashable, Sendable {
-    /// When to try to connect again. Each question has a number of its own.
+    /// How long to wait before another attempt to connect. Each question has its own number.
     case connection(UInt64)
-    /// When to ask for an authorization again, after this try.
+    /// How long to wait before another try of an authorization.
     case authorization(AuthorizationTry)
 }
 
@@ -52,7 +52,7 @@ package struct WaiterID: Hashable, Sendable {
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One timer. It fires at most once; a fired timer whose id is no longer current does nothing.
+/// One timer. It fires at most once. A fired timer whose id is no longer current does nothing.
 package struct TimerID: Hashable, Sendable {
     package enum Purpose: Hashable, Sendable, CaseIterable {
         /// An attempt to connect takes too long.
@@ -69,23 +69,23 @@ package struct TimerID: Hashable, Sendable {
         case pong
         /// The client has sent nothing for so long that the connection may be cut.
         case keepAlive
-        /// The oldest subscription that is under way has taken too long.
+        /// The oldest pending subscription has taken too long.
         case subscription
-        /// More subscriptions may go out without passing the server's limit.
+        /// The server's limit allows more subscriptions.
         case subscriptionPace
-        /// An authorizer does not answer, or the time to ask it again has come.
+        /// An authorizer does not answer, or it is time for another try.
         case authorization
         /// The server does not answer the sign-in.
         case signIn
         /// The server does not answer the subscription to the user's own channel.
         case ownChannel
-        /// Client events may go out again without passing the server's limit.
+        /// The server's limit allows more client events.
         case clientEvents
     }
 
     package let purpose: Purpose
     package let serial: UInt64
-    /// The authorization that it is for, if it is one of those timers.
+    /// The authorization that the timer belongs to, if it belongs to one.
     package let authorization: AuthorizationID?
 
     package init(_ purpose: Purpose, _ serial: UInt64, of authorization: AuthorizationID? = nil) {

@@ -1,8 +1,8 @@
-/// A time on the clock of the machines, as the duration since an origin that the shell chooses. The clock continues
-/// while the computer is suspended.
+/// A time on the machines' clock, as the duration since an origin that the shell chooses. The clock continues while the
+/// computer is suspended.
 ///
-/// Not `ContinuousClock.Instant`: the compiler does not know the layout of that, and whatever holds one, which is
-/// nearly all of a client's state, would be copied and looked into by way of the runtime.
+/// Not `ContinuousClock.Instant`: the compiler does not know its layout. Every value that contains one, which is most
+/// of a client's state, would be copied and compared through the runtime.
 package struct Instant: Hashable, Comparable, Sendable {
     private var elapsed: Duration
 

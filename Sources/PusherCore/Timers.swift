@@ -1,4 +1,4 @@
-/// The timers that run: at most one for each purpose, and for each authorization.
+/// The running timers: at most one for each purpose, and for each authorization.
 package struct Timers: Hashable, Sendable {
     private struct Key: Hashable, Sendable {
         var purpose: TimerID.Purpose
@@ -10,7 +10,7 @@ package struct Timers: Hashable, Sendable {
 
     func isRunning(_ purpose: TimerID.Purpose) -> Bool { running[Key(purpose: purpose)] != nil }
 
-    /// Starts a timer. One that runs for the same purpose is replaced.
+    /// Starts a timer. It replaces a running timer for the same purpose.
     mutating func set(
         _ purpose: TimerID.Purpose,
         of authorization: AuthorizationID? = nil,
@@ -33,7 +33,7 @@ package struct Timers: Hashable, Sendable {
         if let id { effects.append(.cancel(id)) }
     }
 
-    /// Returns `false` if the timer is not current: it was replaced or canceled.
+    /// Returns `false` if the timer is not current, because it was replaced or cancelled.
     mutating func fired(_ id: TimerID) -> Bool {
         let key = Key(purpose: id.purpose, authorization: id.authorization)
         guard running[key] == id else { return false }

@@ -35,8 +35,8 @@ package struct ApplicationSigner: Sendable {
     /// A query with its signature, percent-encoded.
     ///
     /// - Parameters:
-    ///   - path: As it is sent.
-    ///   - parameters: The request's own, not percent-encoded.
+    ///   - path: The path as it is sent.
+    ///   - parameters: The parameters of the request, not percent-encoded.
     ///   - timestamp: The time in seconds since 1970.
     package func query(
         method: String,

@@ -6,9 +6,9 @@ import RealtimePrimitives
 package enum EncryptedEvent {
     /// Why an event cannot be read.
     package enum Failure: Error, Hashable, Sendable {
-        /// It is not what an encrypted event is: another key does not help.
+        /// The data is not an encrypted event, so another key would not help.
         case malformed(String)
-        /// The key does not fit, or the event was changed on its way.
+        /// The key does not fit, or the event was changed on the way.
         case wrongKey
     }
 
@@ -37,7 +37,7 @@ package enum EncryptedEvent {
                 return .failure(.malformed("the ciphertext is missing, or no string"))
             }
             var failure: Failure?
-            // The memory of the string holds the box first, and then the message: there is no other.
+            // The memory of the string contains the box first, and then the message, so that no other memory is needed.
             let message = String(unsafeUninitializedCapacity: capacity(ciphertext)) { memory in
                 let memory = UnsafeMutableRawBufferPointer(memory)
                 guard let boxCount = decode(ciphertext, in: bytes, into: memory) else {
@@ -58,7 +58,7 @@ package enum EncryptedEvent {
         }
     }
 
-    /// Puts the message where the box is, at its beginning.
+    /// Decrypts a box in place, with the message at its beginning.
     ///
     /// - Returns: The number of the message's bytes.
     private static func openInPlace(
@@ -94,8 +94,7 @@ package enum EncryptedEvent {
         var ciphertext: JSONScanner.StringToken?
     }
 
-    /// The two members, as far as they are strings. In one pass, and without a copy of anything: this is done for each
-    /// event.
+    /// The two members, if they are strings. In one pass, and without copies, because every event needs it.
     private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)

@@ -11,7 +11,7 @@ package enum HMACSHA256 {
         Hexadecimal.digits(of: authenticationCode(bytes, secret: secret))
     }
 
-    /// Compares in constant time, so that the time of an answer says nothing about the right signature.
+    /// Compares in constant time, so that the response time reveals nothing about the right signature.
     package static func isValid(_ signature: String, for text: String, secret: String) -> Bool {
         isValid(signature, for: Array(text.utf8), secret: secret)
     }
@@ -24,7 +24,7 @@ package enum HMACSHA256 {
 
     private static func authenticationCode(_ bytes: [UInt8], secret: String) -> [UInt8] {
         _ = Sodium.isReady
-        // The call that does it at once takes secrets of 32 bytes only.
+        // The one-step function accepts only secrets of 32 bytes.
         var state = crypto_auth_hmacsha256_state()
         var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
         var secret = Array(secret.utf8)

@@ -5,7 +5,7 @@ package enum SecretBox {
     package static let nonceSize = Int(crypto_secretbox_NONCEBYTES)
     package static let tagSize = Int(crypto_secretbox_MACBYTES)
 
-    /// Tag and encrypted message; nil if the nonce has not 24 bytes.
+    /// Tag and encrypted message; nil if the nonce does not have 24 bytes.
     package static func seal(_ message: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard nonce.count == nonceSize else { return nil }
         var box = [UInt8](repeating: 0, count: message.count + tagSize)
@@ -25,7 +25,7 @@ package enum SecretBox {
         return isOpen ? message : nil
     }
 
-    /// The same, into memory that is large enough for the message. It may be that of the box.
+    /// The same, into memory that is large enough for the message. The memory may belong to the box.
     static func open(
         _ box: UnsafeRawBufferPointer,
         nonce: UnsafeRawBufferPointer,

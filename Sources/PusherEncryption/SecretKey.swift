@@ -2,18 +2,19 @@ import CSodium
 import Foundation
 import NIOConcurrencyHelpers
 
-/// A key of 32 bytes, in memory that is locked if the system's limits allow it, and wiped when the last reference
-/// goes. The first thousand of a process stand between guards as well, and cannot be written to: each takes four of the
-/// mappings that a process may have, which are 65,530 on Linux, and without which it gets no memory at all.
+/// A key of 32 bytes, in memory that is locked if the system's limits allow it, and wiped when the last reference is
+/// released. The first thousand keys of a process also have guard pages, and cannot be overwritten. Each of them takes
+/// four of the memory mappings of the process, which Linux limits to 65,530. Without mappings, a process gets no
+/// memory.
 package final class SecretKey: Sendable {
     package static let size = Int(crypto_secretbox_KEYBYTES)
     package static let maximumGuardedCount = 1_000
 
-    /// How many keys there are that are guarded.
+    /// How many keys have guard pages.
     private static let guardedCount = NIOLockedValueBox(0)
 
-    /// The address of the key. A number, because nothing about the memory changes until it is freed: it is written
-    /// before anybody else can see it.
+    /// The address of the key. A number, because the memory does not change until it is freed: it is written before
+    /// other code can see it.
     private let address: UInt
     private let isGuarded: Bool
 
@@ -31,7 +32,7 @@ package final class SecretKey: Sendable {
         } else {
             if mayBeGuarded { Self.guardedCount.withLockedValue { $0 -= 1 } }
             (memory, isGuarded) = (.allocate(byteCount: Self.size, alignment: 16), false)
-            // Stays locked when the key is gone: others may stand on the same page.
+            // The page stays locked after the key is freed, because other keys may be on it.
             sodium_mlock(memory, Self.size)
         }
         memory.withMemoryRebound(to: UInt8.self, capacity: Self.size) { pointer in
@@ -50,7 +51,7 @@ package final class SecretKey: Sendable {
 
     deinit {
         guard let memory = UnsafeMutableRawPointer(bitPattern: address) else { return }
-        // Both wipe it first.
+        // Both functions wipe it first.
         if isGuarded {
             sodium_free(memory)
             Self.guardedCount.withLockedValue { $0 -= 1 }
@@ -62,7 +63,7 @@ package final class SecretKey: Sendable {
 
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result? {
         guard let memory = UnsafeRawPointer(bitPattern: address) else { return nil }
-        // The address alone does not keep the memory.
+        // The address alone does not retain the memory.
         return withExtendedLifetime(self) { body(memory.assumingMemoryBound(to: UInt8.self)) }
     }
 }
@@ -74,7 +75,7 @@ extension SecretKey: Hashable {
             || left.withBytes { a in right.withBytes { b in sodium_memcmp(a, b, size) == 0 } ?? false } ?? false
     }
 
-    /// Says nothing about the key.
+    /// Adds nothing, so that the hash reveals nothing about the key.
     package func hash(into hasher: inout Hasher) {}
 }
 
@@ -90,7 +91,7 @@ enum Sodium {
 }
 
 extension Data {
-    /// Overwrites the bytes in a way that is not optimized away.
+    /// Overwrites the bytes in a way that the compiler does not remove.
     mutating func wipe() {
         withUnsafeMutableBytes { bytes in
             guard let start = bytes.baseAddress else { return }
@@ -100,7 +101,7 @@ extension Data {
 }
 
 extension [UInt8] {
-    /// Overwrites the bytes in a way that is not optimized away.
+    /// Overwrites the bytes in a way that the compiler does not remove.
     mutating func wipe() {
         withUnsafeMutableBytes { bytes in
             guard let start = bytes.baseAddress else { return }

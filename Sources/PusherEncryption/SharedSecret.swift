@@ -3,7 +3,7 @@ import Foundation
 
 /// The key of an encrypted channel: SHA-256 of its name and the application's master key (protocol clause 10).
 package enum SharedSecret {
-    /// As an authorization's `shared_secret` has it, in base64.
+    /// In base64, as in the `shared_secret` of an authorization.
     package static func base64(channel: String, masterKey: SecretKey) -> String {
         var bytes = derive(channel: channel, masterKey: masterKey)
         defer { bytes.wipe() }

@@ -38,10 +38,10 @@ package struct ChannelKind: Hashable, Sendable {
 
 /// A channel name that was checked against the server's rules.
 package struct ChannelName: Hashable, Sendable {
-    /// The longest name, prefix included, that servers accept. The service's documents say 164; every server enforces
-    /// 200.
+    /// The longest name, prefix included, that servers accept. The hosted service's documentation says 164, but every
+    /// server accepts 200.
     package static let maximumLength = 200
-    /// A signed-in user's own channel has this before the user's id.
+    /// The prefix of a signed-in user's own channel, before the user's id.
     package static let serverToUserPrefix = "#server-to-user-"
 
     package let rawValue: String
@@ -84,13 +84,13 @@ extension ChannelName.ValidationError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .empty:
-            "a channel name must not be empty"
+            "it is empty"
         case .tooLong(let length):
-            "a channel name has at most \(ChannelName.maximumLength) bytes; this one has \(length)"
+            "it has \(length) bytes, and at most \(ChannelName.maximumLength) are allowed"
         case .invalidCharacter(let character):
-            "a channel name consists of A-Z a-z 0-9 _ - = @ , . ; and must not contain \(String(reflecting: character))"
+            "\(String(reflecting: character)) is not one of A-Z a-z 0-9 _ - = @ , . ;"
         case .reserved:
-            "channel names that start with '#' are reserved to the server"
+            "names that start with '#' are reserved for the server"
         }
     }
 }

@@ -1,4 +1,4 @@
-/// A WebSocket close code, and what the protocol asks of a client that gets it (protocol clause 6.1).
+/// A WebSocket close code, and the reaction that the protocol demands of a client (protocol clause 6.1).
 package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
     package let rawValue: Int
 
@@ -7,13 +7,13 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByInt
 
     package static let normalClosure: CloseCode = 1000
     package static let noStatus: CloseCode = 1005
-    /// Never on the wire: the connection was lost.
+    /// Never sent: the connection was lost.
     package static let abnormalClosure: CloseCode = 1006
     /// Of SockJS: another receiving request of the session is under way.
     package static let otherConnectionOpen: CloseCode = 2010
 
     package enum Reaction: Hashable, Sendable {
-        /// Connect again over TLS, at once: the application accepts nothing else.
+        /// Connect again over TLS, at once, because the application accepts only TLS.
         case switchToTLS
         /// Do not connect again: the same attempt would be refused in the same way.
         case stop
@@ -25,7 +25,7 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByInt
         case backOff
     }
 
-    /// By range, never by list, so that codes which are not assigned yet are answered as the protocol demands.
+    /// By range, so that codes which are not assigned yet are handled as the protocol demands.
     package var reaction: Reaction {
         switch rawValue {
         case 4000: .switchToTLS

@@ -1,7 +1,7 @@
 /// One message of the protocol, in either direction: `{"event": …, "data": …, "channel": …, "user_id": …}`
 /// (protocol clause 2).
 package struct Envelope: Hashable, Sendable {
-    /// The value of `data`, as far as it has to be known to pass it on.
+    /// The value of `data`, decoded only as far as necessary to pass it on.
     package enum Payload: Hashable, Sendable {
         /// No `data` key, or `null`.
         case none
@@ -72,7 +72,7 @@ package struct Envelope: Hashable, Sendable {
 }
 
 extension Envelope {
-    /// `pusher:subscribe`, with what an authorization adds. `channelData` goes out byte for byte as it was signed.
+    /// `pusher:subscribe`, with the members of an authorization. `channelData` is sent byte for byte as it was signed.
     package static func subscribe(channel: String, auth: String? = nil, channelData: String? = nil) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"channel":"#)
@@ -97,7 +97,7 @@ extension Envelope {
         return Envelope(event: EventName.unsubscribe, data: .json(writer.text))
     }
 
-    /// `pusher:signin`. `userData` goes out byte for byte as it was signed.
+    /// `pusher:signin`. `userData` is sent byte for byte as it was signed.
     package static func signIn(auth: String, userData: String) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"auth":"#)

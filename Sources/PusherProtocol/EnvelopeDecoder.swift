@@ -14,16 +14,16 @@ package enum EnvelopeError: Error, Hashable, Sendable, CustomStringConvertible {
         case .malformed(let offset): "not valid JSON at byte \(offset)"
         case .tooDeep(let offset): "nested deeper than \(JSONScanner.maximumDepth) levels at byte \(offset)"
         case .notAnObject: "not a JSON object"
-        case .noEvent: "has no string under \"event\""
+        case .noEvent: "no string under \"event\""
         }
     }
 }
 
 extension Envelope {
-    /// Decodes a frame in one pass over its bytes: only the four known keys become values, nothing becomes a tree.
+    /// Decodes a frame in one pass over its bytes. Only the four known keys become values; no tree is built.
     ///
-    /// If a key is there twice, the last one counts. Bytes that are not UTF-8, and halves of surrogate pairs, become
-    /// U+FFFD: an event is not lost because its text was cut in the middle of a character.
+    /// If a key appears twice, the last one counts. Bytes that are not UTF-8, and halves of surrogate pairs, become
+    /// U+FFFD, so that an event is not lost because its text was cut in the middle of a character.
     package init(decoding bytes: Span<UInt8>) throws(EnvelopeError) {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)
@@ -89,7 +89,7 @@ extension Envelope {
 }
 
 extension JSONScanner.StringToken {
-    /// Compares bytes. A key that is written with escapes is as good as unknown to every server, but is decoded.
+    /// Compares bytes. Servers ignore keys that are written with escapes, but the client decodes them.
     @inline(__always)
     package func stands(for text: StaticString, in bytes: Span<UInt8>) -> Bool {
         guard !hasEscapes else { return String(unescaping: bytes, self) == text.description }
@@ -98,7 +98,7 @@ extension JSONScanner.StringToken {
 }
 
 extension JSONScanner {
-    /// The string that starts here; nil, having skipped it, if the value is something else.
+    /// The string that starts here. If the value is not a string, it is skipped, and the result is nil.
     package mutating func readStringValue(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
         guard peek(bytes) == UInt8(ascii: "\"") else {
             try skipValue(bytes)

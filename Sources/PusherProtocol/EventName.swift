@@ -1,4 +1,4 @@
-/// The event names that the protocol itself uses, and the rules that tell them from a user's.
+/// The event names of the protocol, and the rules that distinguish them from an app's names.
 package enum EventName {
     // Server to client.
     package static let connectionEstablished = "pusher:connection_established"
@@ -24,7 +24,7 @@ package enum EventName {
     package static let ping = "pusher:ping"
     package static let pong = "pusher:pong"
 
-    // Client to its user: the names under which internal events become visible.
+    // From the client to its listeners: the public names of internal events.
     package static let subscriptionSucceeded = "pusher:subscription_succeeded"
     package static let subscriptionError = "pusher:subscription_error"
     package static let subscriptionCount = "pusher:subscription_count"
@@ -38,13 +38,13 @@ package enum EventName {
     /// True for `pusher:…`, whose meaning the protocol defines.
     package static func isPusherEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher:".utf8) }
 
-    /// True for `pusher_internal:…`, which never reaches a user's handler.
+    /// True for `pusher_internal:…`. Such events never reach a listener.
     package static func isInternalEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher_internal:".utf8) }
 
-    /// True for `client-…`, which a client may send.
+    /// True for `client-…`. Clients may send such events.
     package static func isClientEvent(_ name: String) -> Bool { name.utf8.starts(with: "client-".utf8) }
 
-    /// True for every name of the protocol's own; one look at the first byte decides for most others.
+    /// True for every name of the protocol. For most other names, the first byte decides.
     package static func isProtocolEvent(_ name: String) -> Bool {
         name.utf8.first == UInt8(ascii: "p") && (isPusherEvent(name) || isInternalEvent(name))
     }

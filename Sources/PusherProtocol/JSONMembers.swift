@@ -1,8 +1,8 @@
-/// The members of a JSON object, their values as they were written.
+/// The members of a JSON object, with their values as JSON text.
 package struct JSONMembers: Sendable {
     private var texts: [String: String] = [:]
 
-    /// Nil if the text is no JSON object, or nested too deep. Of a key that stands twice, the last one counts.
+    /// Nil if the text is not a JSON object, or nested too deep. If a key appears twice, the last one counts.
     package init?(parsing text: String) {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)

@@ -1,8 +1,8 @@
-/// Walks over the bytes of a JSON text and checks its grammar without building anything.
+/// Reads the bytes of a JSON text and checks its grammar without building anything.
 ///
-/// It does not call itself, whatever the input: nesting is counted, and kept as one bit a level.
+/// It is not recursive, whatever the input: it keeps one bit for each level of nesting.
 package struct JSONScanner: Sendable {
-    /// As deep as Foundation's decoder goes.
+    /// The same depth as in Foundation's decoder.
     package static let maximumDepth = 512
 
     package private(set) var offset = 0
@@ -10,7 +10,7 @@ package struct JSONScanner: Sendable {
 
     package init(maximumDepth: Int = Self.maximumDepth) { self.maximumDepth = maximumDepth }
 
-    /// Stands in the middle of bytes.
+    /// Starts in the middle of bytes.
     init(at offset: Int) {
         self.init()
         self.offset = offset
@@ -46,7 +46,7 @@ package struct JSONScanner: Sendable {
         offset += 1
     }
 
-    /// Only white space may be left.
+    /// Throws unless only white space is left.
     package mutating func expectEnd(_ bytes: Span<UInt8>) throws(EnvelopeError) {
         skipWhitespace(bytes)
         guard offset == bytes.count else { throw .malformed(offset: offset) }
@@ -54,7 +54,7 @@ package struct JSONScanner: Sendable {
 
     // MARK: Objects
 
-    /// The next key of the object that the scanner is in, standing at its value afterwards; nil at the object's end.
+    /// The next key of the current object, leaving the scanner at its value; nil at the object's end.
     package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: inout Bool) throws(EnvelopeError) -> StringToken? {
         skipWhitespace(bytes)
         if peek(bytes) == UInt8(ascii: "}") {
@@ -79,7 +79,7 @@ package struct JSONScanner: Sendable {
 
     // MARK: Values
 
-    /// Steps over one value of any kind.
+    /// Skips one value of any kind.
     package mutating func skipValue(_ bytes: Span<UInt8>) throws(EnvelopeError) {
         var nesting = Nesting()
         repeat {
@@ -105,7 +105,7 @@ package struct JSONScanner: Sendable {
         } while !nesting.isEmpty
     }
 
-    /// After a value: steps over the brackets that close here, and over the comma (and key) before the next value.
+    /// After a value: skips the closing brackets, and the comma (and key) before the next value.
     private mutating func closeValue(_ bytes: Span<UInt8>, _ nesting: inout Nesting) throws(EnvelopeError) {
         while let bracket = nesting.closingBracket {
             skipWhitespace(bytes)
@@ -148,7 +148,7 @@ package struct JSONScanner: Sendable {
 
     // MARK: Strings
 
-    /// Steps over the string that starts here, checking its escapes.
+    /// Skips the string that starts here, and checks its escapes.
     package mutating func scanString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> StringToken {
         try expect(UInt8(ascii: "\""), bytes)
         let start = offset

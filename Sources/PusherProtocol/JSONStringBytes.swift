@@ -1,12 +1,12 @@
-/// Looking at eight bytes at once. The first of them is the lowest of the word.
+/// Searches eight bytes at once. The first byte is the lowest of the word.
 ///
-/// Each search marks its matches by the highest bit of their bytes.
+/// Each search marks its matches in the highest bit of their bytes.
 enum EightBytes {
     private static let lows: UInt64 = 0x0101_0101_0101_0101
     private static let highs: UInt64 = 0x8080_8080_8080_8080
 
-    /// Those that end a run of plain bytes in a JSON string: quotation marks, backslashes and control characters. Bytes
-    /// above the lowest that is marked may be marked wrongly.
+    /// The bytes that end a run of plain bytes in a JSON string: quotation marks, backslashes and control characters.
+    /// Bytes above the lowest marked one may be marked wrongly.
     @inline(__always)
     static func endingRun(in word: UInt64) -> UInt64 {
         let quotes = word ^ (lows &* UInt64(UInt8(ascii: "\"")))
@@ -14,7 +14,7 @@ enum EightBytes {
         return ((quotes &- lows) & ~quotes | (backslashes &- lows) & ~backslashes) & highs | controls(in: word)
     }
 
-    /// Control characters; bytes above the lowest that is marked may be marked wrongly.
+    /// Control characters. Bytes above the lowest marked one may be marked wrongly.
     @inline(__always)
     static func controls(in word: UInt64) -> UInt64 { (word &- (lows &* 0x20)) & ~word & highs }
 }
@@ -44,21 +44,21 @@ extension Span<UInt8> {
     }
 }
 
-/// Sixty-four bytes of a JSON string, one bit for each.
+/// Sixty-four bytes of a JSON string, with one bit for each.
 struct StringBlock {
     static let size = 64
 
     /// The backslashes that begin an escape.
     private(set) var escapes: UInt64
-    /// The first quotation mark that ends the string, or control character, which must not stand in it; ``size`` where
+    /// The first quotation mark that ends the string, or the first control character, which is not allowed; ``size`` if
     /// there is neither.
     private(set) var end: Int
 
     /// - Parameters:
-    ///   - bytes: The first of the bytes; all of them can be read.
-    ///   - skipped: How many of the bytes come before the block, which is smaller by as many.
-    ///   - isEscaped: 1 if the first byte belongs to an escape that begins before it, else 0; afterwards the same of
-    ///     the byte behind the block.
+    ///   - bytes: The first of the bytes, all of which must be readable.
+    ///   - skipped: How many of the bytes come before the block, which is that much smaller.
+    ///   - isEscaped: 1 if the first byte belongs to an escape that begins before it, else 0. Afterwards, the same for
+    ///     the byte after the block.
     @inline(__always)
     init(_ bytes: UnsafeRawPointer, skipping skipped: Int = 0, isEscaped: inout UInt64) {
         var backslashMarks = SIMD16<UInt8>.zero
@@ -82,9 +82,8 @@ struct StringBlock {
         if end < Self.size { escapes &= (1 &<< UInt64(end)) &- 1 }
     }
 
-    /// The bytes that follow a backslash that is not escaped itself: every second one of a row of backslashes, and the
-    /// byte behind a row of an odd number. A row that begins at an odd place is added to itself, which carries a bit to
-    /// its end.
+    /// The bytes that follow an unescaped backslash: every second one in a row of backslashes, and the byte behind a
+    /// row of odd length. A row that begins at an odd place is added to itself, which carries a bit to its end.
     @inline(__always)
     private static func escaped(by backslashes: UInt64, isEscaped: inout UInt64) -> UInt64 {
         let backslashes = backslashes & ~isEscaped
@@ -110,15 +109,15 @@ extension SIMD16<UInt8> {
 
     fileprivate static var zero: Self { Self(repeating: 0) }
 
-    /// Zero in all other places.
+    /// Keeps the bytes of the mask, and sets all others to zero.
     @inline(__always)
     fileprivate func `where`(_ mask: SIMDMask<SIMD16<Int8>>) -> Self { Self.zero.replacing(with: self, where: mask) }
 
-    /// Sixty-four bits, where each byte of either half stands for eight that are as far apart as the half is long.
+    /// Sixty-four bits, one for each byte of the four vectors.
     @inline(__always)
     fileprivate var bits: UInt64 {
         let halves = unsafeBitCast(self, to: SIMD2<UInt64>.self)
-        // A table of eight by eight, whose rows are to be its columns: two by two, four by four, then the whole.
+        // A table of eight by eight bits is transposed: first pairs, then groups of four, then the whole.
         var table = halves[0] | halves[1]
         var swapped = (table ^ (table &>> 7)) & 0x00AA_00AA_00AA_00AA
         table ^= swapped ^ (swapped &<< 7)

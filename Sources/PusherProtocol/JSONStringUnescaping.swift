@@ -1,9 +1,9 @@
-/// Writes what the bytes of a JSON string stand for, in one pass over them.
+/// Unescapes the bytes of a JSON string, in one pass over them.
 struct JSONStringUnescaping {
-    /// The output needs as many bytes as the input, and this many more whose content is ignored.
+    /// The output needs as many bytes as the input, and this many more, whose content is ignored.
     static let slack = 16
 
-    /// How many bytes are written.
+    /// How many bytes were written.
     private(set) var count = 0
     /// The offset of the string's closing quotation mark.
     private(set) var end = 0
@@ -12,8 +12,8 @@ struct JSONStringUnescaping {
 
     /// - Parameters:
     ///   - source: All bytes; the string may end before their end.
-    ///   - start: Where the string begins, behind its quotation mark.
-    ///   - target: Room for the rest of the source, and for ``slack``.
+    ///   - start: The beginning of the string, behind its quotation mark.
+    ///   - target: Memory for the rest of the source, and for ``slack``.
     mutating func unescape(
         _ source: UnsafeRawBufferPointer,
         from start: Int,
@@ -32,7 +32,7 @@ struct JSONStringUnescaping {
             while escapes != 0 {
                 let index = base &+ escapes.trailingZeroBitCount
                 escapes &= escapes &- 1
-                // The second half of a surrogate pair is done with already.
+                // The second half of a surrogate pair was handled with the first.
                 if index < place.read { continue }
                 place.written = Self.copy(from, sourceCount, place, to: index, into: to)
                 guard index &+ 1 < sourceCount else { return malformedOffset = index }
@@ -75,12 +75,12 @@ struct JSONStringUnescaping {
         guard last >= 0, let bytes = source.baseAddress else {
             return onlyBlock(UnsafeRawBufferPointer(rebasing: source[base...]), isEscaped: &isEscaped)
         }
-        // The last one ends where the bytes do, and begins before its place.
+        // The last block ends with the bytes, and begins earlier if they are not a multiple of its size.
         let start = min(base, last)
         return StringBlock(bytes + start, skipping: base &- start, isEscaped: &isEscaped)
     }
 
-    /// Filled up with spaces, which are nothing in particular.
+    /// Padded with spaces, which have no special meaning.
     @inline(never)
     private static func onlyBlock(_ bytes: UnsafeRawBufferPointer, isEscaped: inout UInt64) -> StringBlock {
         withUnsafeTemporaryAllocation(byteCount: StringBlock.size, alignment: 8) { whole in
@@ -90,7 +90,7 @@ struct JSONStringUnescaping {
         }
     }
 
-    /// Copies plain bytes as they are, sixteen at a time: what is too much is written over. How many bytes are written
+    /// Copies plain bytes, sixteen at a time. Surplus bytes are overwritten later. Returns how many bytes are written
     /// then.
     @inline(__always)
     private static func copy(
@@ -146,7 +146,7 @@ extension JSONStringUnescaping {
         return Place(read: index + 2, written: written + 1)
     }
 
-    /// The character of a `\uXXXX`, or of a pair of them. Half of a pair is U+FFFD.
+    /// The character of a `\uXXXX`, or of a pair of them. Half of a pair becomes U+FFFD.
     private static func writeScalar(
         _ source: UnsafeRawBufferPointer,
         at index: Int,

@@ -1,5 +1,5 @@
 extension Span<UInt8> {
-    /// True if exactly these bytes stand at the offset.
+    /// True if exactly these bytes are at the offset.
     @inline(__always)
     func matches(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
@@ -10,7 +10,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// The UTF-16 code unit whose four hexadecimal digits stand at the offset.
+    /// The UTF-16 code unit with the four hexadecimal digits at the offset.
     func hexadecimalCodeUnit(at offset: Int) -> UInt16? {
         guard offset + 4 <= count else { return nil }
         var value: UInt16 = 0
@@ -31,26 +31,26 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// The bytes of the range as they are; what is not UTF-8 becomes U+FFFD.
+    /// The bytes of the range. Bytes that are not UTF-8 become U+FFFD.
     init(copying bytes: Span<UInt8>, _ range: Range<Int>) {
         self = bytes.extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The string that a token stands for.
+    /// The unescaped string of a token.
     package init(unescaping bytes: Span<UInt8>, _ token: JSONScanner.StringToken) {
         guard token.hasEscapes else {
             self.init(copying: bytes, token.range)
             return
         }
         var scanner = JSONScanner(at: token.range.lowerBound - 1)
-        // It was scanned before, so it has no error. What comes behind it asks for no memory.
+        // It was scanned before, so there is no error. The range ends with the string, so that no memory is reserved
+        // for the rest.
         self = (try? scanner.readString(bytes.extracting(0..<token.range.upperBound + 1))) ?? ""
     }
 }
 
 extension JSONScanner {
-    /// The string that starts here. One pass over its bytes finds its end, checks its escapes and writes what they
-    /// stand for.
+    /// The string that starts here. One pass over its bytes finds its end, checks its escapes and unescapes them.
     package mutating func readString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String {
         guard peek(bytes) == UInt8(ascii: "\"") else { throw .malformed(offset: offset) }
         let start = offset + 1
@@ -61,7 +61,7 @@ extension JSONScanner {
             return String(copying: bytes, start..<end)
         }
         var unescaping = JSONStringUnescaping()
-        // An escape is never shorter than its character, so the remaining bytes are enough.
+        // An escape is never shorter than its character, so as many bytes as remain are enough.
         let capacity = bytes.count - start + JSONStringUnescaping.slack
         let text = bytes.withUnsafeBytes { source in
             String(unsafeUninitializedCapacity: capacity) { target in
@@ -71,7 +71,7 @@ extension JSONScanner {
         }
         if let offset = unescaping.malformedOffset { throw .malformed(offset: offset) }
         moveTo(unescaping.end + 1)
-        // A string keeps its buffer, so a short one must not get a buffer for the rest of the message too.
+        // A string keeps its buffer, so a short one must not keep a buffer for the rest of the message.
         guard unescaping.count < capacity / 2 else { return text }
         return text.utf8.withContiguousStorageIfAvailable { String(decoding: $0, as: UTF8.self) } ?? text
     }

@@ -1,5 +1,5 @@
-/// Any JSON value: for the few messages whose payload the client or the server itself has to understand.
-/// Events on their way to a user never become one.
+/// Any JSON value, for the few messages whose payload the client or the server reads itself. Events for the app are not
+/// decoded to it.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -9,7 +9,7 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The deepest nesting that is decoded. The parser calls itself for each level, and some threads have a small stack.
+    /// The deepest nesting that is decoded. The parser is recursive, and some threads have a small stack.
     package static let maximumDepth = 32
 
     /// Nil if the text is not JSON, or nested deeper than ``maximumDepth``.
@@ -38,7 +38,7 @@ package enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    /// A whole number, even if it was written as `120.0` or `1.2e2`; nil if an `Int` cannot hold it.
+    /// A whole number, even if it was written as `120.0` or `1.2e2`; nil if it does not fit into an `Int`.
     package var integer: Int? {
         switch self {
         case .integer(let value): value
@@ -82,7 +82,7 @@ extension JSONValue: Encodable {
 }
 
 extension JSONValue {
-    /// The value as compact JSON text, object keys sorted. A number that JSON cannot write becomes `null`.
+    /// The value as compact JSON text, object keys sorted. A number that JSON cannot represent becomes `null`.
     package var jsonText: String {
         var writer = JSONWriter()
         writer.write(self)

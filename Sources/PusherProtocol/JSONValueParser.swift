@@ -1,7 +1,7 @@
-/// Makes a ``JSONValue`` of JSON text, in one pass over its bytes.
+/// Parses JSON text to a ``JSONValue``, in one pass over its bytes.
 ///
-/// Not by Foundation's decoder: that tries one type after the other, takes ten times as long, and a thousand times where
-/// much is nested. A server that sends a long message would hold up everybody meanwhile.
+/// Foundation's decoder tries one type after the other. It takes ten times as long, and a thousand times if the text is
+/// deeply nested. A server that sends a long message would block all clients of the thread meanwhile.
 struct JSONValueParser {
     private var scanner = JSONScanner()
 
@@ -18,7 +18,7 @@ struct JSONValueParser {
         }
     }
 
-    /// Calls itself for each level, which ``JSONValue/maximumDepth`` bounds.
+    /// Recursive, limited by ``JSONValue/maximumDepth``.
     private mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         scanner.skipWhitespace(bytes)
         switch scanner.peek(bytes) {
@@ -30,7 +30,7 @@ struct JSONValueParser {
         }
     }
 
-    /// If a key is there twice, the last one counts, as in JavaScript.
+    /// If a key appears twice, the last one counts, as in JavaScript.
     private mutating func object(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         try checkDepth(depth)
         scanner.advance()
@@ -87,7 +87,7 @@ struct JSONValueParser {
         let start = scanner.offset
         try scanner.skipValue(bytes)
         let text = String(copying: bytes, start..<scanner.offset)
-        // A whole number, even if it is written as 120.0; no fraction is cut off, however large the number is.
+        // A whole number, even if it is written as 120.0. No fraction is cut off, however large the number is.
         let isPlain = !text.utf8.contains { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         if isPlain, parts.dropFirst().allSatisfy({ $0.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }),

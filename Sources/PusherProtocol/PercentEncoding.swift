@@ -1,8 +1,8 @@
 /// The percent-encoding of URLs.
 package enum PercentEncoding {
-    /// Invalid escapes stay as they are; bytes that are not UTF-8 become U+FFFD.
+    /// Invalid escapes stay unchanged; bytes that are not UTF-8 become U+FFFD.
     ///
-    /// - Parameter isForm: Whether `+` is a space, as it is in forms and queries, and nowhere else.
+    /// - Parameter isForm: Whether `+` means a space, as in forms and queries.
     package static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []

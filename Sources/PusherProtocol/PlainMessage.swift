@@ -1,9 +1,10 @@
 import CPusherProtocol
 
-/// A message of the shape that servers give to nearly all events: an object with no keys but `event`, `channel`, `data`
-/// and `user_id`, each at most once, names without escapes, and a string or nothing for `data`.
+/// A message with the form of nearly all events: an object with no other keys than `event`, `channel`, `data` and
+/// `user_id`, each at most once, with names without escapes, and a string or nothing for `data`.
 ///
-/// It holds only the places of the parts. ``Envelope/init(decoding:)`` accepts every such message with equal values.
+/// It contains only the positions of the parts. ``Envelope/init(decoding:)`` accepts every such message with equal
+/// values.
 package struct PlainMessage {
     package private(set) var event = 0..<0
     /// Empty if the message has no channel. A message with an empty name is not plain.
@@ -21,7 +22,7 @@ package struct PlainMessage {
         var index = bytes.skippingWhitespace(from: 0)
         guard index < bytes.count, bytes[index] == UInt8(ascii: "{") else { return nil }
         repeat {
-            // Behind the brace, or a comma.
+            // The index is after the brace or a comma.
             index = bytes.skippingWhitespace(from: index &+ 1)
             guard let key = Key(bytes, at: index) else { return nil }
             index = bytes.skippingWhitespace(from: index &+ key.size)
@@ -79,7 +80,7 @@ package struct PlainMessage {
     private enum Key {
         case event, channel, data, userID
 
-        /// With both quotation marks.
+        /// The size with both quotation marks.
         @inline(__always)
         var size: Int {
             switch self {
@@ -108,7 +109,7 @@ package struct PlainMessage {
 }
 
 extension Span<UInt8> {
-    /// The offset of the first byte, from the start on, that is no white space of JSON; the count if there is none.
+    /// The offset of the first byte, from the start on, that is not white space of JSON; the count if there is none.
     @inline(__always)
     package func skippingWhitespace(from start: Int) -> Int {
         var index = start
@@ -122,7 +123,7 @@ extension Span<UInt8> {
     }
 }
 
-/// The data of one message after another, without its escapes. It keeps its memory until ``releaseMemory()``.
+/// The unescaped data of one message after another. It keeps its memory until ``releaseMemory()``.
 package struct UnescapedText: ~Copyable {
     fileprivate struct Content {
         /// In bytes.
@@ -133,8 +134,8 @@ package struct UnescapedText: ~Copyable {
     private var memory = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
     private let isAccelerated: Bool
 
-    /// - Parameter isAccelerated: Whether to use the processor's vectors, if it has those that are needed. Tests also go
-    ///   without.
+    /// - Parameter isAccelerated: Whether to use vector instructions, if the processor has them. Tests switch it off
+    ///   too.
     package init(isAccelerated: Bool = true) { self.isAccelerated = isAccelerated && pusher_can_unescape() }
 
     deinit { memory.deallocate() }
@@ -144,8 +145,8 @@ package struct UnescapedText: ~Copyable {
         memory = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
 
-    /// Replaces the content by that of the string that begins at the offset, behind its quotation mark. Returns the offset
-    /// of the closing quotation mark too, and `nil` if the string is malformed or does not end.
+    /// Replaces the content by the string that begins at the offset, after its quotation mark. Returns the offset of
+    /// the closing quotation mark too, and `nil` if the string is malformed or does not end.
     @inline(__always)
     fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         let count = bytes.count &- start
@@ -159,11 +160,11 @@ package struct UnescapedText: ~Copyable {
         }
     }
 
-    /// Reads the JSON string whose opening quotation mark is at the index, and moves the index behind it.
+    /// Reads the JSON string whose opening quotation mark is at the index, and moves the index past it.
     ///
     /// - Parameters:
     ///   - bytes: Valid UTF-8.
-    ///   - body: Called with the bytes that the string stands for, which are valid UTF-8.
+    ///   - body: Called with the unescaped bytes, which are valid UTF-8.
     /// - Returns: What `body` has returned; `nil` if there is no string, or if it is malformed or does not end.
     package mutating func readString<Result>(
         _ bytes: Span<UInt8>,
@@ -204,7 +205,7 @@ extension String {
         self = bytes.extracting(range).withUnsafeBufferPointer { String(validUTF8: $0, isASCII: false) }
     }
 
-    /// Makes a string of valid UTF-8. An older system has no way to skip the check.
+    /// Makes a string of valid UTF-8. Older systems cannot skip the check.
     @inline(__always)
     fileprivate init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {

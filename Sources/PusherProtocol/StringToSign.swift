@@ -1,4 +1,4 @@
-/// The strings whose HMAC-SHA256, in lower-case hexadecimal digits, is a signature (protocol clauses 8 and 13).
+/// The strings whose HMAC-SHA256, in lower-case hexadecimal digits, is the signature (protocol clauses 8 and 13).
 package enum StringToSign {
     package static func channel(socketID: String, channel: String, channelData: String?) -> String {
         if let channelData { "\(socketID):\(channel):\(channelData)" } else { "\(socketID):\(channel)" }

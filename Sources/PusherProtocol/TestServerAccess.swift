@@ -1,7 +1,7 @@
-/// What a client needs to use a test server: where it listens, as whom, and which certificate to trust.
+/// The data that a client needs to use a test server: address, key, and the certificate to trust.
 ///
-/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server both have this type
-/// from here, so neither depends on the other.
+/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server share this type,
+/// so neither depends on the other.
 public struct TestServerAccess: Hashable, Sendable {
     /// The application's key.
     public let key: String

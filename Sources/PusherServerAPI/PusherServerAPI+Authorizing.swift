@@ -5,15 +5,15 @@ import RealtimePrimitives
 extension PusherServerAPI {
     /// Authorizes a connection to subscribe to a channel.
     ///
-    /// Decide first whether the user may: this method only signs. It makes no request.
+    /// Check first whether the user may subscribe: this method only signs. It makes no request.
     ///
     /// - Parameters:
     ///   - channel: The channel's name, `channel_name` in the client's request.
     ///   - socketID: The client's connection, `socket_id` in the client's request.
-    ///   - member: Who the user is. Presence channels need it.
-    /// - Returns: What to answer: ``Authorization/jsonText``.
-    /// - Throws: ``PusherServerAPIError`` if the channel is public, if a name or an id is not valid, if a presence channel has
-    ///   no member, or if an encrypted channel has no key.
+    ///   - member: The user. Presence channels need it.
+    /// - Returns: The answer: ``Authorization/jsonText``.
+    /// - Throws: ``PusherServerAPIError`` if the channel is public, if a name or an id is invalid, if a presence
+    ///   channel has no member, or if an encrypted channel has no key.
     public func authorizeChannel(
         _ channel: String,
         socketID: String,
@@ -45,13 +45,13 @@ extension PusherServerAPI {
 
     /// Authenticates the user of a connection that wants to sign in.
     ///
-    /// Find out first who the user is: this method only signs. It makes no request.
+    /// Check first who the user is: this method only signs. It makes no request.
     ///
     /// - Parameters:
-    ///   - user: Who the user is.
+    ///   - user: The user.
     ///   - socketID: The client's connection, `socket_id` in the client's request.
-    /// - Returns: What to answer: ``Authorization/jsonText``.
-    /// - Throws: ``PusherServerAPIError`` if an id is not valid.
+    /// - Returns: The answer: ``Authorization/jsonText``.
+    /// - Throws: ``PusherServerAPIError`` if an id is invalid.
     public func authenticateUser(_ user: User, socketID: String) throws(PusherServerAPIError) -> Authorization {
         try Self.check(socketID: socketID)
         try Self.check(user.userData, has: "id", isNumberAllowed: false)

@@ -5,8 +5,9 @@ extension PusherServerAPI {
     /// Returns the channels that have a subscriber, by name.
     ///
     /// - Parameters:
-    ///   - prefix: What the names begin with. Default: anything.
-    ///   - info: What to say about each. ``ChannelInfo/userCount`` needs a prefix that begins with `presence-`.
+    ///   - prefix: The beginning of the names. Default: anything.
+    ///   - info: The attributes to return for each. ``ChannelInfo/userCount`` needs a prefix that begins with
+    ///     `presence-`.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`.
     public func channels(withPrefix prefix: String? = nil, info: ChannelInfo = []) async throws -> [String:
         ChannelState]
@@ -18,11 +19,11 @@ extension PusherServerAPI {
         return (answer["channels"]?.object ?? [:]).mapValues { ChannelState($0) }
     }
 
-    /// Returns what the server says about a channel, also if it has no subscriber.
+    /// Returns the state of a channel, also if it has no subscriber.
     ///
     /// - Parameters:
     ///   - name: The channel's name.
-    ///   - info: What to say about it. ``ChannelInfo/userCount`` is for presence channels.
+    ///   - info: The attributes to return. ``ChannelInfo/userCount`` is for presence channels.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`.
     public func channel(_ name: String, info: ChannelInfo = []) async throws -> ChannelState {
         try Self.check(channel: name)
@@ -34,7 +35,7 @@ extension PusherServerAPI {
     /// Returns the ids of the users on a presence channel.
     ///
     /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidChannelName`` if it is not a presence
-    ///   channel; another one, or `CancellationError`.
+    ///   channel, or with another code; `CancellationError`.
     public func users(on channel: String) async throws -> [String] {
         try Self.check(channel: channel)
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {

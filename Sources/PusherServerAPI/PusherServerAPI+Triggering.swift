@@ -8,10 +8,9 @@ extension PusherServerAPI {
     /// - Parameters:
     ///   - event: The event. For an encrypted channel it is encrypted.
     ///   - channels: The channels' names, 1 to 100. An encrypted channel must be the only one.
-    /// - Returns: What the server says about the channels, by name. Empty if ``Event/info`` is empty, or if the server says
-    ///   nothing.
-    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status the event may have been
-    ///   triggered all the same.
+    /// - Returns: The states of the channels, by name. Empty if ``Event/info`` is empty, or if the server returns none.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status, the event may still
+    ///   have been triggered.
     @discardableResult
     public func trigger(_ event: Event, on channels: [String]) async throws -> [String: ChannelState] {
         guard (1...max(options.limits.channelsPerEvent, 1)).contains(channels.count) else {
@@ -37,7 +36,7 @@ extension PusherServerAPI {
         return try await trigger(event, data: data, on: channels)
     }
 
-    /// Triggers an event on channels, as the method does that takes an array of their names.
+    /// Triggers an event on channels, as the method with an array of names does.
     @discardableResult
     public func trigger(_ event: Event, on channels: String...) async throws -> [String: ChannelState] {
         try await trigger(event, on: channels)
@@ -45,7 +44,7 @@ extension PusherServerAPI {
 
     /// Triggers up to ten events with one request.
     ///
-    /// - Returns: What the server says about the channel of each event, in the same order.
+    /// - Returns: The state of the channel of each event, in the same order.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If one event breaks a rule, none is triggered.
     @discardableResult
     public func trigger(_ batch: [BatchEvent]) async throws -> [ChannelState] {
@@ -108,7 +107,7 @@ extension PusherServerAPI {
         ])
     }
 
-    /// With its members in that order, as the official libraries have them.
+    /// The members are in that order, as in the official libraries.
     private static func object(_ members: [(String, JSONValue?)]) -> String {
         let texts = members.compactMap { name, value in value.map { "\"\(name)\":\($0.jsonText)" } }
         return "{\(texts.joined(separator: ","))}"

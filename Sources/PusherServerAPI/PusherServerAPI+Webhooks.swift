@@ -10,8 +10,8 @@ extension PusherServerAPI {
     ///   - body: The body of the request, byte for byte as it was received.
     ///   - key: The header field `X-Pusher-Key`.
     ///   - signature: The header field `X-Pusher-Signature`.
-    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if it is not from the server of
-    ///   this application. Answer such a request with status 401.
+    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if it does not come from
+    ///   the server of this application. Answer such a request with status 401.
     public func webhook(
         body: some Sequence<UInt8>,
         key: String?,

@@ -6,7 +6,7 @@ import RealtimePrimitives
 
 /// The REST API of a Pusher Channels server, for backends.
 ///
-/// It triggers events, asks what is on channels, authorizes channels, authenticates users, and checks webhooks.
+/// It triggers events, reads the state of channels, authorizes channels, authenticates users, and checks webhooks.
 ///
 /// ```swift
 /// let api = try PusherServerAPI(
@@ -16,32 +16,32 @@ import RealtimePrimitives
 /// try await api.trigger(.init("created", json: ["id": 1]), on: "orders")
 /// ```
 ///
-/// Make one object for an application and keep it: it keeps its HTTP connections for the next requests. It closes them
-/// when it is released, or by ``shutdown()``. All methods may be called from any thread or task.
+/// Make one object for an application and keep it, because it keeps its HTTP connections for the next requests. It
+/// closes them when it is released, or by ``shutdown()``. You can call all methods from any thread or task.
 ///
 /// Methods that make a request throw ``PusherServerAPIError``, or `CancellationError` if their task is cancelled. They check
 /// names, ids and sizes first, and throw without a request if one breaks the server's rules. Methods that make no
 /// request, such as ``authorizeChannel(_:socketID:member:)``, work without a server.
 public final class PusherServerAPI: Sendable {
-    /// The application that requests and authorizations are signed for.
+    /// The application for which requests and authorizations are signed.
     public let application: Application
     /// The server that requests are sent to.
     public let endpoint: Endpoint
-    /// How requests are made.
+    /// The options of requests.
     public let options: Options
 
     let signer: ApplicationSigner
     let masterKey: SecretKey?
     let sender: RequestSender
 
-    /// Makes an API. No connection is made before the first request.
+    /// Makes an API. It opens no connection before the first request.
     ///
     /// - Parameters:
     ///   - application: The application's id, key and secret.
     ///   - endpoint: The server.
-    ///   - options: How requests are made. Default: see ``Options``.
-    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidOption`` if a part of the application or
-    ///   of the endpoint cannot be used, or ``PusherServerAPIError/Code/invalidEncryptionKey``.
+    ///   - options: The options of requests. Default: see ``Options``.
+    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidOption`` if a part of the application
+    ///   or of the endpoint is invalid, or with ``PusherServerAPIError/Code/invalidEncryptionKey``.
     public convenience init(
         application: Application,
         endpoint: Endpoint,
@@ -61,7 +61,7 @@ public final class PusherServerAPI: Sendable {
         )
     }
 
-    /// Makes an API with an HTTP client and a clock of its own: for tests.
+    /// Makes an API with its own HTTP client and clock, for tests.
     package init(
         application: Application,
         endpoint: Endpoint,
@@ -98,15 +98,15 @@ public final class PusherServerAPI: Sendable {
 
     deinit { shutdown() }
 
-    /// Ends the requests that are under way, and closes all connections.
+    /// Ends pending requests, and closes all connections.
     ///
     /// Later requests throw ``PusherServerAPIError/Code/shutDown``. It may be called more than once.
     public func shutdown() { sender.requester.shutdown() }
 }
 
 extension PusherServerAPI: CustomStringConvertible, CustomReflectable {
-    /// The application and the endpoint; nothing secret.
+    /// The application and the endpoint, without secrets.
     public var description: String { "PusherServerAPI(application: \(application), endpoint: \(endpoint))" }
-    /// The application and the endpoint; nothing secret.
+    /// The application and the endpoint, without secrets.
     public var customMirror: Mirror { Mirror(self, children: ["application": application, "endpoint": endpoint]) }
 }

@@ -15,7 +15,7 @@ public struct PusherServerAPIError: Error, Sendable {
 
     /// The kind of the error.
     public var code: Code
-    /// What failed, why, and what to do about it, in one line. It contains no secret.
+    /// What failed and why, with the solution, in one line. It contains no secret.
     public var message: String
     /// The HTTP status of the server's answer, if there was one.
     public var status: Int?
@@ -30,14 +30,14 @@ public struct PusherServerAPIError: Error, Sendable {
         self.cause = cause
     }
 
-    /// Why TLS failed, if that is what the error is about.
+    /// Why TLS failed, if the error is about that.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
 extension PusherServerAPIError.Code {
     // Before a request is made.
 
-    /// A part of the application or of the endpoint cannot be used.
+    /// A part of the application or of the endpoint is invalid.
     public static let invalidOption = Self(rawValue: "invalidOption")
     /// The encryption master key is not the base64 of 32 bytes.
     public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
@@ -59,12 +59,12 @@ extension PusherServerAPIError.Code {
     public static let invalidBatch = Self(rawValue: "invalidBatch")
     /// A value cannot be written as JSON.
     public static let encodingFailed = Self(rawValue: "encodingFailed")
-    /// The webhook is not from the server: its key or its signature is wrong, or its body cannot be read.
+    /// The webhook does not come from the server: its key or its signature is wrong, or its body is invalid.
     public static let invalidWebhook = Self(rawValue: "invalidWebhook")
 
     // Without an answer.
 
-    /// No connection was made, or it was lost before the answer.
+    /// There was no connection, or it was lost before the answer.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// TLS failed; ``PusherServerAPIError/tlsFailure`` says why.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
@@ -89,11 +89,11 @@ extension PusherServerAPIError.Code {
     public static let tooManyRequests = Self(rawValue: "tooManyRequests")
     /// 500 to 599: the server failed.
     public static let serverFailed = Self(rawValue: "serverFailed")
-    /// Any other status, or an answer that is not what the API says.
+    /// Any other status, or an answer that does not fit the API.
     public static let unexpectedAnswer = Self(rawValue: "unexpectedAnswer")
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension PusherServerAPIError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

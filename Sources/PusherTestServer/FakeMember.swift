@@ -1,25 +1,26 @@
 import PusherProtocol
 
 extension PusherTestServer {
-    /// A member of a presence channel that has no connection: the server plays it. See ``join(_:in:userInfo:)``.
+    /// A member of a presence channel without a connection, which the server simulates. See ``join(_:in:userInfo:)``.
     public struct FakeMember: Sendable {
         /// The member's user id.
         public let userId: String
         /// The name of the presence channel.
         public let channel: String
-        /// The socket id that records name for this member. No connection has it.
+        /// The socket id of this member in records. It does not belong to a connection.
         public let socketID: String
 
         let id: ConnectionID
         let engine: ServerEngine
 
-        /// Sends a client event to the channel's other subscribers, as if the member's client did.
+        /// Sends a client event to the channel's other subscribers, as if a client had sent it.
         ///
-        /// The options that limit client events do not apply. Does nothing after ``leave()``, or when the server was shut down.
+        /// The options that limit client events do not apply. Does nothing after ``leave()``, or after the server was
+        /// shut down.
         ///
         /// - Parameters:
         ///   - event: The event's name: 1 to 200 bytes that begin with `client-`.
-        ///   - data: JSON text, which goes out as a JSON value. Any other text goes out as a string. Default: `{}`.
+        ///   - data: JSON text, which is sent as a JSON value. Any other text is sent as a string. Default: `{}`.
         /// - Returns: How many connections the event goes to. Silent ones do not count.
         /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent``.
         @discardableResult
@@ -40,7 +41,7 @@ extension PusherTestServer {
         }
     }
 
-    /// Adds a member to a presence channel, without a second client. The subscribers get `member_added`, as for any
+    /// Adds a member to a presence channel without a second client. The subscribers get `member_added`, as for any
     /// member.
     ///
     /// ```swift
@@ -48,14 +49,14 @@ extension PusherTestServer {
     /// try bob.send("client-typing")
     /// bob.leave()
     /// ```
-    /// The member stays until ``FakeMember/leave()`` or ``shutdown()``, whatever faults befall connections.
+    /// The member stays until ``FakeMember/leave()`` or ``shutdown()``. Faults of connections do not affect it.
     ///
     /// - Parameters:
     ///   - userId: The member's user id: 1 to 128 bytes.
     ///   - channel: The name of a presence channel.
     ///   - userInfo: The member's data as JSON text. Default: nil, none.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is no presence channel, the id or the
-    ///   data cannot be used, or the channel has ``Options/maximumMemberCount`` members.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is not a presence channel, the
+    ///   id or the data is invalid, or the channel has ``Options/maximumMemberCount`` members.
     @discardableResult
     public func join(_ userId: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?

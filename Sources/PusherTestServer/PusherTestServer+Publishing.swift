@@ -6,11 +6,11 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - name: the event's name, 1 to 200 bytes.
-    ///   - data: commonly JSON text. Relayed byte for byte, but to encrypted channels, where it is encrypted with the
-    ///     channel's key. Its size is not limited.
+    ///   - data: usually JSON text. Passed on byte for byte. For encrypted channels, it is encrypted with the channel's
+    ///     key. Its size is not limited.
     ///   - channels: the channels' names. `#server-to-user-` and an id is the channel of a signed-in user.
-    ///   - socketID: the connection that does not get it.
-    /// - Returns: how many connections the event goes to. Those that are silent do not count.
+    ///   - socketID: the connection that does not get the event.
+    /// - Returns: how many connections the event goes to. Silent connections do not count.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name breaks the protocol's rules, or
     ///   ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no key.
     @discardableResult
@@ -25,7 +25,10 @@ extension PusherTestServer {
         var events: [PublishedEvent] = []
         for channel in channels where Self.isEncrypted(channel) {
             guard let sealed = seal(data, for: channel) else {
-                throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+                throw ServerError(
+                    .invalidEncryptionKey,
+                    "Invalid encryption master key: it is not the base64 of 32 bytes."
+                )
             }
             let event = try PublishedEvent(name: name, data: sealed, channels: [channel], socketID: socketID)
             events.append(event)
@@ -60,7 +63,7 @@ extension PusherTestServer {
         engine.step { brain in brain.terminateConnections(ofUser: userId) }
     }
 
-    /// Forgets the last event of a cache channel, or of all where `channel` is nil, as if its time were over.
+    /// Deletes the last event of a cache channel, or of all if `channel` is nil, as if it had expired.
     public func forgetCachedEvents(of channel: String? = nil) {
         engine.step { brain in brain.forgetCachedEvents(of: channel) }
     }
@@ -73,7 +76,7 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - socketID: the client's connection.
     ///   - channel: the channel's name.
-    ///   - channelData: who the user is on a presence channel, as JSON text with a `user_id`. Default: nil.
+    ///   - channelData: the user on a presence channel, as JSON text with a `user_id`. Default: nil.
     public func authorization(
         forSocket socketID: String,
         channel: String,
@@ -91,13 +94,13 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - socketID: the client's connection.
-    ///   - userData: who the user is, as JSON text with an `id`.
+    ///   - userData: the user, as JSON text with an `id`.
     public func authentication(forSocket socketID: String, userData: String) -> SignedAuthorization {
         options.application.authentication(socketID: socketID, userData: userData)
     }
 
-    /// Puts a new master key in the place of ``Options/encryptionMasterKey``. From now on events on encrypted channels
-    /// are encrypted with its keys, and authorizations give them out. Clients are not notified.
+    /// Replaces ``Options/encryptionMasterKey`` by a new master key. From now on, the server encrypts events on
+    /// encrypted channels with its keys, and authorizations contain them. Clients are not notified.
     public func rotateEncryptionKey() {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<SecretKey.size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

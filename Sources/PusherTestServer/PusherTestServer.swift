@@ -3,11 +3,11 @@ import NIOPosix
 import PusherEncryption
 public import struct PusherProtocol.TestServerAccess
 
-/// A server that speaks the Pusher Channels protocol, made to test clients with.
+/// A server that speaks the Pusher Channels protocol, for tests of clients.
 ///
-/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours), the
-/// REST API and a backend's authorization endpoints (`/pusher/auth`, `/pusher/user-auth`) on the same port, records
-/// everything that it receives and does, and misbehaves on demand.
+/// It listens on this machine only. On one port, it accepts WebSocket connections (`ws`, or `wss` with a certificate of
+/// yours), the REST API and a backend's authorization endpoints (`/pusher/auth`, `/pusher/user-auth`). It records
+/// everything that it receives and does, and simulates faults on demand.
 ///
 /// ```swift
 /// try await PusherTestServer.withServer { server in
@@ -20,14 +20,15 @@ public import struct PusherProtocol.TestServerAccess
 /// }
 /// ```
 ///
-/// Every method may be called from any thread or task, at any time. Commands take effect in the order in which they
-/// are given; what they cause happens on the server's own event loop.
+/// You can call every method from any thread or task, at any time. Commands take effect in the order of the calls.
+/// Their effects happen on the server's own event loop.
 public final class PusherTestServer: Sendable {
-    /// The options that the server was made with. ``setActivityTimeout(_:)`` and the fault commands do not change them.
+    /// The options that the server was created with. ``setActivityTimeout(_:)`` and the fault commands do not change
+    /// them.
     public let options: Options
 
     let engine: ServerEngine
-    /// Nil if the server is reached through an ``InMemoryServer``.
+    /// Nil if clients reach the server through an ``InMemoryServer``.
     let listener: Listener?
     private let webhookSender: WebhookSender?
 
@@ -52,7 +53,7 @@ public final class PusherTestServer: Sendable {
         self.webhookSender = webhooks
     }
 
-    /// A server that was dropped without ``shutdown()`` ends by itself, a little later.
+    /// A server that is released without ``shutdown()`` ends by itself, a little later.
     deinit {
         listener?.beginShutdown()
         webhookSender?.beginShutdown()
@@ -60,18 +61,18 @@ public final class PusherTestServer: Sendable {
 
     /// Binds the port and starts to accept connections. Does nothing if the server listens already.
     ///
-    /// A server that is started again after ``shutdown()`` binds the port that it had before.
-    /// - Throws: ``ServerError`` if the port is taken, the certificate or its key cannot be read, or
+    /// A server that is started again after ``shutdown()`` uses the same port.
+    /// - Throws: ``ServerError`` if the port is taken, the certificate or its key is invalid, or
     ///   ``Options/encryptionMasterKey`` is not a key.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
-            throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+            throw ServerError(.invalidEncryptionKey, "Invalid encryption master key: it is not the base64 of 32 bytes.")
         }
         try await listener?.start()
         webhookSender?.start()
     }
 
-    /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is left.
+    /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is open.
     ///
     /// Does nothing if the server does not listen. Records are kept.
     public func shutdown() async {
@@ -79,7 +80,7 @@ public final class PusherTestServer: Sendable {
             engine.step { brain in brain.dropConnections(.all) }
             engine.step { brain in brain.removeFakeMembers() }
         }
-        // A client that comes back at once must not be let in again.
+        // A client that reconnects at once must not be accepted again.
         if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
         await webhookSender?.shutdown()
     }
@@ -87,11 +88,11 @@ public final class PusherTestServer: Sendable {
     /// The address to connect to; see ``Options/host``.
     public var host: String { options.host }
 
-    /// The port that the server listens on, or listened on last; 0 before the first ``start()`` where
-    /// ``Options/port`` is 0.
+    /// The port that the server listens on, or listened on last; 0 before the first ``start()`` if ``Options/port`` is
+    /// 0.
     public var port: Int { listener?.port ?? options.port }
 
-    /// True if the server wants TLS.
+    /// True if the server uses TLS.
     public var usesTLS: Bool { options.tls != nil }
 
     /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
@@ -100,8 +101,8 @@ public final class PusherTestServer: Sendable {
         return "\(usesTLS ? "https" : "http")://\(host):\(port)"
     }
 
-    /// What a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient` makes
-    /// options of it. It has the port only after ``start()``.
+    /// The data that a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient`
+    /// makes options from it. It contains the port only after ``start()``.
     public var access: TestServerAccess {
         TestServerAccess(
             key: options.application.key,
@@ -114,8 +115,8 @@ public final class PusherTestServer: Sendable {
         )
     }
 
-    /// Starts a server, calls `body`, and shuts the server down whether `body` returns or throws.
-    /// - Throws: what ``start()`` or `body` throws.
+    /// Starts a server, calls `body`, and shuts the server down, also if `body` throws.
+    /// - Throws: any error of ``start()`` or `body`.
     public static func withServer<Result>(
         options: Options = Options(),
         _ body: (PusherTestServer) async throws -> Result

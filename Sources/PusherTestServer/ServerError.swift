@@ -9,9 +9,9 @@ extension PusherTestServer {
             /// Makes a code from its name.
             public init(rawValue: String) { self.rawValue = rawValue }
 
-            /// The address could not be bound.
+            /// The server could not listen on the address.
             public static let bindFailed = Self(rawValue: "bindFailed")
-            /// The certificate chain or its key is not readable, or they do not belong together.
+            /// The certificate chain or its key is invalid, or they do not belong together.
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
             /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
@@ -25,7 +25,7 @@ extension PusherTestServer {
 
         /// The kind of error.
         public var code: Code
-        /// The reason, with the value at fault.
+        /// What failed and why, with the invalid value.
         public var message: String
         /// The error underneath, if there is one.
         public var cause: (any Error)?

@@ -7,9 +7,11 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 package import RealtimeNetworking
+import RealtimePrimitives
 
-/// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
-/// another pool, as has no proxy, and there is a new one after a request was cancelled.
+/// Requests over the requester's own connection pool, which is created for the first request, because most clients
+/// never make one. Each proxy has its own pool, as do requests without a proxy. After a cancelled request there is a
+/// new pool.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
         case running(ConnectionPools<ProxyServer?, HTTPClient>)
@@ -27,11 +29,12 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let idleTimeout: Duration?
 
     /// - Parameters:
-    ///   - maximumConnections: To one host, at once.
-    ///   - connectTimeout: For TCP and TLS, and for the wait for a connection if as many are open as may be.
-    ///   - idleTimeout: How long a connection stays for the next request. Channels ask together; what comes later is to find
-    ///     few connections that are dead, or that the server, which has not more patience than five seconds if it is
-    ///     Node.js, is about to close. If it is `nil`, each stream has a connection of its own, and these count in no limit.
+    ///   - maximumConnections: The most connections to one host at once.
+    ///   - connectTimeout: The time for TCP and TLS, and for the wait for a connection if the limit of connections is
+    ///     reached.
+    ///   - idleTimeout: How long a connection stays open for the next request. Channels are authorized together. Later
+    ///     requests should rarely find a connection that is dead, or that the server is about to close; Node.js does so
+    ///     after five seconds. If it is `nil`, each stream has a connection of its own, without a limit.
     package init(
         tls: TLSOptions,
         proxies: ProxyRules = .direct,
@@ -57,7 +60,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             if case .running(let pools) = state { return pools.all }
             return []
         }
-        // Ends the requests under way too; the clients keep themselves alive until that is done.
+        // Ends pending requests too. The clients retain themselves until that is done.
         for client in clients { Self.shutDown(client) }
     }
 
@@ -67,7 +70,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
         try Task.checkCancellation()
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
-        // A task that sleeps keeps its memory until the time is over, cancelled or not. A timer of the event loop does not.
+        // A sleeping task keeps its memory until the time is over, even if it is cancelled. A timer of the event loop
+        // does not.
         let isOver = eventLoopGroup.any().makePromise(of: Void.self)
         let timer = isOver.futureResult.eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) { isOver.succeed() }
         defer { timer.cancel() }
@@ -76,7 +80,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
                 group.addTask { try await self.followingRedirects(request) }
                 group.addTask {
                     try await isOver.futureResult.get()
-                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
+                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")
                 }
                 defer {
                     group.cancelAll()
@@ -91,13 +95,13 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    /// The event loop of a stream. A connection for one event loop alone ends with its request, and is none of those that are
-    /// limited.
+    /// The event loop of a stream. A connection for one event loop alone ends with its request, and does not count toward the
+    /// limit.
     func preference(for eventLoop: any EventLoop) -> HTTPClient.EventLoopPreference {
         idleTimeout == nil ? .delegateAndChannel(on: eventLoop) : .delegate(on: eventLoop)
     }
 
-    /// A client for one request. It has to be given back.
+    /// A client for one request. The caller must give it back.
     func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
         let proxy = try proxy(for: url)
         let url = URL(string: url)
@@ -127,7 +131,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         if let ended { Self.shutDown(ended) }
     }
 
-    /// The proxy on the way to a URL.
+    /// The proxy for a URL.
     private func proxy(for url: String) throws -> ProxyServer? {
         guard let url = URL(string: url), let host = url.host else { return nil }
         let useTLS = url.scheme?.lowercased() == "https"
@@ -158,13 +162,13 @@ package final class AsyncHTTPRequester: HTTPRequester {
                 authorization: proxy.credentials.map { .basic(username: $0.username, password: $0.password) }
             )
         }
-        // The one who asks decides about another try, and counts it.
+        // The caller decides about retries, and counts them.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // This many requests are under way at once by default; none shall wait, its time running, for another's
-        // connection.
+        // By default, this many requests run at once. None may wait for the connection of another one while its time
+        // runs.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
-        // A cancelled request ends its connection. With HTTP/2 it would end its stream only, and all that are
-        // tried after it would go over the same connection, which is dead if the network has changed.
+        // A cancelled request ends its connection. With HTTP/2, it would only end its stream. Later tries would use the
+        // same connection, which is dead if the network has changed.
         configuration.httpVersion = .http1Only
         configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout ?? .zero)
         return configuration
@@ -197,8 +201,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
         } catch {
             let isCancelled = Task.isCancelled
             let error = RequestFailure.error(error, through: proxy, host: host)
-            // A connection that is being made does not end with the request for which it is made, and the next one would
-            // wait for it, and fail with it: after one that was cancelled, or took too long, it gets another pool.
+            // A connection attempt does not end with its request, and the next request would wait for it, and fail with
+            // it. So requests after one that was cancelled, or timed out, use another pool.
             giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
             if isCancelled { throw CancellationError() }
             throw error
@@ -210,7 +214,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         message.method = HTTPMethod(rawValue: request.method)
         for field in request.headers.fields { message.headers.add(name: field.name, value: field.value) }
         if let body = request.body { message.body = .bytes(body) }
-        // The time is kept above, for the body and redirects too.
+        // The time limit is applied above, for the body and redirects too.
         let answer = try await client.execute(message, deadline: .distantFuture)
         var response = HTTPResponse(status: Int(answer.status.code))
         for (name, value) in answer.headers { response.headers.append(name, value) }

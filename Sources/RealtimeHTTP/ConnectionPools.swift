@@ -1,5 +1,4 @@
-/// The connection pools of one requester: one for each way on which requests go, and those that get no more requests and
-/// still have some under way.
+/// The connection pools of one requester: a current one for each way to connect (directly or through a proxy), and old ones that still have pending requests.
 struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Sendable {
     private struct Use {
         let pool: Pool
@@ -7,8 +6,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         var requests = 0
     }
 
-    /// A pool keeps something about each host that it ever had a connection to, and a request builder may name a new one
-    /// each time.
+    /// A pool keeps data about each host that it has connected to, and a request builder may name a new host each time.
     static var maximumOrigins: Int { 16 }
 
     private var current: [Way: ObjectIdentifier] = [:]
@@ -18,7 +16,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
 
     var all: [Pool] { uses.values.map(\.pool) }
 
-    /// The pool for a request, which has to be given back. The second one is to be shut down.
+    /// The pool for a request, which the caller must give back. The caller must shut the second one down.
     mutating func take(
         for way: Way,
         origin: String,
@@ -38,10 +36,10 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return (pool, ended)
     }
 
-    /// One of its requests has ended.
+    /// Handles that one of its requests has ended.
     ///
-    /// - Parameter isUsable: Whether it may get more.
-    /// - Returns: The pool, if it is to be shut down.
+    /// - Parameter isUsable: Whether it may get more requests.
+    /// - Returns: The pool, if the caller must shut it down.
     mutating func giveBack(_ pool: Pool, isUsable: Bool) -> Pool? {
         let identifier = ObjectIdentifier(pool)
         uses[identifier]?.requests -= 1
@@ -49,7 +47,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return isRetired || !isUsable ? retire(identifier) : nil
     }
 
-    /// Nil if it has requests still.
+    /// Nil if it still has requests.
     private mutating func retire(_ identifier: ObjectIdentifier) -> Pool? {
         if let way = current.first(where: { $0.value == identifier })?.key { current[way] = nil }
         guard let use = uses[identifier], use.requests == 0 else { return nil }

@@ -1,7 +1,7 @@
 import RealtimeNetworking
 
-/// `application/x-www-form-urlencoded`, with the escapes of JavaScript's `encodeURIComponent`: what the backends of
-/// pusher-js know.
+/// `application/x-www-form-urlencoded`, with the escapes of JavaScript's `encodeURIComponent`, which backends for
+/// pusher-js expect.
 package enum FormEncoding {
     package static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []

@@ -1,11 +1,12 @@
-/// The dates of HTTP (RFC 9110, section 5.6.7), in the one form that is still written: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// The dates of HTTP (RFC 9110, section 5.6.7), in the only form that is still written:
+/// `Sun, 06 Nov 1994 08:49:37 GMT`.
 ///
-/// Foundation's formatter leaks memory on Linux with each date that it reads, and this one comes from servers.
+/// On Linux, Foundation's formatter leaks memory with each date that it reads, and these dates come from servers.
 package enum HTTPDate {
     private static let weekdays = ["Mon,", "Tue,", "Wed,", "Thu,", "Fri,", "Sat,", "Sun,"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Nil if the text is no such date. Whether the day of the week is the right one is not looked at.
+    /// Nil if the text is not such a date. The day of the week is not checked.
     package static func secondsSince1970(_ text: String) -> Int? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, weekdays.contains(String(parts[0])), parts[5] == "GMT",

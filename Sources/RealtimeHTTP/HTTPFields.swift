@@ -1,6 +1,6 @@
 import RealtimePrimitives
 
-/// Header fields in their order. Names are compared without regard to case.
+/// Header fields in order. Names are compared without regard to case.
 package struct HTTPFields: Hashable, Sendable {
     package struct Field: Hashable, Sendable {
         package var name: String
@@ -35,7 +35,7 @@ package struct HTTPFields: Hashable, Sendable {
 
     package mutating func remove(_ name: String) { fields.removeAll { Self.isSame($0.name, name) } }
 
-    /// With the values of fields that come more than once joined.
+    /// The fields as a dictionary. Values of repeated fields are joined.
     package var dictionary: [String: String] {
         var names: [String: String] = [:]
         var values: [String: [String]] = [:]
@@ -66,11 +66,11 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields {
-    /// The defect of a field, or nil. It names the field, and does not show its value.
+    /// The defect of a field, or nil. It names the field, but does not contain its value.
     package var problem: String? {
         for field in fields {
             guard HTTPToken.isValid(field.name) else {
-                return "'\(field.name)' is no name of a header field: it has letters, digits and hyphens only"
+                return "'\(field.name)' is not a valid header name; use letters, digits and hyphens only"
             }
             guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 return "the value of the header field '\(field.name)' has a line break or another control character"
@@ -80,7 +80,7 @@ extension HTTPFields {
     }
 }
 
-/// A name as HTTP knows it: methods and header fields have such ones.
+/// A token of HTTP, such as a method or a header name.
 package enum HTTPToken {
     package static func isValid(_ text: String) -> Bool {
         !text.isEmpty

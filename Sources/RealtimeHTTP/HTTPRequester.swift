@@ -1,29 +1,29 @@
 /// Makes HTTP requests.
 package protocol HTTPRequester: Sendable {
-    /// The answer, whatever its status, redirects followed. Ends soon when its task is cancelled.
+    /// The answer, whatever its status, after following redirects. Ends soon when its task is cancelled.
     ///
     /// - Throws: ``HTTPRequestError``, or `CancellationError` if the task was cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
-    /// Ends all requests, and lets no more begin. It may be called more than once.
+    /// Ends all requests, and refuses new ones. It may be called more than once.
     func shutdown()
 }
 
 package struct HTTPRequest: Hashable, Sendable {
-    /// In seconds. Clocks trap if a time is so long that its end has no number.
+    /// In seconds. Clocks trap if a time is too long to represent its end.
     package static let maximumTimeout = 86_400
 
     package var url: String
     package var method: String
     package var headers: HTTPFields
-    /// Nil for none, which is not the same as an empty one: that has a `Content-Length`.
+    /// Nil for no body. An empty body has a `Content-Length`.
     package var body: [UInt8]?
-    /// For all of it, redirects included. At most ``maximumTimeout``. Zero or less times out at once.
+    /// The time for the whole request, including redirects. At most ``maximumTimeout``. Zero or less times out at once.
     package var timeout: Duration
-    /// The rest of the answer's body is left out.
+    /// The most bytes of the answer's body. The rest is left out.
     package var maximumResponseSize: Int
-    /// Whether a redirect may make a `GET` of it. If not, such a redirect is an error: the answer would be that of another
-    /// request.
+    /// Whether a redirect may change it to a `GET`. If not, such a redirect is an error: the answer would be that of
+    /// another request.
     package var mayBecomeGET: Bool
 
     package init(
@@ -65,24 +65,24 @@ package struct HTTPResponse: Hashable, Sendable {
 /// Why a request brought no answer.
 package struct HTTPRequestError: Error {
     package enum Kind: Hashable, Sendable {
-        /// It cannot be sent as it is.
+        /// The request is invalid.
         case invalidRequest
         case timedOut
-        /// No connection, or one that ended too early.
+        /// There was no connection, or it ended too early.
         case failed
-        /// The server redirects again and again, or to where the request must not go.
+        /// The server redirects too often, or to a place where the request must not go.
         case redirectRefused
         /// ``HTTPRequester/shutdown()`` was called.
         case shutDown
     }
 
     package var kind: Kind
-    /// For people; with nothing secret in it.
+    /// A text for people, without secrets.
     package var message: String
     package var cause: (any Error)?
     /// The URL that failed, if redirects led away from the request's URL.
     package var url: String?
-    /// Whether no byte of the request has left: no connection was made for it.
+    /// Whether no byte of the request was sent, because there was no connection.
     package var isUnsent = false
 
     package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {

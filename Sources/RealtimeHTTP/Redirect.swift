@@ -7,13 +7,13 @@ package enum Redirect {
     static let maximum = 5
 
     package enum Rules: Hashable, Sendable {
-        /// To another place of the same origin. A `POST` stays a `POST`, with its body: an authorization asked for by `GET` is
-        /// another one.
+        /// Redirects to another place of the same origin. A `POST` stays a `POST`, with its body, because a `GET` would
+        /// be a different request.
         case sameOrigin
-        /// As browsers do: to any origin, without what is meant for the first one only, and with `GET` in place of a `POST`
-        /// that was found elsewhere. A status that redirects and does not say where to is an error.
+        /// Redirects to any origin, as in browsers: without header fields and bodies that are for the first origin
+        /// only. A `POST` that was found elsewhere becomes a `GET`. A redirect without a location is an error.
         ///
-        /// - Parameter leavesTLS: Whether it may lead from `https` to `http`.
+        /// - Parameter leavesTLS: Whether a redirect may lead from `https` to `http`.
         case anyOrigin(leavesTLS: Bool)
     }
 
@@ -31,7 +31,7 @@ package enum Redirect {
         guard !location.isEmpty, let from = URL(string: request.url),
             let to = URL(string: location, relativeTo: from)?.absoluteURL
         else {
-            throw HTTPRequestError(.redirectRefused, "it redirects to what is no URL")
+            throw HTTPRequestError(.redirectRefused, "it redirects to something that is not a URL")
         }
         var target = request
         target.url = to.absoluteString
@@ -39,7 +39,7 @@ package enum Redirect {
         if origin(from) != origin(to) {
             switch rules {
             case .sameOrigin:
-                // Header fields and the form may be meant for this origin alone; without them the request is another one.
+                // Header fields and the form may be for this origin only, and the request makes no sense without them.
                 throw HTTPRequestError(
                     .redirectRefused,
                     """
@@ -85,7 +85,7 @@ package enum Redirect {
         var host: String
         var port: Int
 
-        /// The port is left out if it is the scheme's own.
+        /// The port is left out if it is the scheme's default.
         var description: String {
             let host = HostName.withBrackets(host).prefix(fittingUTF8Bytes: 255)
             return "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
@@ -102,6 +102,6 @@ package enum Redirect {
 }
 
 extension HTTPRequest {
-    /// The header fields that are never sent to another origin than the one that they were given for.
+    /// The header fields that are never sent to another origin.
     package static let headersOfOneOrigin = ["Authorization", "Cookie", "Host", "Proxy-Authorization"]
 }

@@ -6,11 +6,11 @@ import NIOPosix
 import NIOSSL
 import RealtimeNetworking
 
-/// Puts the failures of the HTTP client into this package's words.
+/// Converts failures of the HTTP client to this package's errors.
 enum RequestFailure {
     /// - Parameters:
-    ///   - proxy: What was on the way.
-    ///   - host: What the request was for.
+    ///   - proxy: The proxy, if there was one.
+    ///   - host: The host of the request.
     static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
         var failure = explanation(of: error, through: proxy, host: host)
         if isOfConnecting(error) { failure.isUnsent = true }
@@ -58,15 +58,15 @@ enum RequestFailure {
         }
     }
 
-    /// The HTTP client does not hand on the certificate: which reason it was is mostly not known.
+    /// The HTTP client does not pass on the certificate, so the reason is mostly unknown.
     private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
-        // Those of a handshake come wrapped.
+        // Errors of a handshake are wrapped.
         let established = error is BoringSSLError ? TLSFailure.established(error) : nil
         var failure =
             established
             ?? TLSFailure.handshake(error, host: host ?? "that host", certificate: nil, trustRoots: .system)
         if failure.reason == .certificateRefused {
-            failure.message += ": is it from a trusted authority, and valid now?"
+            failure.message += "; it may have expired, or be from an authority that is not trusted"
         }
         return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
     }

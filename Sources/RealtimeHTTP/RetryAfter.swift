@@ -4,7 +4,7 @@ package import Foundation
 package enum RetryAfter {
     /// Seconds or a date; zero for anything else.
     ///
-    /// - Parameter maximum: In seconds. A longer time is cut to it.
+    /// - Parameter maximum: The longest time, in seconds. A longer time is limited to it.
     package static func delay(_ text: String?, now: Date, maximum: Int) -> Duration {
         guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
         if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximum)) }

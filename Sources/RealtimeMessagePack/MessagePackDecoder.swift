@@ -2,7 +2,7 @@ import Foundation
 
 /// Decodes values from MessagePack, straight from bytes.
 ///
-/// It reads what ``MessagePackEncoder`` writes, any width of a number, and .NET's `DateTimeOffset` as a `Date`.
+/// It reads the output of ``MessagePackEncoder``, numbers of any width, and .NET's `DateTimeOffset` as a `Date`.
 package struct MessagePackDecoder: Sendable {
     package var keyStrategy: MessagePackKeyStrategy
 
@@ -10,7 +10,7 @@ package struct MessagePackDecoder: Sendable {
 
     /// Decodes bytes that are exactly one value.
     ///
-    /// - Throws: `DecodingError`, and whatever the type throws.
+    /// - Throws: `DecodingError`, and any error of the type.
     package func decode<T: Decodable>(_ type: T.Type, from bytes: ArraySlice<UInt8>) throws -> T {
         let value: T = try MessagePackValueDecoder(bytes, keyStrategy, at: .root, depth: 0).decode(type)
         do {
@@ -27,7 +27,7 @@ package struct MessagePackDecoder: Sendable {
 extension Decoder {
     package var isMessagePackDecoder: Bool { self is MessagePackValueDecoder }
 
-    /// The extension that this decoder stands at; `nil` if it is not the decoder of ``MessagePackDecoder``.
+    /// The extension that this decoder reads; `nil` for decoders other than ``MessagePackDecoder``.
     package func messagePackExtension() throws -> (type: Int8, bytes: ArraySlice<UInt8>)? {
         guard let decoder = self as? MessagePackValueDecoder else { return nil }
         return try decoder.read { reader throws(MessagePackError) in try reader.readExtension() }
@@ -47,7 +47,7 @@ extension DecodingError {
 
 /// The decoder of one value.
 struct MessagePackValueDecoder: Decoder {
-    /// The value, and maybe more after it.
+    /// The value, and perhaps more after it.
     let bytes: ArraySlice<UInt8>
     let strategy: MessagePackKeyStrategy
     let path: MessagePackPath
@@ -159,7 +159,7 @@ extension MessagePackValueDecoder: SingleValueDecodingContainer {
     func decode(_ type: Float.Type) throws -> Float {
         let value = try decode(Double.self)
         let float = Float(value)
-        // What is finite must not become infinite.
+        // A finite value must not become infinite.
         guard float.isFinite || !value.isFinite else { throw DecodingError(MessagePackError.outOfRange, at: path) }
         return float
     }
@@ -175,7 +175,7 @@ extension MessagePackValueDecoder: SingleValueDecodingContainer {
     func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
 }
 
-/// The pairs of a map, where they are in the bytes.
+/// The pairs of a map, as positions in the bytes.
 private final class MessagePackMap {
     struct Entry {
         var key: ArraySlice<UInt8>
@@ -184,7 +184,7 @@ private final class MessagePackMap {
 
     let entries: [Entry]
     let decoder: MessagePackValueDecoder
-    /// Properties mostly come in the order in which they are asked for.
+    /// Properties are mostly read in the order in which they are written.
     private var next = 0
 
     init(entries: [Entry], decoder: MessagePackValueDecoder) {
@@ -271,7 +271,7 @@ private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
         }
     }
 
-    /// The standard library's arrays reserve this: it must not be a number that only the server chose.
+    /// The standard library's arrays reserve this much memory, so it must not be a number that the server chose.
     var count: Int? { nil }
     var codingPath: [any CodingKey] { decoder.codingPath }
     var isAtEnd: Bool { currentIndex >= total }
@@ -292,7 +292,7 @@ private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
         }
     }
 
-    /// The value stays the next one unless it is decoded.
+    /// The position moves on only if the value is decoded.
     private mutating func decoding<T>(_ type: T.Type, _ body: (MessagePackValueDecoder) throws -> T) throws -> T {
         var copy = self
         let value = try body(try copy.next(type))

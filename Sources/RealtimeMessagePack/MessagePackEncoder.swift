@@ -8,7 +8,7 @@ package struct MessagePackEncoder: Sendable {
 
     package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
 
-    /// - Throws: `EncodingError`, and whatever the value throws.
+    /// - Throws: `EncodingError`, and any error of the value.
     package func encode(_ value: some Encodable) throws -> [UInt8] {
         let output = MessagePackOutput()
         try output.encode(value, keyStrategy, at: .root)
@@ -17,7 +17,7 @@ package struct MessagePackEncoder: Sendable {
 }
 
 extension Encoder {
-    /// Encodes an extension, if this is the encoder of ``MessagePackEncoder``; returns whether it is.
+    /// Encodes an extension, if this is the encoder of ``MessagePackEncoder``, and returns whether it is.
     package func encodeMessagePackExtension(type: Int8, _ data: some Collection<UInt8>) throws -> Bool {
         guard let encoder = self as? MessagePackValueEncoder else { return false }
         try encoder.encodeScalar { $0.writeExtension(type: type, data) }
@@ -52,8 +52,8 @@ final class MessagePackOutput {
 
 /// The map or array that one encoder writes.
 ///
-/// A container does not know how many values it will have. It begins with the header of an empty one, and gets the true one
-/// when it is finished.
+/// The number of its values is unknown at first. It begins with the header of an empty container, which is replaced at
+/// the end.
 final class MessagePackContainer {
     enum Kind {
         case array
@@ -66,7 +66,7 @@ final class MessagePackContainer {
     let path: MessagePackPath
     private let start: Int
     private(set) var count = 0
-    /// Containers that the app may write to at any time until this one is finished, and if they belong.
+    /// Containers that the app may write to until this one is finished, and their positions.
     private var nested: [(offset: Int, encoder: MessagePackValueEncoder)] = []
 
     init(_ kind: Kind, in output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
@@ -136,7 +136,7 @@ final class MessagePackValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// A class and its superclass may each ask for the container, and write to the same one.
+    /// A class and its superclass may both request the container, and write to the same one.
     private func open(_ kind: MessagePackContainer.Kind) -> MessagePackContainer {
         if let container, container.kind == kind { return container }
         if container != nil || hasScalar {
@@ -154,7 +154,7 @@ final class MessagePackValueEncoder: Encoder {
         try write(&output.writer)
     }
 
-    /// A value that encodes nothing is an empty map, as for JSON.
+    /// A value that encodes nothing becomes an empty map, as in JSON.
     func finish() throws {
         if let misuse { throw misuse }
         if let container {
@@ -276,7 +276,7 @@ private struct MessagePackUnkeyedEncoding: UnkeyedEncodingContainer {
 extension MessagePackTimestamp {
     fileprivate init(_ date: Date, at path: MessagePackPath) throws {
         let time = date.timeIntervalSince1970
-        // A date has a resolution of about 100 ns today: what is finer is noise.
+        // A current date has a resolution of about 100 ns. Smaller differences are noise.
         let whole = time.rounded(.down)
         let nanoseconds = ((time - whole) * 1e9).rounded()
         guard let seconds = Int64(exactly: whole), let nanoseconds = UInt32(exactly: nanoseconds) else {

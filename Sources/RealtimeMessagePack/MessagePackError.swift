@@ -6,7 +6,7 @@ package enum MessagePackError: Error, Hashable, Sendable {
     case invalidByte(UInt8)
     /// A value of another type was expected.
     case unexpected(MessagePackHeader, expected: String)
-    /// An integer does not fit into the type that was asked for.
+    /// An integer does not fit into the requested type.
     case outOfRange
     /// A text is not UTF-8.
     case invalidText

@@ -1,4 +1,4 @@
-/// The start of a value: all of a scalar, the length of anything else.
+/// The start of a value: the whole of a scalar, or the length of another value.
 package enum MessagePackHeader: Hashable, Sendable {
     case `nil`
     case bool(Bool)
@@ -17,7 +17,7 @@ package enum MessagePackHeader: Hashable, Sendable {
     case map(Int)
     case ext(type: Int8, count: Int)
 
-    /// How many values follow before this one is complete.
+    /// How many values belong to this one.
     var valueCount: Int {
         switch self {
         case .array(let count): count
@@ -26,7 +26,7 @@ package enum MessagePackHeader: Hashable, Sendable {
         }
     }
 
-    /// How many bytes follow before this value is complete.
+    /// How many bytes belong to this value.
     var byteCount: Int {
         switch self {
         case .string(let count), .binary(let count), .ext(_, let count): count

@@ -1,4 +1,4 @@
-/// How the names of properties become the keys of maps. The keys of dictionaries stay as they are.
+/// How the names of properties become the keys of maps. The keys of dictionaries do not change.
 package enum MessagePackKeyStrategy: Sendable {
     case asIs
     /// `userName` becomes `UserName`, as .NET names its properties.
@@ -48,7 +48,7 @@ struct MessagePackKey: CodingKey {
     }
 }
 
-/// The way to a value. It is a list, so that going down costs no copy of it.
+/// The path to a value. It is a linked list, so that a deeper level needs no copy of it.
 indirect enum MessagePackPath {
     case root
     case key(any CodingKey, in: MessagePackPath)

@@ -1,8 +1,8 @@
 /// Reads MessagePack values from bytes, one after the other.
 ///
-/// It allocates nothing by a length that the bytes announce: every length is checked against what is there.
+/// It allocates no memory for an announced length before checking it against the available bytes.
 package struct MessagePackReader: Sendable {
-    /// How deep values may be nested if they are decoded. ``skip()`` has no such limit, because it does not recurse.
+    /// How deep values may be nested if they are decoded. ``skip()`` has no such limit, because it is not recursive.
     package static let maximumDepth = 512
 
     private let bytes: ArraySlice<UInt8>
@@ -65,7 +65,7 @@ package struct MessagePackReader: Sendable {
         }
     }
 
-    /// The start of the next value, which stays the next one.
+    /// The start of the next value, without reading it.
     package func peekHeader() throws(MessagePackError) -> MessagePackHeader {
         var copy = self
         return try copy.readHeader()
@@ -78,9 +78,9 @@ package struct MessagePackReader: Sendable {
         return bytes[position..<position + count]
     }
 
-    /// Skips one value with all that it holds.
+    /// Skips one value with everything in it.
     package mutating func skip() throws(MessagePackError) {
-        // Each value takes a byte at least, and announces fewer than 2^33 values: the sum cannot overflow.
+        // Each value takes at least a byte, and announces fewer than 2^33 values, so the sum cannot overflow.
         var missing = 1
         while missing > 0 {
             let header = try readHeader()
@@ -89,7 +89,7 @@ package struct MessagePackReader: Sendable {
         }
     }
 
-    /// Reads one value, whatever it is, and returns its bytes.
+    /// Reads one value of any kind, and returns its bytes.
     package mutating func readValue() throws(MessagePackError) -> ArraySlice<UInt8> {
         let start = position
         try skip()
@@ -144,7 +144,7 @@ package struct MessagePackReader: Sendable {
         return text
     }
 
-    /// Reads a string as its bytes, without looking at what they are.
+    /// Reads a string as its bytes, without checking them.
     package mutating func readStringBytes() throws(MessagePackError) -> ArraySlice<UInt8> {
         let header = try readHeader()
         guard case .string(let count) = header else { throw .unexpected(header, expected: "a string") }
@@ -197,7 +197,7 @@ package struct MessagePackReader: Sendable {
 }
 
 extension MessagePackHeader {
-    /// A signed format may hold a number that is not negative.
+    /// A signed format may represent a number that is not negative.
     fileprivate static func integer(_ value: Int64) -> Self {
         UInt64(exactly: value).map { .unsigned($0) } ?? .negative(value)
     }

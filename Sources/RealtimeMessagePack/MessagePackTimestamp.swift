@@ -1,4 +1,4 @@
-/// A time as MessagePack's extension of type -1 has it.
+/// A time in the form of MessagePack's extension of type -1.
 package struct MessagePackTimestamp: Hashable, Sendable {
     package static let extensionType: Int8 = -1
 
@@ -33,7 +33,7 @@ package struct MessagePackTimestamp: Hashable, Sendable {
         guard nanoseconds < 1_000_000_000 else { return nil }
     }
 
-    /// The shortest form that holds it.
+    /// The shortest form of the value.
     package var extensionBytes: [UInt8] {
         func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }

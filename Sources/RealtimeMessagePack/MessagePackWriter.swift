@@ -2,7 +2,7 @@
 package struct MessagePackWriter: Sendable {
     package private(set) var bytes: [UInt8]
 
-    /// Goes on after these bytes.
+    /// Continues after these bytes.
     package init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 
     package mutating func writeNil() { bytes.append(0xC0) }
@@ -40,12 +40,12 @@ package struct MessagePackWriter: Sendable {
         bytes.append(contentsOf: data)
     }
 
-    /// Writes the start of an array: this many values have to follow.
+    /// Writes the start of an array. This many values must follow.
     package mutating func writeArrayHeader(_ count: Int) {
         writeHeader(count, short: (0x90, 15), nil, 0xDC, 0xDD)
     }
 
-    /// Writes the start of a map: this many pairs have to follow.
+    /// Writes the start of a map. This many pairs must follow.
     package mutating func writeMapHeader(_ count: Int) {
         writeHeader(count, short: (0x80, 15), nil, 0xDE, 0xDF)
     }
@@ -63,10 +63,10 @@ package struct MessagePackWriter: Sendable {
         bytes.append(contentsOf: data)
     }
 
-    /// Writes values that are encoded already.
+    /// Writes encoded values.
     package mutating func writeEncoded(_ values: some Collection<UInt8>) { bytes.append(contentsOf: values) }
 
-    /// Puts values that are encoded already before what was written after an offset.
+    /// Inserts encoded values at an offset.
     mutating func insert(_ values: [UInt8], at offset: Int) { bytes.insert(contentsOf: values, at: offset) }
 
     // MARK: Forms

@@ -1,6 +1,6 @@
 import RealtimePrimitives
 
-/// Why a connection could not be made, or options cannot be used. Each product has a public error with the same codes.
+/// Why a connection failed, or options are invalid. Each product has a public error with the same codes.
 package struct NetworkError: Hashable, Sendable {
     /// The raw values are those of the products' codes.
     package enum Code: String, Sendable {

@@ -15,7 +15,7 @@ package final class ObservableState<State: Sendable>: Sendable {
 
     package var value: State { shared.withLockedValue { $0.state } }
 
-    /// The state now, and each change of it up to the final one. A slow observer gets the newest 256.
+    /// The current state, and each change up to the final one. A slow observer gets the newest 256.
     package func values() -> AsyncStream<State> {
         let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(256))
         let id = shared.withLockedValue { shared in
@@ -34,7 +34,7 @@ package final class ObservableState<State: Sendable>: Sendable {
         return stream
     }
 
-    /// Changes the state and tells the observers. To be called from one thread at a time.
+    /// Changes the state and tells the observers. Call it from one thread at a time.
     ///
     /// - Parameter isFinal: Whether the observers' sequences end.
     /// - Returns: The state before.

@@ -1,4 +1,4 @@
-/// An error of this package, whose message may be part of that of another one.
+/// An error of this package, whose message other errors may contain.
 package protocol ExplainedError: Error {
     var message: String { get }
 }

@@ -1,3 +1,3 @@
-// What users of the client see of the other targets: options of TLS, the proxy and retries, and header fields.
+// Types of other modules that apps use with the client: options of TLS, the proxy and retries, and header fields.
 @_exported public import RealtimeNetworking
 @_exported public import RealtimePrimitives

@@ -1,4 +1,4 @@
-// Programs for Microsoft's client use `TimeInterval`, `Data` and `Date` with no other import.
+// Programs for Microsoft's client use `TimeInterval`, `Data` and `Date` without another import.
 @_exported public import Foundation
 @_exported public import SignalRCore
 

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 import SignalRCore
 
 /// A method of the server, with the types of its arguments and of its result.
@@ -40,7 +41,7 @@ extension HubConnection {
     /// The states of the connection, with reasons.
     public nonisolated var status: HubConnectionStatus { engine.status }
 
-    /// The current status, and then each new one, for any number of readers. A reader that is more than 256 behind
+    /// The current status, and then each new one, for any number of consumers. A consumer that is more than 256 behind
     /// misses the oldest.
     public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
 
@@ -54,7 +55,7 @@ extension HubConnection {
 
     /// Connects as ``start(retrying:)`` does, and returns when the connection has ended without an error. See ``run()``.
     ///
-    /// - Parameter policy: Decides about each next attempt of the start.
+    /// - Parameter policy: Decides about further attempts of the start.
     public nonisolated func run(retrying policy: any RetryPolicy) async throws { try await run(startPolicy: policy) }
 
     private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
@@ -74,7 +75,7 @@ extension HubConnection {
         throw CancellationError()
     }
 
-    /// Connects, runs the body, and disconnects, whether it returns or throws.
+    /// Connects, runs the body, and disconnects, also if the body throws.
     public nonisolated func withConnection<T>(_ body: () async throws -> sending T) async throws -> sending T {
         try await start()
         do {
@@ -87,9 +88,9 @@ extension HubConnection {
         }
     }
 
-    /// Returns when there is a connection, at once if there is one.
+    /// Returns when there is a connection. If there is one already, it returns at once.
     ///
-    /// - Parameter timeout: How long to wait, in seconds. Default: `nil`, which means as long as it takes.
+    /// - Parameter timeout: How long to wait, in seconds. Default: `nil`, which means no limit.
     /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped, also while the call waits;
     ///   ``SignalRClientError`` of code ``SignalRClientError/Code/callTimedOut``; `CancellationError` if the task is
     ///   cancelled.
@@ -98,12 +99,15 @@ extension HubConnection {
             switch status {
             case .connected, .resumed: return
             case .stopped:
-                throw SignalRError.invalidOperation("The connection is stopped, so nothing can be waited for.")
+                throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
             case .connecting, .reconnecting, .resuming: continue
             }
         }
         try Task.checkCancellation()
-        throw SignalRClientError(.callTimedOut, "There was no connection within \(timeout ?? 0) seconds.")
+        throw SignalRClientError(
+            .callTimedOut,
+            "Connection timed out: there was no connection within \(Duration.seconds(timeout ?? 0).inWords)."
+        )
     }
 
     // MARK: Typed calls
@@ -127,7 +131,7 @@ extension HubConnection {
         return try engine.coder.decode(Result.self, from: outcome)
     }
 
-    // The compiler takes a pack of one type, in parentheses, for another type than the one in it.
+    // To the compiler, a pack of one type in parentheses is not the type in it.
 
     /// Calls a method of the server with one argument, and returns its result. See `invoke(method:arguments:)`.
     public nonisolated func invoke<Argument: Encodable & Sendable, Result: Decodable & Sendable>(
@@ -175,12 +179,12 @@ extension HubConnection {
     }
 
     /// The calls of a method by the server, as a sequence of their arguments. The handler is registered when the method
-    /// returns, and removed when nobody has the sequence any more.
+    /// returns, and removed when the sequence is released.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
     ///   - type: The types of the arguments, as a tuple.
-    ///   - limit: How many calls may wait for a reader. Beyond it, the oldest are dropped. Default: 4,096.
+    ///   - limit: The most calls that may wait for a consumer. If more arrive, the oldest are dropped. Default: 4,096.
     public nonisolated func messages<each T: Decodable & Sendable>(
         of method: String,
         as type: (repeat each T).Type,

@@ -8,10 +8,12 @@ package import SignalRCore
 /// try await connection.invoke(method: "SendMessage", arguments: "me", "Hello")
 /// let sum: Int = try await connection.invoke(method: "Add", arguments: 40, 2)
 /// ```
-/// Handlers and callbacks outlive a reconnect. A server's groups do not: for it, the connection is a new one with a new id.
+/// Handlers and callbacks survive a reconnect. A server's groups do not, because for the server, the connection is a
+/// new one with a new id.
 ///
-/// Calls throw at once if there is no connection, and if the connection is lost while they wait. The connection closes when
-/// its last reference is released. A handler that uses it has to hold it weakly, or the reference is never released.
+/// Calls throw at once if there is no connection, and if the connection is lost while they wait. The connection closes
+/// when its last reference is released. A handler that uses it must reference it weakly; otherwise it is never
+/// released.
 public actor HubConnection {
     nonisolated let engine: HubEngine
 
@@ -21,32 +23,33 @@ public actor HubConnection {
 
     // MARK: Connecting
 
-    /// Connects, and returns when calls are possible. It tries once: the retry policy is for losses.
+    /// Connects, and returns when calls are possible. It tries once. The retry policy applies to losses only.
     ///
     /// - Throws: ``SignalRError`` or ``SignalRClientError`` if there is no connection; ``SignalRError/invalidOperation(_:)``
     ///   if the connection is not stopped; ``SignalRError/connectionAborted`` if ``stop()`` was called; `CancellationError` if
     ///   the task was cancelled.
     public nonisolated func start() async throws { try await engine.start() }
 
-    /// Connects, and returns when calls are possible. After an attempt that failed, it tries again when the policy says.
+    /// Connects, and returns when calls are possible. After a failed attempt, it tries again as the policy says.
     ///
-    /// It is for programs that may be started before their server, or without a network. ``states`` tell of the attempts
-    /// meanwhile, and ``stop()`` ends them. The policy is for this start only: what happens after a loss is decided by
-    /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)``. A URL that cannot be used is not tried again.
+    /// It is for programs that may be started before their server, or without a network. ``states`` reports the
+    /// attempts meanwhile, and ``stop()`` ends them. The policy applies to this start only.
+    /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)`` decides what happens after a loss. An invalid URL
+    /// is not tried again.
     ///
-    /// - Parameter policy: Decides about each next attempt. Its context counts from the start.
-    /// - Throws: The error of the last attempt, if the policy wants no other one; otherwise as ``start()``.
+    /// - Parameter policy: Decides about further attempts. Its context starts with this call.
+    /// - Throws: The error of the last attempt, if the policy stops; otherwise as ``start()``.
     public nonisolated func start(retrying policy: any RetryPolicy) async throws {
         try await engine.start(retrying: policy)
     }
 
     /// Disconnects, and returns when the transport is closed, after 5 seconds at the latest.
     ///
-    /// Calls that wait throw. It may be called in any state, and in handlers and callbacks. The callbacks of
+    /// Waiting calls throw. It may be called in any state, and in handlers and callbacks. The callbacks of
     /// ``onClosed(handler:)`` may still run when it returns.
     public nonisolated func stop() async { await engine.stop() }
 
-    /// Returns where the connection stands.
+    /// Returns the state of the connection.
     public func state() -> HubConnectionState {
         switch engine.state {
         case .stopped: .Stopped
@@ -62,7 +65,7 @@ public actor HubConnection {
     /// For tests: how many calls, timers, tasks and transports there are.
     package nonisolated func residueCount() async throws -> Int { try await engine.residueCount() }
 
-    /// For tests: what must not outlive the connection.
+    /// For tests: an object that must not outlive the connection.
     package nonisolated var engineObject: AnyObject { engine }
 
     // MARK: Calling the server
@@ -79,7 +82,7 @@ public actor HubConnection {
         try await engine.send(method, CallArguments(arguments, engine.coder))
     }
 
-    /// Calls a method of the server, and returns when it has returned. A result is ignored.
+    /// Calls a method of the server, and returns when it has completed. A result is ignored.
     ///
     /// If the task is cancelled, the call throws at once, and the server is notified.
     ///
@@ -93,8 +96,8 @@ public actor HubConnection {
 
     /// Calls a method of the server, and returns its result.
     ///
-    /// If the task is cancelled, the call throws at once, and the server is notified. `nil` is returned for a method
-    /// without a result if the type is an optional.
+    /// If the task is cancelled, the call throws at once, and the server is notified. If the type is an optional, a
+    /// method without a result returns `nil`.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
@@ -142,9 +145,10 @@ public actor HubConnection {
         add(methodName, isConcurrent: false, Self.handler(engine.coder, handler))
     }
 
-    /// Registers a handler for a method that the server calls, and whose result it waits for. See `on`.
+    /// Registers a handler for a method that the server calls, and whose result the server waits for. See `on`.
     ///
-    /// If the handler throws, the server gets an error: the message of a ``HubError``, or that the handler failed.
+    /// If the handler throws, the server gets an error: the message of a ``HubError``, or a text that the handler
+    /// failed.
     ///
     /// - Returns: A token that removes this handler only.
     @discardableResult
@@ -160,7 +164,7 @@ public actor HubConnection {
         }
     }
 
-    /// Registers a handler whose calls do not wait for each other, nor later messages for them. See `on`.
+    /// Registers a handler whose calls run at the same time. Later messages do not wait for them. See `on`.
     ///
     /// - Returns: A token that removes this handler only.
     @discardableResult
@@ -171,7 +175,7 @@ public actor HubConnection {
         add(methodName, isConcurrent: true, Self.handler(engine.coder, handler))
     }
 
-    /// Removes all handlers of a method. A handler that runs is not interrupted.
+    /// Removes all handlers of a method. A running handler is not interrupted.
     public func off(method: String) { engine.handlers.remove(method) }
 
     private nonisolated func add(
@@ -222,19 +226,20 @@ public actor HubConnection {
         engine.addCallback { $0.reconnecting.append(handler) }
     }
 
-    /// Registers a callback for the return of the connection. It has a new id, and belongs to no groups of the server.
+    /// Registers a callback for a new connection after a loss. The connection has a new id, and belongs to no groups of
+    /// the server.
     @preconcurrency
     public nonisolated func onReconnected(handler: @escaping @Sendable () async -> Void) {
         engine.addCallback { $0.reconnected.append(handler) }
     }
 }
 
-/// Removes one handler. Dropping the token leaves the handler where it is.
+/// Removes one handler. Releasing the token does not remove the handler.
 public struct HandlerToken: Sendable {
     private let remove: @Sendable () -> Void
 
     init(_ remove: @escaping @Sendable () -> Void) { self.remove = remove }
 
-    /// Removes the handler. If it runs, it is not interrupted.
+    /// Removes the handler. A running handler is not interrupted.
     public func cancel() { remove() }
 }

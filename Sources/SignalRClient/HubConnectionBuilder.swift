@@ -37,7 +37,7 @@ public final class HubConnectionBuilder {
     /// Sets the hub's URL. If it is missing or invalid, ``HubConnection/start()`` throws ``SignalRError/invalidUrl(_:)``.
     public func withUrl(url: String) -> HubConnectionBuilder { with { $0.url = url } }
 
-    /// Sets the hub's URL, and the transports that may be used.
+    /// Sets the hub's URL, and the allowed transports.
     public func withUrl(url: String, transport: HttpTransportType) -> HubConnectionBuilder {
         with { builder in
             builder.url = url
@@ -45,7 +45,7 @@ public final class HubConnectionBuilder {
         }
     }
 
-    /// Sets the hub's URL, and how the connection is made.
+    /// Sets the hub's URL, and the options of the connection.
     public func withUrl(url: String, options: HttpConnectionOptions) -> HubConnectionBuilder {
         with { builder in
             builder.url = url
@@ -58,12 +58,12 @@ public final class HubConnectionBuilder {
         with { $0.hubProtocol = hubProtocol }
     }
 
-    /// Sets how names of properties become keys with MessagePack. Default: they stay as they are.
+    /// Sets how names of properties become keys in MessagePack. Default: they do not change.
     public func withMessagePackKeys(_ keys: MessagePackKeys) -> HubConnectionBuilder {
         with { $0.messagePackKeys = keys }
     }
 
-    /// Sets the coders for JSON. By default, dates are those of ISO 8601, data is base64, and names stay as they are.
+    /// Sets the coders for JSON. By default, dates have the form of ISO 8601, data is base64, and names do not change.
     public func withJSONCoders(
         encoder: @escaping @Sendable () -> JSONEncoder,
         decoder: @escaping @Sendable () -> JSONDecoder
@@ -76,22 +76,23 @@ public final class HubConnectionBuilder {
 
     // MARK: Log
 
-    /// Sets the lowest level that is logged. Without it, nothing is logged.
+    /// Sets the lowest level that is logged. By default, nothing is logged.
     public func withLogLevel(logLevel: LogLevel) -> HubConnectionBuilder { with { $0.logger.level = logLevel } }
 
-    /// Sets what gets the lines of the log. Default: the standard output.
+    /// Sets the handler of the log. Default: the standard output.
     public func withLogHandler(logHandler: any LogHandler) -> HubConnectionBuilder {
         with { $0.logger.handler = logHandler }
     }
 
-    /// Writes all lines of the log to a logger of swift-log, which has a level of its own.
+    /// Writes all lines of the log to a logger of swift-log, which has its own level.
     public func withLogger(_ logger: Logger) -> HubConnectionBuilder {
         with { $0.logger = HubLogger(level: .debug, handler: SwiftLogHandler(logger)) }
     }
 
     // MARK: Times
 
-    /// Sets how long the server may be silent, in seconds, before the client takes the connection for lost. Default: 30.
+    /// Sets how long the server may be silent, in seconds, before the client considers the connection lost. Default:
+    /// 30.
     public func withServerTimeout(serverTimeout: TimeInterval) -> HubConnectionBuilder {
         with { $0.machine.serverTimeout = Duration(clampingSeconds: serverTimeout) }
     }
@@ -101,8 +102,8 @@ public final class HubConnectionBuilder {
         with { $0.machine.keepAliveInterval = Duration(clampingSeconds: max(keepAliveInterval, 0.001)) }
     }
 
-    /// Sets how long a call waits for its result, in seconds, before it throws ``SignalRClientError/Code/callTimedOut``.
-    /// Streams are not affected. Default: without end.
+    /// Sets how long a call waits for its result, in seconds, before it throws
+    /// ``SignalRClientError/Code/callTimedOut``. Streams are not affected. Default: without end.
     public func withInvocationTimeout(_ timeout: TimeInterval) -> HubConnectionBuilder {
         with { $0.invocationTimeout = timeout }
     }
@@ -132,13 +133,13 @@ public final class HubConnectionBuilder {
         withAutomaticReconnect(retryPolicy: retryPolicy)
     }
 
-    /// Goes on with the same connection after the loss of a WebSocket, if the server permits it. Calls and streams survive,
-    /// and no message is lost.
+    /// Continues the same connection after the loss of a WebSocket, if the server permits it. Calls and streams
+    /// survive, and no message is lost.
     public func withStatefulReconnect() -> HubConnectionBuilder {
         withStatefulReconnect(options: StatefulReconnectOptions())
     }
 
-    /// Goes on with the same connection after the loss of a WebSocket, if the server permits it.
+    /// Continues the same connection after the loss of a WebSocket, if the server permits it.
     public func withStatefulReconnect(options: StatefulReconnectOptions) -> HubConnectionBuilder {
         with { $0.resumption = options }
     }

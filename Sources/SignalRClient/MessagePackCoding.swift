@@ -58,12 +58,12 @@ extension Decoder {
     /// Whether values are decoded from MessagePack.
     public func isMsgpackDecoder() -> Bool { isMessagePackDecoder }
 
-    /// The type of the extension that is to be decoded.
+    /// The type of the extension that is being decoded.
     ///
     /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtType() throws -> Int8 { try getMsgpackExt().type }
 
-    /// The data of the extension that is to be decoded.
+    /// The data of the extension that is being decoded.
     ///
     /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtData() throws -> Data { Data(try getMsgpackExt().bytes) }

@@ -1,12 +1,12 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The records, for any thread, and the tasks that wait for them.
+/// The records for any thread, and the tasks that wait for them.
 final class SharedRecords: Sendable {
     struct Records: Sendable {
         var requests: [TestHubRequest] = []
         var messages: [HubMessage] = []
-        /// The connections that had a handshake, and those that have ended, in their order.
+        /// The connections after a handshake, and those that have ended, in order.
         var connected: [String] = []
         var ended: [String] = []
     }
@@ -53,7 +53,7 @@ final class SharedRecords: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLockedValue { state in
-                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    // Checked under the lock, so that a later cancellation finds the waiter.
                     if isMet(state.records) || Task.isCancelled { return true }
                     state.waiting[id] = Waiter(isMet: isMet, continuation: continuation)
                     return false

@@ -4,7 +4,7 @@ import NIOPosix
 public import SignalRClient
 package import SignalRCore
 
-/// A hub for tests, embedded in the process: on a port of the loopback interface, or in memory without one.
+/// A hub for tests in the process of the test, on a port of the loopback interface, or in memory without a port.
 ///
 /// ```swift
 /// let server = try await SignalRTestServer.start()
@@ -59,7 +59,7 @@ public final class SignalRTestServer: Sendable {
         try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
     }
 
-    /// Lets a builder make a connection that reaches this hub without a socket, and without a negotiation.
+    /// Makes the connections of a builder reach this hub without a socket, and without a negotiation.
     public func connect(_ builder: HubConnectionBuilder) -> HubConnectionBuilder {
         builder.withOpener(InMemoryOpener(self))
     }
@@ -86,7 +86,7 @@ public final class SignalRTestServer: Sendable {
     }
 
     private func change(_ body: @escaping @Sendable (HubBrain) -> Void) async {
-        // The loop is one of the process's, which does not end.
+        // The loop belongs to the process, and does not end.
         try? await eventLoop.submit { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
             .get()
     }
@@ -95,7 +95,8 @@ public final class SignalRTestServer: Sendable {
 
     /// Registers a method. Methods of one connection run one after the other.
     ///
-    /// If the closure throws a `HubError`, the caller gets its message; of any other error, that there was one.
+    /// If the closure throws a `HubError`, the caller gets its message. For any other error, the caller learns only
+    /// that the method failed.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
@@ -160,13 +161,13 @@ public final class SignalRTestServer: Sendable {
     /// - Parameters:
     ///   - step: Which requests.
     ///   - fault: What the server does instead.
-    ///   - skip: How many requests it answers correctly before. Default: none.
+    ///   - skip: How many requests it answers correctly first. Default: none.
     ///   - count: How many requests fail. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
         await change { $0.faults.append((step, fault, skip, count)) }
     }
 
-    /// Sets what the server does with handshakes.
+    /// Sets how the server answers handshakes.
     public func setHandshake(_ handshake: TestHubHandshake) async { await change { $0.handshake = handshake } }
 
     /// Redirects each negotiation this many times, with a token that replaces the client's.
@@ -177,11 +178,11 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Cuts all that the server sends into pieces of this size; `nil` for no cuts.
+    /// Splits everything that the server sends into pieces of this size; `nil` for no pieces.
     public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
 
-    /// Whether the server ignores all that comes, and sends nothing. A connection that can be resumed goes on after that over
-    /// a new transport only: see ``dropConnections()``.
+    /// Sets whether the server ignores all messages, and sends nothing. A resumable connection then continues only over
+    /// a new transport: see ``dropConnections()``.
     public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
 
     /// Ends all transports at once, as a lost network does.
@@ -189,7 +190,7 @@ public final class SignalRTestServer: Sendable {
         enter { brain in for connection in brain.connections.values { connection.link?.drop() } }
     }
 
-    /// Forgets all connections whose transport is lost: they cannot be resumed.
+    /// Forgets all connections without a transport, so that they cannot be resumed.
     public func forgetLostConnections() async {
         await change { brain in
             for connection in Array(brain.connections.values) where connection.link == nil { brain.end(connection) }
@@ -205,23 +206,23 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Sends bytes to all clients, whatever they mean.
+    /// Sends bytes to all clients, whatever their meaning.
     public func sendBytes(_ bytes: [UInt8]) {
         enter { brain in for connection in brain.connections.values { brain.write(bytes, to: connection) } }
     }
 
     // MARK: Records
 
-    /// The requests so far, in their order.
+    /// The requests so far, in order.
     public var requests: [TestHubRequest] { shared.records.requests }
 
     /// How many connections have had a handshake.
     public var connectionCount: Int { shared.records.connected.count }
 
-    /// The messages of clients so far, in their order.
+    /// The messages of clients so far, in order.
     package var messages: [HubMessage] { shared.records.messages }
 
-    /// Forgets the records, for long runs. Counts begin again.
+    /// Deletes the records, for long runs. Counts start again. Counts begin again.
     package func forgetRecords() { shared.forget() }
 
     /// Returns when this many connections have had a handshake, counted from the start of the server; or when the task

@@ -1,7 +1,7 @@
 import SignalRClient
 import SignalRCore
 
-/// One call of a method of the test hub: who has called, and the streams that come with it.
+/// One call of a method of the test hub, with its caller and its streams.
 public struct TestHubCall: Sendable {
     /// The id of the caller's connection.
     public let connectionID: String
@@ -29,7 +29,7 @@ public struct TestHubCall: Sendable {
         self.enter = enter
     }
 
-    /// The items of a stream that the caller uploads; an empty sequence if the caller uploads no stream with that index.
+    /// The items of a stream that the caller uploads. Empty if the caller uploads no stream with that index.
     public func upload<T: Decodable & Sendable>(_ index: Int, of type: T.Type) -> some AsyncSequence<T, any Error> {
         upload(index).map { [coder] item in try coder.decode(type, from: item) }
     }

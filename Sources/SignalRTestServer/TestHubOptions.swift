@@ -1,19 +1,19 @@
 public import SignalRCore
 
-/// How a ``SignalRTestServer`` behaves when nothing is wrong.
+/// How a ``SignalRTestServer`` behaves without faults.
 public struct TestHubOptions: Sendable {
     /// The transports that the server offers, in its order of preference. Default: WebSockets, server-sent events, long
     /// polling.
     public var transports: [HttpTransportType] = [.webSockets, .serverSentEvents, .longPolling]
     /// After how many seconds without a message the server sends a ping. Default: 15.
     public var keepAliveInterval: Double = 15
-    /// How long the server keeps a poll open that it has nothing to answer, in seconds. Default: 90.
+    /// How long the server keeps a poll open while it has no messages, in seconds. Default: 90.
     public var pollTimeout: Double = 90
     /// Whether connections can be resumed. Default: `true`.
     public var allowsStatefulReconnect = true
     /// How long the server keeps a connection whose WebSocket was lost, in seconds. Default: 15.
     public var disconnectTimeout: Double = 15
-    /// The bearer token that all requests need. Default: `nil`, which means none.
+    /// The bearer token that the server requires in all requests. Default: `nil`, which means none.
     public var requiredToken: String?
 
     /// Creates options.
@@ -54,7 +54,7 @@ public enum TestHubHandshake: Hashable, Sendable {
     case silence
     /// It refuses it, for this reason.
     case refuse(String)
-    /// It sends these bytes instead of its answer.
+    /// It sends these bytes as its answer.
     case bytes([UInt8])
 }
 

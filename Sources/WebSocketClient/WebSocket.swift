@@ -1,5 +1,6 @@
 public import NIOCore
 public import NIOPosix
+import RealtimePrimitives
 
 /// A WebSocket connection (RFC 6455).
 ///
@@ -38,8 +39,8 @@ public final class WebSocket: Sendable {
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
     ///   - options: Timeouts, limits, TLS and proxy.
-    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Shut it down only after the WebSocket was
-    ///     released. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connection: a `MultiThreadedEventLoopGroup`, or another group that can
+    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to url: String,
@@ -57,8 +58,8 @@ public final class WebSocket: Sendable {
     /// - Parameters:
     ///   - request: The server, and what the upgrade request contains.
     ///   - options: Timeouts, limits, TLS and proxy.
-    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Shut it down only after the WebSocket was
-    ///     released. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connection: a `MultiThreadedEventLoopGroup`, or another group that can
+    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to request: WebSocketRequest,
@@ -86,7 +87,8 @@ public final class WebSocket: Sendable {
         }.get()
         let timeout = options.connectTimeout
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
-            inbox.giveUp(WebSocketError(.connectionTimedOut, "no connection to '\(host)' within \(timeout)"))
+            let message = "Connection timed out: there was no connection to '\(host)' within \(timeout.inWords)."
+            inbox.giveUp(WebSocketError(.connectionTimedOut, message))
         }
         defer { timer.cancel() }
         let subprotocol = try await withTaskCancellationHandler {
@@ -104,8 +106,8 @@ public final class WebSocket: Sendable {
 
     /// Sends a message, and returns when its bytes are handed to the operating system.
     ///
-    /// Awaiting each send is all the back-pressure you need: the call takes as long as the server lets it. That it returns
-    /// does not mean that the server has received the message.
+    /// Await each send, and you need no other back-pressure: the call returns when the server lets the client send
+    /// more. The server may not have received the message when the call returns.
     ///
     /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/connectionClosed`` if the connection is not open.
     public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
@@ -129,8 +131,8 @@ public final class WebSocket: Sendable {
 
     /// Sends a ping, and returns how long the server took to answer it.
     ///
-    /// It has no time limit of its own: cancel the task that waits. Another task has to take ``messages`` meanwhile, because
-    /// the answer comes after the messages that the server has already sent.
+    /// It has no time limit. To stop waiting, cancel the task. Another task must iterate ``messages`` meanwhile,
+    /// because the answer comes after the messages that the server has already sent.
     ///
     /// - Throws: ``WebSocketError`` if the connection ends first, or if the client does not read because too many messages
     ///   wait; `CancellationError` if the task is cancelled.
@@ -164,7 +166,7 @@ public final class WebSocket: Sendable {
     /// - Parameters:
     ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. Nothing is sent then.
+    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. In that case nothing is sent.
     @discardableResult
     public func close(
         code: WebSocketCloseCode = .normalClosure,
@@ -177,10 +179,10 @@ public final class WebSocket: Sendable {
 }
 
 extension WebSocketError {
-    /// For a message that was not written.
+    /// Makes the error for a message that was not written.
     init(sending error: any Error) {
         self =
             error as? WebSocketError
-            ?? WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+            ?? WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }
 }

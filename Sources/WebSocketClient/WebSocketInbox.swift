@@ -12,10 +12,10 @@ final class WebSocketInbox: Sendable {
 
     private struct State {
         var stage = Stage.connecting
-        /// Whether the app has closed the connection: it wants no more messages.
+        /// Whether the app has closed the connection, and needs no more messages.
         var isClosing = false
         var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
-        /// By the payloads of the pings.
+        /// The promises of pings, by their payloads.
         var pings: [UInt64: EventLoopPromise<Void>] = [:]
         var pingCount: UInt64 = 0
     }
@@ -33,7 +33,7 @@ final class WebSocketInbox: Sendable {
         _ open: (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) {
         self.opened = opened
-        // The connection reports to the inbox, and exists before it.
+        // The connection needs the inbox's receiver, and is created before the inbox.
         let receiver = NIOLockedValueBox<WebSocketInbox?>(nil)
         let connection = open { event in receiver.withLockedValue { $0 }?.received(event, releasing: receiver) }
         self.connection = connection
@@ -82,7 +82,7 @@ final class WebSocketInbox: Sendable {
         let error = WebSocketError(closure)
         opened.fail(error)
         for (_, promise) in pings { promise.fail(error) }
-        // If the app has closed the connection, how that went is for the call that waits.
+        // If the app has closed the connection, only its `close` call gets an error.
         buffer.finish(isWanted ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for continuation in closing { continuation.resume(returning: closure) }
     }
@@ -95,7 +95,8 @@ final class WebSocketInbox: Sendable {
         ended(WebSocketClosure(code: nil, error: error as? WebSocketError))
     }
 
-    /// Starts the closing handshake. Its answer has to be read, so reading goes on, and what comes before it is discarded.
+    /// Starts the closing handshake. Its answer has to be read, so reading continues, and messages before it are
+    /// discarded.
     func close(code: WebSocketCloseCode, reason: String) {
         state.withLockedValue { $0.isClosing = true }
         buffer.pauses(nil)
@@ -103,9 +104,9 @@ final class WebSocketInbox: Sendable {
     }
 
     func sendPing(_ promise: EventLoopPromise<Void>) {
-        // The answer would not be read.
+        // The answer could not be read.
         if buffer.isPaused {
-            let message = "the server's answer cannot be read: \"messages\" is full"
+            let message = "Ping failed: the answer was not read, because \"messages\" is full. Iterate it faster."
             return promise.fail(WebSocketError(.receiveBufferFull, message))
         }
         let number: UInt64? = state.withLockedValue { state in
@@ -115,9 +116,9 @@ final class WebSocketInbox: Sendable {
             return state.pingCount
         }
         guard let number else {
-            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+            return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
-        // A call that was cancelled must not leave its promise here.
+        // A cancelled call must not leave its promise here.
         promise.futureResult.whenComplete { [self] _ in
             state.withLockedValue { _ = $0.pings.removeValue(forKey: number) }
         }

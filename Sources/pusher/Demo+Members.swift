@@ -17,12 +17,12 @@ extension Demo {
         let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
         try await same.subscribed()
         try timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
-        // The list of members comes first, unless it came before the sequence was made.
+        // The list of members comes first, unless it arrived before the sequence was made.
         var member: PusherPresenceChannelMember?
         while member == nil, let change = await changes.next() {
             if case .added(let added) = change { member = added }
         }
-        guard let member else { throw ExitMessage("Nobody was seen to come.") }
+        guard let member else { throw ExitMessage("Demo failed: ada did not see bob join.") }
         try timeline.note(.ada, "sees \(member.userId) come: now \(names(room.members))")
         return room
     }
@@ -34,14 +34,16 @@ extension Demo {
         try await there.subscribed()
         try timeline.note(.bob, "sends client-message on \(there.name)")
         try await there.send("client-message", data: Message(text: "hello, ada"))
-        guard let message = await messages.next() else { throw ExitMessage("The message did not arrive.") }
+        guard let message = await messages.next() else { throw ExitMessage("Demo failed: the message did not arrive.") }
         try timeline.note(.ada, "got the message: \(message.text)")
     }
 
     func leave(_ bob: Pusher, seenIn room: PusherPresenceChannel) async throws {
         var changes = room.memberships.makeAsyncIterator()
         await bob.disconnected()
-        guard case .removed(let member)? = await changes.next() else { throw ExitMessage("Nobody was seen to leave.") }
+        guard case .removed(let member)? = await changes.next() else {
+            throw ExitMessage("Demo failed: ada did not see bob leave.")
+        }
         try timeline.note(.ada, "sees \(member.userId) leave: now \(names(room.members))")
     }
 

@@ -9,7 +9,7 @@ struct Order: Codable, Sendable {
     var item: String
 }
 
-/// The backend's part: it publishes through the REST API.
+/// The backend: it publishes through the REST API.
 extension Demo {
     func survivesLoss(_ pusher: Pusher) async throws {
         let channel = pusher.subscribe("orders")
@@ -65,14 +65,16 @@ extension Demo {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: signed.body))
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
-        guard response.status == .ok else { throw ExitMessage("The REST API answered \(response.status).") }
+        guard response.status == .ok else {
+            throw ExitMessage("Demo failed: the REST API answered \(response.status).")
+        }
         let shown = signed.body.contains("ciphertext") ? "\(data), encrypted" : data
         try timeline.note(
             .backend,
             "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)"
         )
         guard let received = await orders.next(), received.id == order.id else {
-            throw ExitMessage("Order \(order.id) did not arrive.")
+            throw ExitMessage("Demo failed: order \(order.id) did not arrive.")
         }
         try timeline.note(.ada, "got created: order \(received.id), \(received.item)")
     }

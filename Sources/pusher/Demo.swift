@@ -6,7 +6,7 @@ import PusherTestServer
 struct Demo: Sendable {
     let server: PusherTestServer
     let eventCount: Int
-    /// The network that blocks WebSockets; nil if nothing does.
+    /// The network that blocks WebSockets; nil if they are not blocked.
     var relay: PusherTestRelay?
     let timeline = Timeline()
 
@@ -48,7 +48,7 @@ struct Demo: Sendable {
         options.transports = relay == nil ? .webSocket : .webSocketWithHTTPFallback
         options.authMethod = .endpoint(backend)
         options.retryPolicy = .exponential(base: .seconds(1), cap: .seconds(5))
-        // The timeline tells it.
+        // The timeline prints the same events.
         options.logger = Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
         return Pusher(key: server.options.application.key, options: options)
     }

@@ -35,7 +35,7 @@ struct DemoCommand: AsyncParsableCommand {
                 group.addTask { try await show(server) }
                 group.addTask {
                     try await Task.sleep(for: .seconds(60))
-                    throw ExitMessage("The demo did not come to its end within a minute.")
+                    throw ExitMessage("Demo failed: it did not end within a minute.")
                 }
                 try await group.next()
                 group.cancelAll()

@@ -33,7 +33,7 @@ struct PusherCommand: AsyncParsableCommand {
         await main(nil)
     }
 
-    /// ArgumentParser calls it an unexpected argument, and suggests nothing.
+    /// ArgumentParser calls it an unexpected argument, and suggests no command.
     private static func unknownCommand(_ name: String?) -> ValidationError? {
         guard let name, !name.hasPrefix("-") else { return nil }
         let commands = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]

@@ -30,7 +30,7 @@ struct RecordDescription: Hashable, Sendable {
     var channel: String?
     /// The rest, in one line. It has no signatures.
     var detail = ""
-    /// Everything that was sent or received, with signatures if there are any.
+    /// The whole message, with signatures if it has any.
     var payload: String?
 
     /// One line. Control characters are escaped, and long data is cut.
@@ -110,14 +110,14 @@ extension RecordDescription {
             verb: verb,
             subject: message.event,
             channel: message.channel ?? (isOurs ? message.data.value?["channel"]?.string : nil),
-            // They bring a signature.
+            // These messages contain a signature.
             detail: [EventName.subscribe, EventName.signIn].contains(message.event) ? "" : message.data.text ?? "",
             payload: text
         )
     }
 
     private init(authorization request: PusherTestServer.Request) {
-        // A form's fields are written as those of a query.
+        // A form's fields are decoded like a query.
         let fields = PusherTestServer.Request(target: "/?" + request.bodyText).parameters
         self.init(
             kind: .backend,
@@ -165,9 +165,10 @@ extension PusherTestServer.Request {
 }
 
 extension String {
-    /// Everything in one line that does a terminal no harm.
+    /// The text in one line, with all characters escaped that act on a terminal.
     ///
-    /// - Parameter limit: The most characters. Of longer texts the beginning is kept, and the whole size added.
+    /// - Parameter limit: The largest number of characters. Of a longer text, the beginning is kept, followed by the
+    ///   whole size.
     func inOneLine(limit: Int) -> String {
         var line = ""
         for scalar in unicodeScalars.prefix(limit) {

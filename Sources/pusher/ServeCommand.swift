@@ -87,7 +87,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    /// Whether it stands in a path as it is (RFC 3986, 2.3).
+    /// Whether a byte is allowed in a path without an escape (RFC 3986, 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -105,7 +105,7 @@ struct ServeCommand: AsyncParsableCommand {
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
         options.allowedOrigins = Set(allowOrigin)
-        // It may run for days, and nobody needs old records.
+        // The server may run for days, and old records are not needed.
         options.maximumRecordCount = 10_000
         // Set before the port is bound: a script that waits for "ready" may stop the server at once.
         let interruption = Interruption()
@@ -132,7 +132,7 @@ struct ServeCommand: AsyncParsableCommand {
                 group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
             }
             group.addTask { for await _ in signals { return } }
-            // The first to end: a signal, or an output that nobody reads any more.
+            // The first to end: a signal, or an output whose reader has gone.
             try await group.next()
             group.cancelAll()
         }

@@ -7,22 +7,23 @@ enum StandardOutput {
 
     /// Writes the text at once, also into a pipe. A line goes out in one write, so that lines of several tasks do not mix.
     ///
-    /// - Throws: If nobody reads the pipe any more, an error without a text, whose exit code is the one that shells show
-    ///   for a program which ended because of that. If the system refuses the text for another reason, that reason.
+    /// - Throws: An error without a text if the pipe has no reader any more. Its exit code is the one that shells show
+    ///   for a program that ended because of that. If the system refuses the text for another reason, the system's
+    ///   error.
     static func print(_ text: String) throws {
         do {
             try Descriptor.write(text, to: STDOUT_FILENO)
         } catch  where error.code == .EPIPE {
             throw ExitCode(128 + SIGPIPE)
         } catch {
-            throw ExitMessage("The output cannot be written: \(String(cString: strerror(error.code.rawValue)))")
+            throw ExitMessage("Output not written: \(String(cString: strerror(error.code.rawValue))).")
         }
     }
 }
 
 /// Files, pipes and terminals.
 enum Descriptor {
-    /// Writes all of the text, whether or not the descriptor blocks.
+    /// Writes the whole text, whether or not the descriptor blocks.
     static func write(_ text: String, to descriptor: Int32) throws(POSIXError) {
         _ = ignoresBrokenPipes
         var bytes = Array(text.utf8)[...]
@@ -31,7 +32,7 @@ enum Descriptor {
             if count >= 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno == EAGAIN {
-                // Programs that have the same pipe can keep it from blocking.
+                // Other programs with the same pipe can make it non-blocking.
                 var space = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&space, 1, -1)
             } else if errno != EINTR {
@@ -40,6 +41,6 @@ enum Descriptor {
         }
     }
 
-    /// The signal would end the process at once, and the server could not close its connections.
+    /// The signal would end the process at once, before the server has closed its connections.
     private static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 }

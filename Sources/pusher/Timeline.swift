@@ -1,6 +1,6 @@
 import Foundation
 
-/// Prints what happens, with the time since the start and who it happened to.
+/// Prints events, with the time since the start and the name of the user.
 struct Timeline: Sendable {
     enum Who: String {
         case server, backend, network, ada, bob, demo

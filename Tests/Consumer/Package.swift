@@ -2,7 +2,7 @@
 import PackageDescription
 
 // A package that depends on PusherClient, as apps do: `make test-consumer` builds and runs it. A copy of this folder
-// anywhere else does too, with the path of PusherClient in the environment.
+// elsewhere works too, with the path of PusherClient in the environment.
 let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")

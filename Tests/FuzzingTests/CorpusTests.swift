@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The fuzzer is a process of its own, so that an input that ends it ends no other test, and is named.
+/// The fuzzer is a separate process. An input that ends it ends no other test, and the process names the input.
 @Suite("Inputs of the fuzzer", .timeLimit(.minutes(5)))
 struct CorpusTests {
     private static let fuzzing = URL(filePath: #filePath).deletingLastPathComponent()
@@ -36,7 +36,7 @@ struct CorpusTests {
 
     private struct Outcome {
         var status: Int32?
-        /// What it wrote, its errors among it.
+        /// Its output, including errors.
         var lines: [String] = []
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import ServerSentEvents
 
-/// A screen as apps with IKEventSource have it.
+/// A screen of an app with IKEventSource.
 class FeedViewController {
     var eventSource: EventSource?
     var lines: [String] = []

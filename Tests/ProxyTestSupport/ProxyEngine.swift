@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import PusherTestServer
 
-/// What a proxy's connections share: faults, records, tunnels and the connections to origins.
+/// The state that a proxy's connections share: faults, records, tunnels and the connections to origins.
 final class ProxyEngine: Sendable {
     let options: TestProxy.Options
     let eventLoop: any EventLoop
@@ -42,7 +42,7 @@ final class ProxyEngine: Sendable {
     func fail(_ count: Int?, with fault: Fault) {
         if let count, count <= 0 { return }
         state.withLockedValue { state in
-            // What comes after a fault without an end would never be reached.
+            // Faults after one without an end would never be used.
             state.faults.removeAll { $0.remaining == nil }
             state.faults.append((fault, count))
         }
@@ -91,7 +91,7 @@ final class ProxyEngine: Sendable {
 
     // MARK: Connections
 
-    /// Connects on the proxy's own event loop, if each client's connection runs too. Nothing is read before the
+    /// Connects on the proxy's own event loop, on which each client's connection runs too. Nothing is read before the
     /// channel's `autoRead` is set.
     func connect(to address: SocketAddress, allowsHalfClosure: Bool) -> EventLoopFuture<any Channel> {
         ClientBootstrap(group: eventLoop)

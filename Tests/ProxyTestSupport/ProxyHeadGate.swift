@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Lets the head of one request through to the HTTP decoder, and holds back what comes after it until it is known where
-/// that goes. So no byte meant for a tunnel gets into the decoder, which could lose it.
+/// Passes the head of one request to the HTTP decoder, and holds later bytes back until their destination is known. So
+/// no byte for a tunnel reaches the decoder, which could lose it.
 final class ProxyHeadGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -10,7 +10,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
 
     enum HeadError: Error {
         case tooLong
-        /// The head has ended, and whoever needed more to understand it must do without.
+        /// The head has ended, and a decoder that needs more has to work without it.
         case ended
     }
 
@@ -35,13 +35,13 @@ final class ProxyHeadGate: ChannelDuplexHandler {
 
     // MARK: Commands
 
-    /// Lets everything through: what was held back, and what is to come.
+    /// Passes everything: the held bytes, and later ones.
     func open() { go(to: .open) }
 
-    /// Lets nothing through any more but the end.
+    /// From now on passes nothing except the end.
     func discard() { go(to: .discarding) }
 
-    /// Writes past the HTTP encoder.
+    /// Bypasses the HTTP encoder.
     @discardableResult
     func write(_ bytes: ByteBuffer) -> EventLoopFuture<Void>? {
         context?.writeAndFlush(Self.wrapOutboundOut(bytes))
@@ -86,7 +86,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
         var headLength = 0
         for byte in bytes.readableBytesView where matched < Self.headEnd.count {
             headLength += 1
-            // Blank lines before a request are no end of it.
+            // Blank lines before a request do not end it.
             if length == 0, byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") { continue }
             length += 1
             matched = byte == Self.headEnd[matched] ? matched + 1 : byte == Self.headEnd[0] ? 1 : 0
@@ -97,7 +97,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
             return
         }
         guard let head = bytes.readSlice(length: headLength) else { return }
-        // The state first: the request's handler may open or discard at once.
+        // The state comes first, because the request's handler may open or discard at once.
         state =
             matched < Self.headEnd.count ? .head(length: length, matched: matched) : .holding(bytes, hasEnded: false)
         context.fireChannelRead(Self.wrapInboundOut(head))

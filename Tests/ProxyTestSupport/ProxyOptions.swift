@@ -1,20 +1,19 @@
 import Foundation
 
 extension TestProxy {
-    /// What a proxy is made with.
+    /// The options of a proxy.
     package struct Options: Sendable {
         /// The address to bind: `127.0.0.1` or `::1`.
         var host = "127.0.0.1"
         /// The port to bind; 0 lets the system choose a free one.
         var port = 0
-        /// Who may use the proxy, which answers others with 407. Nil lets everybody.
+        /// The credentials for the proxy, which answers other requests with 407. Nil lets everybody.
         package var credentials: Credentials?
-        /// What the proxy tells clients that the user name and the password are for.
+        /// The realm that the proxy names in a 407.
         var realm = "TestProxy"
-        /// The addresses of hosts by their names in lower case, as `/etc/hosts` has them. The proxy resolves no other
-        /// name.
+        /// The addresses of hosts by their names in lower case, as in `/etc/hosts`. The proxy resolves no other name.
         ///
-        /// A client that resolves a name by itself never gets one right that stands only here.
+        /// A client that resolves names by itself cannot resolve a name that exists only here.
         package var hosts = ["localhost": "127.0.0.1"]
 
         package init() {}
@@ -31,7 +30,7 @@ extension TestProxy {
             self.password = password
         }
 
-        /// The value of `Proxy-Authorization` behind the word Basic.
+        /// The value of `Proxy-Authorization` after the word Basic.
         var token: String { Data("\(username):\(password)".utf8).base64EncodedString() }
     }
 }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Hands what an origin answers to the handler of the client who asked.
+/// Passes an origin's answer to the handler of the client that asked.
 final class ProxyOriginHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// What a client asks of a proxy.
+/// A client's request to a proxy.
 struct ProxyRequest: Sendable {
     struct Target: Hashable, Sendable {
         var host: String
@@ -10,10 +10,10 @@ struct ProxyRequest: Sendable {
 
     let method: String
     let target: Target
-    /// What the origin is sent; nil if the client asks for a tunnel.
+    /// The request to the origin; nil if the client requests a tunnel.
     let forwardedHead: HTTPRequestHead?
 
-    /// Nil if the request is none for a proxy.
+    /// Nil if the request is not for a proxy.
     init?(_ head: HTTPRequestHead) {
         method = head.method.rawValue
         if head.method == .CONNECT {
@@ -53,7 +53,7 @@ extension ProxyRequest.Target {
             host = String(text[..<end])
         }
         let port = text[end...]
-        // No name has an @: what stands before one is no part of the host.
+        // Names contain no @, and text before one does not belong to the host.
         guard !host.isEmpty, !host.contains("@") else { return nil }
         if port.isEmpty {
             guard let defaultPort else { return nil }
@@ -84,7 +84,7 @@ extension HTTPHeaders {
         "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer",
         "Upgrade",
     ]
-    /// Those that say where the message ends and whom it is for are no matter of the sender's choice.
+    /// The sender cannot choose the fields for the message's end and its recipient.
     private static let kept = ["content-length", "host", "transfer-encoding"]
 
     /// Without the fields that are meant for the next hop only (RFC 9110, 7.6.1).

@@ -1,17 +1,17 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers the one request of a client's connection: by a tunnel, by what the origin answers, or by itself.
+/// Answers the one request of a client's connection: by a tunnel, by the origin's answer, or by itself.
 final class ProxyRequestHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
     private enum State {
         case waiting
-        /// The request's end may already have come; no more does, as the gate holds it back.
+        /// The request's end may already have arrived; nothing later does, because the gate holds it back.
         case connecting(isComplete: Bool)
         case forwarding(origin: any Channel, isComplete: Bool)
-        /// Nothing is to be answered, and the connection stays until the client ends it.
+        /// There is no answer, and the connection stays open until the client ends it.
         case silent
         /// Answered, or a tunnel.
         case finished
@@ -78,7 +78,8 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         guard event as? ChannelEvent == .inputClosed else { return }
         hasInputEnded = true
         switch state {
-        // Half of a connection is enough for a tunnel. Who sends a request and then ends it has gone: most have.
+        // Half of a connection is enough for a tunnel. A client that sends a request and then ends its half has usually
+        // gone.
         case .waiting, .silent, .forwarding: context.close(promise: nil)
         case .connecting, .finished: break
         }
@@ -166,7 +167,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
                 }
                 try origin.syncOptions?.setOption(.autoRead, value: true)
             } catch {
-                // One of the pipelines has gone: its connection has ended.
+                // One of the pipelines is gone because its connection has ended.
                 origin.close(promise: nil)
                 context.close(promise: nil)
             }
@@ -236,8 +237,8 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         finish()
     }
 
-    /// Ends the connection once the answer has gone out. What the client still sends is read: TCP would throw the
-    /// answer away otherwise.
+    /// Ends the connection after the answer has been sent. The proxy reads the client's remaining bytes, because TCP
+    /// would otherwise drop the answer.
     private func finish() {
         state = .finished
         gate.discard()
@@ -261,7 +262,7 @@ extension ProxyRequestHandler {
             record(status: Int(response.status.code))
             response.version = head.version == .http1_0 ? .http1_0 : .http1_1
             response.headers = response.headers.withoutHopByHop()
-            // The encoder frames it anew.
+            // The encoder frames it again.
             response.headers.remove(name: "Transfer-Encoding")
             context.write(Self.wrapOutboundOut(.head(response)), promise: nil)
         case .body(let bytes):
@@ -278,7 +279,7 @@ extension ProxyRequestHandler {
 
     func originEnded() {
         guard case .forwarding = state else { return }
-        // An answer that breaks off must not look like a whole one.
+        // An incomplete answer must not look complete.
         if hasResponseHead {
             context?.close(promise: nil)
         } else {

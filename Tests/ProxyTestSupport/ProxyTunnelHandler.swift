@@ -1,6 +1,6 @@
 import NIOCore
 
-/// One end of a tunnel: what comes in here goes out at the other end, and so does the end of it.
+/// One end of a tunnel: bytes that arrive here are sent at the other end, and so is the end of the stream.
 final class ProxyTunnelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -42,7 +42,7 @@ final class ProxyTunnelHandler: ChannelInboundHandler {
 
     private func write(_ bytes: ByteBuffer) { context?.write(Self.wrapOutboundOut(bytes), promise: nil) }
 
-    /// Closes once everything before has gone out, which closing does not wait for by itself.
+    /// Closes after all earlier bytes have been sent, because closing does not wait for them by itself.
     private func close(_ mode: CloseMode) {
         guard let context else { return }
         let channel = context.channel

@@ -5,31 +5,31 @@ extension TestProxy {
     package struct Request: Equatable, Sendable {
         /// The request's place in the log.
         let index: Int
-        /// The method: `CONNECT` for a tunnel, otherwise that of the request to forward.
+        /// The method: `CONNECT` for a tunnel, otherwise the method of the request to forward.
         package let method: String
         /// The host that the client named, before the proxy looked at ``Options/hosts``; an IPv6 address without
         /// brackets.
         package let host: String
         /// The port that the client named; 80 if the URL to forward to has none.
         package let port: Int
-        /// Whether it brought the ``Options/credentials``; true if there are none.
+        /// Whether it contained the ``Options/credentials``; true if there are none.
         package let isAuthorized: Bool
         /// The HTTP status of the answer: 200 for a tunnel, the origin's for a forwarded request, or one of the
         /// proxy's own. Nil if it got no status.
         package let status: Int?
     }
 
-    /// The requests up to now, in the order of their answers.
+    /// The requests so far, in the order of their answers.
     ///
-    /// Each stands here before its answer goes out. What the proxy does not understand as a request to a proxy, it
-    /// answers with 400 or 431, and does not list here. It keeps no user names and no passwords.
+    /// Each is recorded before its answer is sent. Requests that the proxy does not understand are answered with 400 or
+    /// 431, and not recorded. Records contain no user names and no passwords.
     package var requests: [Request] { engine.requests }
 
     /// The number of open tunnels: those whose client or target still has a connection.
     var openTunnelCount: Int { engine.openTunnelCount }
 
     /// The first request that matches; waits for it if there is none yet.
-    /// - Parameter after: the request to begin behind; nil begins with the first one.
+    /// - Parameter after: the request after which to begin; nil begins with the first one.
     @discardableResult
     func nextRequest(
         after: Request? = nil,
@@ -42,7 +42,7 @@ extension TestProxy {
         }
     }
 
-    /// Waits until exactly this many tunnels stand; 0 waits until all have ended.
+    /// Waits until exactly this many tunnels are open; 0 waits until all have ended.
     package func waitForOpenTunnels(count: Int, timeout: Duration = .seconds(10)) async throws {
         try await engine.changes.wait(timeout: timeout, for: "\(count) open tunnel(s)") {
             engine.openTunnelCount == count ? () : nil

@@ -13,10 +13,9 @@ import PusherTestServer
 ///
 /// Every method may be called from any thread or task, at any time.
 ///
-/// A fault, such as ``refuse(_:with:)``, befalls the requests that come after it: `CONNECT` and forwarded ones,
-/// authorized or not. Its count says how many; the proxy answers the ones after them as usual. Nil means all until
-/// ``accept()``. A further fault is appended to one whose count has not been used up, and takes the place of one
-/// without a count.
+/// A fault, such as ``refuse(_:with:)``, applies to later requests: `CONNECT` and forwarded ones, authorized or not.
+/// Its count says how many; the proxy answers the ones after them as usual. Nil means all until ``accept()``. A further
+/// fault is appended to one whose count has not been used up, and takes the place of one without a count.
 package final class TestProxy: Sendable {
     let options: Options
     let engine: ProxyEngine
@@ -45,12 +44,12 @@ package final class TestProxy: Sendable {
     ///
     /// Does nothing if the proxy does not listen. Keeps records and faults.
     func shutdown() async {
-        // The future never fails: closing a socket that has ended already is what was wanted.
+        // The future never fails: a socket that has already ended counts as closed.
         try? await beginShutdown().get()
     }
 
     private func beginShutdown() -> EventLoopFuture<Void> {
-        // The clients first: after that nobody asks for another origin.
+        // The clients come first, so that no further origin is requested.
         listener.beginShutdown().flatMap { [engine] _ in engine.closeOrigins() }
     }
 

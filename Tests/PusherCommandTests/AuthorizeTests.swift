@@ -15,7 +15,7 @@ struct AuthorizeTests {
             .map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
-    @Test("what is signed and the answer are printed, as text and as JSON")
+    @Test("the signed text and the answer are printed, as text and as JSON")
     func answers() async throws {
         let private_ = ["authorize", "private-foobar"] + Self.socket + Self.credentials
         #expect(
@@ -50,7 +50,7 @@ struct AuthorizeTests {
         #expect(!result.lines.joined().contains("g3Au6SZ"))
     }
 
-    @Test("a right signature ends with code 0")
+    @Test("a valid signature ends with code 0")
     func rightSignature() async throws {
         let auth = ["--auth", "278d425bdf160c739803:\(Self.right)"]
         let result = try await ToolRun.result(
@@ -63,7 +63,7 @@ struct AuthorizeTests {
     private static let presence = ["presence-a", "--channel-data", #"{"user_id":"1","user_info":{"a":"b/c"}}"#]
 
     @Test(
-        "a wrong signature ends with code 1, and the mistake is found",
+        "a wrong signature ends with code 1, and the mistake is named",
         arguments: [
             (["private-foobar"], "abc", "not of the form"),
             (
@@ -115,7 +115,7 @@ struct AuthorizeTests {
         #expect(!(result.lines + result.errors).joined().contains("7ad3773142a6692b25b8"))
     }
 
-    @Test("a backend is asked as a client does, and its answer compared")
+    @Test("the tool asks a backend as a client does, and compares its answer")
     func backend() async throws {
         try await PusherTestServer.withServer { server in
             let url = ["--auth-url", server.httpURL + "/pusher/auth", "--no-json"]
@@ -137,12 +137,12 @@ struct AuthorizeTests {
     }
 
     @Test(
-        "a backend that refuses, answers otherwise, or is not there is one line and code 1",
+        "a backend that refuses, answers differently, or cannot be reached leads to one line and code 1",
         arguments: [
             (.answer(403, [:], "not you"), "refused with status 403 (not you)"),
             (.answer(200, [:], "<html>"), "has no auth"),
             (.answer(200, [:], #"{"ok":true}"#), "has no auth"), (.closing, "failed"),
-            (.answer(200, [:], #"{"auth":"k:s","channel_data":"{}"}"#), "The answer of your backend is not right"),
+            (.answer(200, [:], #"{"auth":"k:s","channel_data":"{}"}"#), "Invalid answer of your backend"),
         ] as [(HTTPReply, String)]
     )
     func badBackend(reply: HTTPReply, text: String) async throws {

@@ -4,9 +4,9 @@ import TestSupport
 import TestTLS
 import Testing
 
-@Suite("The tool, when something is wrong with the server", .serialized, .timeLimit(.minutes(5)))
+@Suite("The tool, when the server fails", .serialized, .timeLimit(.minutes(5)))
 struct FailureTests {
-    /// Each command that speaks to a server.
+    /// Each command that uses a server.
     static let commands = [
         ["channels"], ["channel", "private-a"], ["users", "presence-a"], ["trigger", "private-a", "e", "hush-data"],
         ["listen", "private-a"],
@@ -21,7 +21,7 @@ struct FailureTests {
         let result = try await ToolRun.result(arguments)
         #expect(result.status == status, "\(result)", sourceLocation: sourceLocation)
         #expect(result.lines.isEmpty, sourceLocation: sourceLocation)
-        // Only pusher listen tells something else before.
+        // Only pusher listen prints another line before.
         #expect(
             result.errors.filter { $0.hasPrefix("Error: ") }.count == 1,
             "\(result)",
@@ -60,7 +60,7 @@ struct FailureTests {
         try await server.start()
         await server.shutdown()
         let isListening = command[0] == "listen"
-        // It tries again until its time is over.
+        // It tries again until its time limit.
         let limit = isListening ? ["--timeout", "1"] : []
         try await expectFailure(
             command + server.toolOptions + limit,

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("pusher listen", .serialized, .timeLimit(.minutes(5)))
 struct ListenTests {
-    /// JSON without the time, which is another one each time.
+    /// JSON without the time, which differs each time.
     private func withoutTime(_ line: String?) -> String? {
         line.map { line in
             let start = line.range(of: #"{"time":""#)?.upperBound ?? line.startIndex
@@ -40,7 +40,7 @@ struct ListenTests {
     }
 
     @Test(
-        "it listens and is triggered in each dialect",
+        "it listens, and gets triggered events, in each dialect",
         arguments: [.pusher, .soketi, .reverb, .pylon, .ipe, .poxa, .slanger, .pusherFake] as [PusherTestServer.Dialect]
     )
     func dialects(dialect: PusherTestServer.Dialect) async throws {
@@ -64,7 +64,7 @@ struct ListenTests {
     }
 
     @Test(
-        "text for people: short JSON in one line, long JSON with a line for each member, nothing that acts on a terminal"
+        "text for people: short JSON in one line, long JSON with a line for each member, no control characters"
     )
     func text() async throws {
         try await PusherTestServer.withServer { server in
@@ -92,7 +92,7 @@ struct ListenTests {
         }
     }
 
-    @Test("only the events that are asked for are printed, and count for the limit")
+    @Test("only the requested events are printed, and count for the limit")
     func filter() async throws {
         try await PusherTestServer.withServer { server in
             let filter = ["--event", "created", "--event", "client-*", "--limit", "2"]
@@ -113,7 +113,7 @@ struct ListenTests {
         }
     }
 
-    @Test("members who come and go are told, and so is a loss and what led to it")
+    @Test("members who join and leave are reported, and so is a loss with its cause")
     func members() async throws {
         try await PusherTestServer.withServer { server in
             let run = try ToolRun(
@@ -130,7 +130,7 @@ struct ListenTests {
             _ = await other.result()
             await run.waitForError(containing: "presence-room: bob left")
             server.dropConnections()
-            await run.waitForError(containing: "connection lost: ")
+            await run.waitForError(containing: "Connection lost: ")
             await run.waitForError(containing: "connected to ws://", count: 2)
             run.process.send(SIGINT)
             let result = await run.result()
@@ -155,7 +155,7 @@ struct ListenTests {
         }
     }
 
-    @Test("it ends quietly when nobody reads its output any more")
+    @Test("it ends quietly when its output has no reader any more")
     func closedPipe() async throws {
         try await PusherTestServer.withServer { server in
             let words = (["listen", "orders"] + server.toolOptions).map { ToolRun.quoted($0) }.joined(separator: " ")
@@ -165,7 +165,7 @@ struct ListenTests {
             try await server.waitForSubscription(to: "orders", timeout: .patience)
             try server.publish(event: "e", data: "1", to: "orders")
             #expect(withoutTime(await lines.next()) == #"{"channel":"orders","event":"e","data":"1"}"#)
-            // It learns of it when it prints.
+            // It notices this when it prints.
             let events = Task {
                 while !Task.isCancelled {
                     try server.publish(event: "e", data: "2", to: "orders")

@@ -62,13 +62,13 @@ struct RequestCommandTests {
             ] {
                 let plain = try await ToolRun.result(arguments + server.toolOptions + ["--no-json"])
                 #expect(plain == .init(status: 0, lines: text))
-                // A pipe is no terminal.
+                // A pipe is not a terminal.
                 #expect(try await ToolRun.result(arguments + server.toolOptions) == .init(status: 0, lines: json))
             }
         }
     }
 
-    @Test("the cached event of a channel is shown")
+    @Test("the command shows the cached event of a channel")
     func cache() async throws {
         try await PusherTestServer.withServer { server in
             try server.publish(event: "e", data: #"{"id": 1}"#, to: "cache-a")
@@ -80,7 +80,7 @@ struct RequestCommandTests {
 
     // MARK: Triggering
 
-    @Test("data from an argument, a file and the standard input arrives byte for byte, without the last line break")
+    @Test("data from an argument, a file and the standard input is sent byte for byte, without the last line break")
     func data() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()
@@ -105,7 +105,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("an encrypted channel, a user, and a connection that is left out")
+    @Test("an encrypted channel, a user, and an excluded connection")
     func targets() async throws {
         try await withClient(channels: ["private-encrypted-a", "orders"]) { server, pusher, channels in
             var secrets = channels[0].events(named: "e").makeAsyncIterator()
@@ -138,11 +138,11 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a batch of any length goes out in order, in the form that pusher listen prints")
+    @Test("a batch of any length is sent in order, in the form that pusher listen prints")
     func batch() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()
-            // U+2028 breaks lines, but not those of JSON.
+            // U+2028 breaks lines, but not lines of JSON.
             let lines = (1...25).map { number in
                 number % 2 == 0
                     ? #"{"time":"now","channel":"orders","event":"created","data":{"id": \#(number)}}"#
@@ -160,7 +160,7 @@ struct RequestCommandTests {
     }
 
     @Test(
-        "a line of a batch that cannot be used is named, and nothing is triggered",
+        "an invalid line of a batch is named, and no event is triggered",
         arguments: [
             ("no JSON", "it is not a JSON object"), (#"{"event":"e","data":""}"#, "it has no channel"),
             (#"{"channel":"a","data":""}"#, "it has no event"), (#"{"channel":"a","event":"e"}"#, "it has no data"),
@@ -180,7 +180,7 @@ struct RequestCommandTests {
     }
 
     @Test(
-        "wrong usage ends with code 64 and says what to do",
+        "wrong usage ends with code 64 and an instruction",
         arguments: [
             (["trigger", "a"], "Give CHANNEL and EVENT"), (["trigger", "a", "e", "d", "x"], "Give CHANNEL and EVENT"),
             (["trigger", "--user", "u"], "With --user, give EVENT"),
@@ -189,7 +189,7 @@ struct RequestCommandTests {
             (["trigger", "--batch", "a"], "--batch takes no"),
             (["trigger", "a", "e", "d", "--encrypted"], "private-encrypted-"), (["users", "orders"], "presence-"),
             (["channels", "--count"], "--prefix presence-"), (["channel"], "name"), (["listen"], "channels"),
-            (["listen", "a b"], "must not contain"), (["listen", "a", "--limit", "0"], "--limit"),
+            (["listen", "a b"], "is not one of A-Z"), (["listen", "a", "--limit", "0"], "--limit"),
             (["channels", "--url", "6001"], "--url takes an address"),
             (["channels", "--url", "ftp://a"], "use ws or wss"),
             (["channels", "--url", "ws://a", "--cluster", "eu"], "exclude each other"),
@@ -211,7 +211,7 @@ struct RequestCommandTests {
     // MARK: Environment
 
     @Test(
-        "the environment says where the server is and who asks; an option beats it, and an empty variable does not count"
+        "the environment sets server and application; an option has priority, and an empty variable does not count"
     )
     func environment() async throws {
         var options = PusherTestServer.Options()
@@ -238,7 +238,7 @@ struct RequestCommandTests {
 }
 
 extension PusherTimeouts {
-    /// Longer than anything takes.
+    /// Longer than any command takes.
     fileprivate static var patient: Self {
         Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
     }

@@ -2,18 +2,18 @@ import Foundation
 import PusherTestServer
 import TestSupport
 
-/// The tool in a process of its own, with its output and its errors apart.
+/// The tool in a separate process, with separate output and errors.
 struct ToolRun: Sendable {
     let process: ChildProcess
-    /// Passes on what the tool writes to its standard error.
+    /// Passes on the tool's standard error.
     private let errorReader: ChildProcess
     private let seenErrors = Log<String>()
     private let folder: URL
 
     /// - Parameters:
-    ///   - arguments: What the tool is given.
-    ///   - environment: Variables. Those of the tests' own process that the tool reads are not passed on.
-    ///   - input: What it reads; nil for nothing.
+    ///   - arguments: The tool's arguments.
+    ///   - environment: Variables. Variables of the test process that the tool reads are not passed on.
+    ///   - input: Its standard input; nil for none.
     init(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pusher-tool-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -39,7 +39,7 @@ struct ToolRun: Sendable {
 
     static func quoted(_ word: String) -> String { "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'" }
 
-    /// Waits until it has written that to its standard error this many times, or has ended.
+    /// Waits until its standard error contains that text this many times, or it has ended.
     func waitForError(containing text: String, count: Int = 1) async {
         var missing = count - seenErrors.elements.count { $0.contains(text) }
         guard missing > 0 else { return }
@@ -56,7 +56,7 @@ struct ToolRun: Sendable {
         var errors: [String] = []
     }
 
-    /// Waits for its end. To be called once. Lines that were read before are not in it.
+    /// Waits for its end. Call it once. Lines that were read earlier are not included.
     func result() async -> Result {
         var result = Result()
         for await line in process.lines { result.lines.append(line) }
@@ -77,7 +77,7 @@ struct ToolRun: Sendable {
 }
 
 extension PusherTestServer {
-    /// The options that lead to it. Nothing takes as long as they allow.
+    /// The options for reaching it. No command takes as long as they allow.
     var toolOptions: [String] { ["--url", "\(usesTLS ? "wss" : "ws")://\(host):\(port)", "--timeout", "280"] }
 
     static let encryptionOptions = ["--encryption-key", Options.testEncryptionMasterKey]

@@ -6,11 +6,11 @@ import Testing
 
 @testable import pusher
 
-@Suite("Who may use the console", .timeLimit(.minutes(5)))
+@Suite("Access to the console", .timeLimit(.minutes(5)))
 struct ConsoleAccessTests {
     private static let action = #"{"action":"publish","event":"e","channel":"orders","data":"{}"}"#
 
-    @Test("the page is served, without anything from outside, and no other site may show it")
+    @Test("the page is served without external resources, and no other site may embed it")
     func page() async throws {
         try await RunningConsole.run { console async throws in
             let page = try await console.request()
@@ -27,7 +27,7 @@ struct ConsoleAccessTests {
         }
     }
 
-    @Test("what is not the page needs its token")
+    @Test("every other request needs the page's token")
     func token() async throws {
         try await RunningConsole.run { console async throws in
             let origin = console.origin
@@ -46,7 +46,7 @@ struct ConsoleAccessTests {
     }
 
     @Test(
-        "a foreign page is refused, also with the token",
+        "a foreign page is rejected, even with the token",
         arguments: ["http://evil.example", "null", "", "http://127.0.0.1:1", "https://127.0.0.1", "http://localhost"]
     )
     func foreignOrigin(origin: String) async throws {
@@ -69,7 +69,7 @@ struct ConsoleAccessTests {
         }
     }
 
-    @Test("a foreign name that leads to this machine is refused, also with the token")
+    @Test("a foreign name that leads to this machine is rejected, even with the token")
     func foreignHost() async throws {
         try await RunningConsole.run { console async throws in
             let token = try await console.token()
@@ -101,7 +101,7 @@ struct ConsoleAccessTests {
     }
 
     @Test(
-        "addresses of this machine are told from others",
+        "addresses of this machine are told apart from others",
         arguments: [
             ("127.0.0.1", true), ("127.9.8.7", true), ("::1", true), ("0:0:0:0:0:0:0:1", true), ("localhost", true),
             ("0.0.0.0", false), ("::", false), ("10.0.0.1", false), ("example.com", false), ("127.0.0.1.evil", false),
@@ -115,7 +115,7 @@ struct ConsoleAccessTests {
 
 @Suite("pusher serve and its console", .timeLimit(.minutes(5)))
 struct ServeConsoleTests {
-    @Test("the console's address is printed, and it is off on demand and beyond loopback")
+    @Test("the console's address is printed, and the console is off on request and beyond loopback")
     func announced() async throws {
         let cases = [([], true), (["--no-console"], false), (["--host", "0.0.0.0"], false), (["--console"], true)]
         for (arguments, isServed) in cases {
@@ -131,7 +131,7 @@ struct ServeConsoleTests {
         }
     }
 
-    @Test("--console beyond loopback is refused, with the reason")
+    @Test("--console beyond loopback is rejected, with the reason")
     func refused() async throws {
         let arguments = ["serve", "--port", "0", "--host", "0.0.0.0", "--console"]
         let process = try ChildProcess("pusher", arguments, showsErrors: true)
@@ -141,7 +141,7 @@ struct ServeConsoleTests {
         #expect(lines.first?.contains("other machines could use the console") == true)
     }
 
-    @Test("a port in use is named, without a number of an error")
+    @Test("the error for a port in use names the port, without an error number")
     func portInUse() async throws {
         try await PusherTestServer.withServer { server in
             let process = try ChildProcess("pusher", ["serve", "--port", "\(server.port)"], showsErrors: true)

@@ -56,7 +56,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("10,000 events leave the page fast, and what is cut is counted")
+    @Test("the page stays fast with 10,000 events, and counts the removed ones")
     func manyEvents() async throws {
         let count = 10_000
         try await RunningConsole.run { console in
@@ -71,9 +71,9 @@ struct ConsoleBrowserTests {
                 }
                 try await page.wait("document.getElementById('rows').innerText.includes('\"id\":\(count)}')")
                 let arrived = ContinuousClock.now - start
-                // Every line is there, or counted.
+                // Every line is shown or counted.
                 let lines = console.server.records.count { record in
-                    // The connection that gets an event has a line of its own.
+                    // A connection that gets an event has a line of its own.
                     if case .eventPublished(_, _, 1...) = record.event { false } else { true }
                 }
                 #expect(lines >= count)
@@ -100,7 +100,7 @@ struct ConsoleBrowserTests {
                 print("console: \(count) events were shown after \(arrived), filtered in \(filtering ?? -1) ms")
                 #expect(try #require(filtering) < 1_000)
 
-                // Beyond its limit the page forgets the oldest lines, and counts them.
+                // Beyond its limit the page removes the oldest lines, and counts them.
                 for number in count + 1...count + 15_000 {
                     try console.server.publish(event: "created", data: #"{"id":\#(number)}"#, to: "orders")
                 }
@@ -115,10 +115,10 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("lines that the server has forgotten are counted; a pause holds lines back, and loses none")
+    @Test("lines that the server has removed are counted; a pause delays lines, and loses none")
     func countingAndPausing() async throws {
         try await RunningConsole.run(log: ConsoleLog(countLimit: 5)) { console in
-            // Each is a line of the console, and one of an event that nobody got.
+            // Each is a line of the console, and a line for an event without a recipient.
             for _ in 1...8 { #expect(try await console.publish("before") == 200) }
             try await Browser.open(console.url) { page in
                 try await page.wait("document.getElementById('cut').innerText.startsWith('11 older lines are cut')")
@@ -156,7 +156,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("the page goes on when the server was started again")
+    @Test("the page continues after the server was restarted")
     func restart() async throws {
         let host = LoopbackAddress.ofItsOwn()
         func serve(port: String) async throws -> (process: ChildProcess, port: String, url: String) {
@@ -184,10 +184,10 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("it works by keyboard, everything has a name, and texts have contrast, in light and dark")
+    @Test("it works by keyboard, every element has a name, and texts have contrast, in light and dark")
     func accessibility() async throws {
         try await Showcase.open { page in
-            // From the skip link on, Tab reaches the log, and the arrow keys choose a line.
+            // After the skip link, Tab reaches the log, and the arrow keys choose a line.
             try await page.press("Tab", code: 9)
             #expect(try await page.evaluate("document.activeElement.className") == "skip")
             var reached: Set<String> = []
@@ -241,7 +241,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    /// The texts whose contrast with what is behind them is below 4.5 (WCAG 2, level AA).
+    /// The texts whose contrast with their background is below 4.5 (WCAG 2, level AA).
     private static let lowContrast = """
         (() => {
           const numbers = (color) => color.match(/[0-9.]+/g).map(Number);
@@ -274,7 +274,7 @@ struct ConsoleBrowserTests {
         """
 }
 
-/// A server with something to see.
+/// A server with connections and events to show.
 enum Showcase {
     static let folder = ProcessInfo.processInfo.environment["SCREENSHOTS"].flatMap {
         $0.isEmpty ? nil : URL(fileURLWithPath: $0)
@@ -292,7 +292,7 @@ enum Showcase {
         }
     }
 
-    /// Two users, their channels, and what they have said.
+    /// Two users, their channels, and their messages.
     private static func fill(_ console: RunningConsole) async throws -> [Pusher] {
         let (ada, bob) = (console.client(user: "ada"), console.client(user: "bob"))
         for pusher in [ada, bob] {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Snippets to paste")
 struct ConsoleSnippetTests {
-    /// The one for Swift, so that the compiler sees it.
+    /// The snippet for Swift, so that the compiler checks it.
     private func program() async throws {
         let endpoint = PusherEndpoint(host: "127.0.0.1", port: 6123, useTLS: false)
         let options = PusherClientOptions(endpoint: endpoint)
@@ -26,7 +26,7 @@ struct ConsoleSnippetTests {
         return Dictionary(uniqueKeysWithValues: snippets.map { ($0.name, $0.text) })
     }
 
-    @Test("the one for Swift compiles")
+    @Test("the snippet for Swift compiles")
     func swift() throws {
         let source = try String(contentsOfFile: #filePath, encoding: .utf8)
         let text = try #require(snippets()["Swift"])
@@ -35,7 +35,7 @@ struct ConsoleSnippetTests {
         }
     }
 
-    @Test("each names host, port and key, and the one for a backend the secret")
+    @Test("each contains host, port and key, and the one for a backend the secret")
     func values() throws {
         let snippets = snippets(secret: #"a "secret" \ of mine"#)
         #expect(snippets.count == 3)

@@ -30,7 +30,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("an event that is published reaches a client, and the line that tells it is before the client's")
+    @Test("a published event reaches a client, and its line comes before the client's")
     func publish() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()
@@ -52,7 +52,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("each fault does what it says")
+    @Test("each fault has its effect")
     func faults() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()
@@ -95,14 +95,14 @@ struct ConsoleTests {
     }
 
     @Test(
-        "an action that makes no sense is refused, with the reason",
+        "an invalid action is rejected, with the reason",
         arguments: [
             ("", 400, "not an action"), ("[]", 400, "not an action"), ("{}", 400, "missing"),
             (#"{"action":"fly"}"#, 400, "there is no action \"fly\""), (#"{"action":"close"}"#, 400, "missing"),
             (#"{"action":"close","code":65536,"reason":""}"#, 400, "code is a number from 0 to 65535"),
             (#"{"action":"delay","milliseconds":-1}"#, 400, "milliseconds is a number from 0 to 60000"),
-            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "an event's name"),
-            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "invalid channel name"),
+            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "its name must have"),
+            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "a channel name is invalid"),
             (#"{"action":"drop","socket":"1.2"}"#, 409, "Connection 1.2 is not open"),
         ]
     )
@@ -113,7 +113,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("data beyond the limit of the server is refused")
+    @Test("data beyond the limit of the server is rejected")
     func largeData() async throws {
         try await RunningConsole.run { console async throws in
             let data = String(repeating: "x", count: 10_241)
@@ -122,7 +122,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a page that reconnects gets what it has missed, and nothing twice")
+    @Test("a page that reconnects gets the lines that it has missed, once")
     func resuming() async throws {
         try await RunningConsole.run { console async throws in
             for number in 1...3 { #expect(try await console.publish("e\(number)") == 200) }
@@ -135,11 +135,11 @@ struct ConsoleTests {
         }
     }
 
-    @Test("what the log has lost shows as a gap between indices")
+    @Test("lines that the log has removed show as a gap between indices")
     func gaps() async throws {
         try await RunningConsole.run(log: ConsoleLog(countLimit: 2)) { console async throws in
             for number in 1...5 { #expect(try await console.publish("e\(number)") == 200) }
-            // Each of the five has two lines. When the last one is there, the log has lost the first eight.
+            // Each of the five has two lines. When the last one is there, the log has removed the first eight.
             let last = "backend delivered e5 c to nobody"
             _ = try await console.updates { $0.lines.last == last }
             let updates = try await console.updates { $0.lines.count == 2 }
@@ -148,7 +148,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a closed page is forgotten")
+    @Test("a closed page is removed")
     func closedPage() async throws {
         try await RunningConsole.run { console async throws in
             let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -172,7 +172,7 @@ struct ConsoleLogTests {
         RecordDescription(kind: .event, who: "1.1", verb: "sent", payload: payload)
     }
 
-    @Test("the oldest lines make way, by number and by size")
+    @Test("the oldest lines are removed, by number and by size")
     func limits() {
         var log = ConsoleLog(countLimit: 3, sizeLimit: 10_000)
         for _ in 0..<5 { log.append(line()) }
@@ -192,7 +192,7 @@ struct ConsoleLogTests {
         #expect(try #require(entries.last).channel?.hasSuffix("… (100000 bytes)") == true)
     }
 
-    @Test("lines that were lost before leave a gap")
+    @Test("lines that were lost earlier leave a gap")
     func gap() {
         var log = ConsoleLog()
         log.append(line())
@@ -203,7 +203,7 @@ struct ConsoleLogTests {
         #expect(log.entries(from: 4, limit: 10).isEmpty && log.nextIndex == 4)
     }
 
-    @Test("of a long payload the beginning is kept, and what is left out is counted")
+    @Test("the beginning of a long payload is kept, and the rest is counted")
     func longPayload() throws {
         var log = ConsoleLog()
         log.append(line(String(repeating: "x", count: 20_000)))

@@ -8,7 +8,7 @@ import WebSocketClient
 
 @Suite("Records in words", .timeLimit(.minutes(5)))
 struct RecordDescriptionTests {
-    /// What `serve --verbose` prints of what happened in a server, without the padding between columns.
+    /// The output of `serve --verbose` for the records of a server, without the padding between columns.
     private func lines(_ body: (PusherTestServer) async throws -> Void) async throws -> [String] {
         var options = PusherTestServer.Options()
         options.socketIDPrefix = 7
@@ -20,7 +20,7 @@ struct RecordDescriptionTests {
         }
     }
 
-    @Test("each thing is one readable line: who, what, and no signature")
+    @Test("each record is one readable line: who, what, and no signature")
     func conversation() async throws {
         let lines = try await lines { server in
             let client = try await WebSocket.connect(
@@ -45,7 +45,7 @@ struct RecordDescriptionTests {
         #expect(!lines.contains { $0.contains("app-key:") || $0.contains("PusherTestServer") })
     }
 
-    @Test("requests of a backend say what they publish")
+    @Test("requests of a backend show the published event")
     func backend() {
         func description(_ method: String, _ target: String, _ body: String, status: Int = 200) -> RecordDescription {
             let request = PusherTestServer.Request(method: method, target: target, body: Array(body.utf8))
@@ -65,7 +65,7 @@ struct RecordDescriptionTests {
         #expect(description("GET", "/apps/1/channels", "").line.hasSuffix("GET /apps/1/channels 200"))
     }
 
-    @Test("texts of clients stay in their line, and do a terminal no harm")
+    @Test("texts of clients stay in their line, without control characters")
     func oneLine() {
         #expect(
             "a\nb\u{1B}[2J\u{202E}c\u{2028}".inOneLine(limit: 50)

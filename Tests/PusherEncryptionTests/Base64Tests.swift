@@ -3,10 +3,10 @@ import PusherEncryption
 import TestSupport
 import Testing
 
-/// Foundation's is the second opinion.
+/// Foundation's decoder is the second opinion.
 @Suite("Base64")
 struct Base64Tests {
-    /// In memory of just the size that is asked for, with a mark behind it.
+    /// In memory of exactly the requested size, with a mark after it.
     private func decoded(_ text: String) -> Data? { decoded(Array(text.utf8)) }
 
     private func decoded(_ bytes: [UInt8]) -> Data? {
@@ -19,7 +19,7 @@ struct Base64Tests {
         return count.map { Data(memory[..<$0]) }
     }
 
-    @Test("bytes of every number and every value come back")
+    @Test("bytes of every number and every value are decoded to the same")
     func everyLength() {
         var generator = SeededGenerator(seed: 1)
         for count in 0..<300 {
@@ -30,7 +30,7 @@ struct Base64Tests {
         #expect(decoded(all.base64EncodedString()) == all)
     }
 
-    @Test("a byte that is not of the alphabet, wherever it is, makes it no base64", arguments: [4, 16, 20, 48, 64])
+    @Test("a byte outside the alphabet, at any position, makes the text invalid", arguments: [4, 16, 20, 48, 64])
     func everyByte(count: Int) {
         let text = Array(repeating: UInt8(ascii: "Q"), count: count)
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -43,8 +43,11 @@ struct Base64Tests {
         }
     }
 
-    /// Foundation goes on after padding, and takes more or less of it than there should be.
-    @Test("what Foundation refuses is refused, and what is taken is the same", arguments: 0..<50 as Range<UInt64>)
+    /// Foundation continues after padding, and accepts too much or too little of it.
+    @Test(
+        "a text that Foundation rejects is rejected, and an accepted one has the same bytes",
+        arguments: 0..<50 as Range<UInt64>
+    )
     func damaged(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<100 {
@@ -66,14 +69,14 @@ struct Base64Tests {
     }
 
     @Test(
-        "padding is at the end, and no more than two characters",
+        "padding is at the end, and at most two characters",
         arguments: ["AA==AAAA", "AAAA====", "A===", "====", "=", "AA=", "AAA=AAAAAAAAAAAAAAAA", "AA=A"]
     )
     func padding(text: String) {
         #expect(decoded(text) == nil)
     }
 
-    @Test("memory that is too small is left alone")
+    @Test("memory that is too small is not changed")
     func tooSmall() {
         let text = Array("AAAA".utf8)
         var memory: [UInt8] = [1, 2, 3]

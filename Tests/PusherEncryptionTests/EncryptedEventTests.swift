@@ -8,7 +8,10 @@ import Testing
 struct EncryptedEventTests {
     static let key = SecretKey([UInt8](repeating: 9, count: 32))
 
-    @Test("the events that another implementation makes, as text and as an object", arguments: Vectors.boxes)
+    @Test(
+        "events that another implementation has made are decrypted, as text and as an object",
+        arguments: Vectors.boxes
+    )
     func published(_ vector: Vectors.Box) throws {
         let data = #"{"nonce": "\#(vector.nonce)", "ciphertext": "\#(vector.ciphertext)"}"#
         let key = try #require(SecretKey(base64: vector.key))
@@ -17,7 +20,7 @@ struct EncryptedEventTests {
     }
 
     @Test(
-        "what is sealed is opened as it was",
+        "a sealed text is opened unchanged",
         arguments: ["", "{}", "null", "\"text\"", "Zoë 🚀", "\u{0}\n\"\\", String(repeating: "é", count: 1_000)]
     )
     func roundTrip(text: String) throws {
@@ -43,7 +46,7 @@ struct EncryptedEventTests {
     }
 
     @Test(
-        "what is no encrypted event is malformed, and the message says why",
+        "an event that is not encrypted is malformed, and the message has the reason",
         arguments: [
             (#"{"id":7}"#, "it is not encrypted"), ("", "no JSON object"), ("null", "no JSON object"),
             ("[]", "no JSON object"), ("{", "no JSON object"),
@@ -101,7 +104,7 @@ struct EncryptedEventTests {
         }
     }
 
-    @Test("whatever the data is, it is an event or a failure", arguments: 0..<400 as Range<UInt64>)
+    @Test("any data is an event or a failure", arguments: 0..<400 as Range<UInt64>)
     func total(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let key = try #require(Self.key)

@@ -9,12 +9,12 @@ import Testing
     import Darwin
 #endif
 
-// One after the other: while there are many keys, others are not guarded.
+// One after the other, because keys beyond a number are not guarded.
 @Suite("The memory of keys", .serialized)
 struct KeyMemoryTests {
     private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
 
-    /// What stands at an address; nil if it cannot be read. The system looks, so that nothing traps.
+    /// The memory at an address; nil if it cannot be read. The system reads it, so that nothing traps.
     private func read(_ address: UInt, count: Int) throws -> [UInt8]? {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -25,19 +25,19 @@ struct KeyMemoryTests {
         return found
     }
 
-    @Test("a key can be read while it is there, and not changed; when it is let go it is nowhere")
+    @Test("a key can be read while it exists, but not changed; after its release it is nowhere in memory")
     func wiped() throws {
         var key = SecretKey(bytes)
         let address = try #require(key?.withBytes { UInt(bitPattern: $0) })
         #expect(try read(address, count: 32) == bytes)
         #expect(try isWritable(address) == false)
         key = nil
-        // Its pages are given back; others may have them by now.
+        // Its pages are returned to the system, and may have other owners by now.
         #expect(try read(address, count: 32) != bytes)
     }
 
     #if os(Linux)
-        @Test("many keys do not use up the mappings that a process may have")
+        @Test("many keys do not use up the memory mappings of a process")
         func many() throws {
             func mappings() throws -> Int {
                 try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
@@ -62,7 +62,7 @@ struct KeyMemoryTests {
         return Glibc_read(ends[0], UnsafeMutableRawPointer(bitPattern: address), 1) == 1
     }
 
-    @Test("bytes that a key was made of are overwritten where they stand")
+    @Test("the bytes from which a key was made are overwritten")
     func copies() {
         var array = bytes
         array.withUnsafeMutableBufferPointer { _ in }
@@ -78,7 +78,7 @@ struct KeyMemoryTests {
     }
 }
 
-/// Foundation's protocols have a method of the name.
+/// Foundation's protocols have a method of that name.
 private func Glibc_read(_ descriptor: Int32, _ target: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     #if canImport(Glibc)
         Glibc.read(descriptor, target, count)

@@ -290,7 +290,8 @@ enum Vectors {
         ),
     ]
 
-    /// A box too long to stand here: its text is a character many times, its bytes are known by their SHA-256.
+    /// A box that is too long for this file: its text is a repeated character, and its bytes are known by their
+    /// SHA-256.
     struct LongBox: Sendable {
         var key: String
         var character: Character

@@ -13,7 +13,7 @@ struct CloseCodeTests {
         (4300...5000, .stop),
     ]
 
-    @Test("Every code is answered by its range", arguments: ranges)
+    @Test("Every code leads to the reaction of its range", arguments: ranges)
     func reactions(codes: ClosedRange<Int>, reaction: CloseCode.Reaction) {
         #expect(codes.allSatisfy { CloseCode(rawValue: $0).reaction == reaction })
     }
@@ -23,7 +23,7 @@ struct CloseCodeTests {
         #expect(Self.ranges.flatMap(\.codes) == Array(0...5000))
     }
 
-    @Test("Codes that cannot come have a reaction too", arguments: [Int.min, -1, 65_535, Int.max])
+    @Test("Codes that cannot arrive have a reaction too", arguments: [Int.min, -1, 65_535, Int.max])
     func impossible(code: Int) {
         #expect(CloseCode(rawValue: code).reaction == (code < 0 ? .backOff : .stop))
     }

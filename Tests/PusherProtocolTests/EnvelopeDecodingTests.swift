@@ -41,7 +41,7 @@ struct EnvelopeDecodingTests {
             (#"\u20ac and \uFFFF"#, "€ and \u{FFFF}"),
             (#"\ud83d\ude80🚀"#, "🚀🚀"),
             (#"\uD800\uDC00\udbff\udfff"#, "\u{10000}\u{10FFFF}"),
-            // A half without its other half stands for no character.
+            // A half without its other half is not a character.
             (#"\ud83d"#, "\u{FFFD}"),
             (#"\ude80"#, "\u{FFFD}"),
             (#"\ud83dx"#, "\u{FFFD}x"),
@@ -60,7 +60,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Bytes that are not UTF-8 become U+FFFD, and the rest stays",
+        "Bytes that are not UTF-8 become U+FFFD, and the rest is unchanged",
         arguments: [
             ([0xFF], "\u{FFFD}"), ([0xC3], "\u{FFFD}"), ([0x80, 0x80], "\u{FFFD}\u{FFFD}"),
             ([0xF0, 0x9F, 0x9A], "\u{FFFD}"), ([0x61, 0xFE, 0x62], "a\u{FFFD}b"),
@@ -106,27 +106,27 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Other keys are passed over, and the text is kept for those who want them",
+        "Other keys are ignored, and the text is kept for listeners that need it",
         arguments: ["1", "{\"a\":[{}]}", "\"x\""]
     )
     func unknownKeys(value: String) throws {
         for text in [#"{"event":"e","extra":\#(value)}"#, #"{"extra":\#(value),"event":"e"}"#] {
             #expect(try Envelope(decoding: text) == Envelope(event: "e", unknownKeysText: text))
         }
-        // Of the same length as known keys, or nearly theirs.
+        // Of the same length as known keys, or with nearly the same bytes.
         for key in ["Event", "datA", "channeL", "user-id", "events", ""] {
             #expect(try Envelope(decoding: #"{"event":"e","\#(key)":1}"#).unknownKeysText != nil)
         }
     }
 
-    @Test("White space may stand wherever JSON has it")
+    @Test("White space is allowed wherever JSON allows it")
     func whiteSpace() throws {
         let text = "\r\n\t { \"event\" \t:\n \"e\" , \"data\" : [ ] , \"channel\":\"c\" } \r\n"
         #expect(try Envelope(decoding: text) == Envelope(event: "e", channel: "c", data: .json("[ ]")))
     }
 
     @Test(
-        "What is no envelope is refused, and the error says why",
+        "An invalid envelope is rejected, and the error has the reason",
         arguments: [
             ("", EnvelopeError.malformed(offset: 0)),
             ("  ", .malformed(offset: 2)),
@@ -154,7 +154,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Values that are not JSON are refused wherever they stand",
+        "Values that are not JSON are rejected at any position",
         arguments: [
             "01", "-", "+1", ".5", "1.", "1.e5", "1e", "1e+", "0x1", "NaN", "Infinity", "True", "nulL", "tru",
             "undefined",

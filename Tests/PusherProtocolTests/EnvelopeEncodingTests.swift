@@ -5,7 +5,7 @@ import Testing
 @Suite("Encoding an envelope")
 struct EnvelopeEncodingTests {
     @Test(
-        "What the client sends, byte for byte",
+        "The messages of the client, byte for byte",
         arguments: [
             (Envelope.ping, #"{"event":"pusher:ping","data":{}}"#),
             (.pong, #"{"event":"pusher:pong","data":{}}"#),
@@ -41,7 +41,7 @@ struct EnvelopeEncodingTests {
         #expect(envelope.data.value?["channel_data"]?.string == signed)
     }
 
-    @Test("A golden frame that is written again is decoded to the same", arguments: GoldenFrame.all)
+    @Test("A golden frame that is encoded again is decoded to the same", arguments: GoldenFrame.all)
     func goldenFrames(frame: GoldenFrame) throws {
         var expected = frame.envelope
         expected.unknownKeysText = nil
@@ -54,7 +54,7 @@ struct EnvelopeEncodingTests {
         String(String.UnicodeScalarView((0..<0x20).compactMap { Unicode.Scalar($0) })),
     ]
 
-    @Test("Any string survives, and Foundation reads the same", arguments: strings)
+    @Test("Any string can be encoded, and Foundation reads the same", arguments: strings)
     func roundTrip(string: String) throws {
         let envelope = Envelope(event: string, channel: string, data: .string(string), userID: string)
         let text = envelope.jsonText
@@ -62,11 +62,11 @@ struct EnvelopeEncodingTests {
 
         let members = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
         #expect(members == ["event": string, "channel": string, "data": string, "user_id": string])
-        // `==` on strings takes canonically equivalent ones for equal; the wire does not.
+        // `==` on strings treats canonically equivalent ones as equal; the wire does not.
         #expect(members["data"].map { Array($0.utf8) } == Array(string.utf8))
     }
 
-    @Test("Equal text in another normal form stays another text")
+    @Test("Equal text in another normal form stays different")
     func normalForm() throws {
         let decoded = try Envelope(decoding: Envelope(event: "e", data: .string("e\u{301}")).jsonText)
         #expect(decoded.data.text.map { Array($0.utf8) } == [0x65, 0xCC, 0x81])

@@ -5,7 +5,7 @@ import Testing
 /// No input can trap. A trap ends the test process, so the decoding itself is the check.
 @Suite("Decoding damaged frames")
 struct EnvelopeRobustnessTests {
-    @Test("A frame that is cut anywhere is refused", arguments: GoldenFrame.all)
+    @Test("A frame that is cut anywhere is rejected", arguments: GoldenFrame.all)
     func truncated(frame: GoldenFrame) {
         let bytes = Array(frame.text.utf8)
         let end = bytes.lastIndex(of: UInt8(ascii: "}")) ?? bytes.endIndex
@@ -16,7 +16,7 @@ struct EnvelopeRobustnessTests {
     }
 
     @Test(
-        "A frame with any one byte changed is decoded or refused",
+        "A frame with any one byte changed is decoded or rejected",
         arguments: [
             #"{"event":"e","data":"\ud83d\ude80\u00e9\"\n","channel":"é🚀","user_id":-1.5e+3}"#,
             #"{"x":[{"a":null},true,false,0.5],"event":"pusher:error","data":{"code":null,"b":[[],{}]}}"#,
@@ -33,7 +33,7 @@ struct EnvelopeRobustnessTests {
         }
     }
 
-    @Test("Random bytes are refused", arguments: [1, 2, 3])
+    @Test("Random bytes are rejected", arguments: [1, 2, 3])
     func randomBytes(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
@@ -64,7 +64,7 @@ struct EnvelopeRobustnessTests {
         }
     }
 
-    @Test("Brackets that never close, and are no envelope, are refused at the same depth")
+    @Test("Brackets that never close, and are not an envelope, are rejected at the same depth")
     func unclosedBrackets() {
         #expect(throws: EnvelopeError.tooDeep(offset: 511)) {
             try Envelope(decoding: String(repeating: "[", count: 1_000_000))
@@ -89,14 +89,14 @@ struct EnvelopeRobustnessTests {
         #expect(try Envelope(decoding: #"{"event":"e","user_id":\#(number)}"#).userID == number)
     }
 
-    @Test("Control characters in strings are refused, and DEL is none", arguments: UInt8(0)...0x1F)
+    @Test("Control characters in strings are rejected, and DEL is not one", arguments: UInt8(0)...0x1F)
     func controlCharacters(byte: UInt8) throws {
         let frame = Array(#"{"event":"a"#.utf8) + [byte] + Array(#"b"}"#.utf8)
         #expect(throws: EnvelopeError.malformed(offset: 11)) { try Envelope(decoding: frame.span) }
         #expect(try Envelope(decoding: "{\"event\":\"a\u{7F}b\"}").event == "a\u{7F}b")
     }
 
-    @Test("A message of a megabyte comes out whole")
+    @Test("A message of a megabyte is decoded completely")
     func large() throws {
         let text = String(repeating: "é\"\\\n🚀", count: 80_000)
         let envelope = Envelope(event: "e", data: .string(text))

@@ -20,7 +20,7 @@ struct FoundationAgreementTests {
     }
 
     @Test(
-        "Where we differ: the frame is not lost",
+        "Intended differences: the frame is not lost",
         arguments: [
             (Array(#"{"event":"\ud83d"}"#.utf8), "\u{FFFD}"),
             ([0x7B, 0x22, 0x65, 0x76, 0x65, 0x6E, 0x74, 0x22, 0x3A, 0x22, 0xFF, 0x22, 0x7D], "\u{FFFD}"),

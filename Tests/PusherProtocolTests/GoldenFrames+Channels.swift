@@ -145,7 +145,7 @@ extension GoldenFrame {
         ),
     ]
 
-    /// Protocol clause 4: what pusher-js sends, for the server's side.
+    /// Protocol clause 4: messages of pusher-js, for the server's side.
     static let fromClients = [
         GoldenFrame(
             "subscribe, public",

@@ -1,7 +1,7 @@
 import PusherProtocol
 import Testing
 
-/// A frame as a server sends it, and what it must be decoded to.
+/// A frame of a server, and its decoded form.
 struct GoldenFrame: Sendable, CustomTestStringConvertible {
     var origin: String
     var text: String
@@ -9,7 +9,7 @@ struct GoldenFrame: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { origin }
 
-    /// `data` is written as it stands in the envelope: `.string` if the server encodes twice, `.json` if once.
+    /// `data` has its form in the envelope: `.string` if the server encodes twice, `.json` if once.
     init(
         _ origin: String,
         _ text: String,
@@ -34,7 +34,7 @@ struct GoldenFrame: Sendable, CustomTestStringConvertible {
 extension GoldenFrame {
     static let all = connection + errors + channels + presence + events + refusals + users + fromClients
 
-    /// Protocol clause 3: the greeting, ping and pong, in every form that servers give them.
+    /// Protocol clause 3: the greeting, ping and pong, in every form that servers send.
     static let connection = [
         GoldenFrame(
             "connection_established",

@@ -14,7 +14,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "Whole numbers are integers however they are written",
+        "Whole numbers are integers in every notation",
         arguments: [
             ("120", 120), ("120.0", 120), ("1.2e2", 120), ("-1", -1), ("0", 0), ("1.5", nil), ("1e300", nil),
             ("9223372036854775808", nil), ("-1e400", nil), (#""120""#, nil), ("true", nil), ("null", nil),
@@ -48,7 +48,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "What is no JSON in UTF-8 has no value, however deep it is nested",
+        "A text that is not JSON in UTF-8 has no value, however deeply it is nested",
         arguments: [
             "[1,]", #"{"a":1,}"#, "\u{0}0", "0\u{0}", "\u{FEFF}0", "[1] 2", "// no\n1",
             "[[1,]," + String(repeating: "[", count: 100) + String(repeating: "]", count: 100) + "]",
@@ -67,14 +67,14 @@ struct JSONValueTests {
     ]
 
     @Test(
-        "Strings are what their escapes stand for, keys too, and of two equal keys the last one counts",
+        "Strings are unescaped, including keys, and of two equal keys the last one counts",
         arguments: written
     )
     func strings(text: String, expected: JSONValue) {
         #expect(JSONValue(parsing: text) == expected)
     }
 
-    @Test("Nesting is followed to its limit, and no further", arguments: ["[]", #"{"a":}"#])
+    @Test("Nesting is accepted up to its limit", arguments: ["[]", #"{"a":}"#])
     func depth(form: String) {
         let (open, close) = (String(form.dropLast()), String(form.suffix(1)))
         let innermost = form == "[]" ? "[]" : "{}"
@@ -87,7 +87,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "What is cut off, or has something between, is none",
+        "An incomplete value, or one with other text in it, is invalid",
         arguments: [
             "[1", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1 \"b\":2}", "[,1]", "{,}", "tru", "nul", "-", "1.", "01",
             "+1",

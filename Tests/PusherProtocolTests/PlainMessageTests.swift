@@ -19,7 +19,7 @@ struct PlainMessageTests {
     }
 
     @Test(
-        "leaves everything else to the decoder",
+        "leaves all other messages to the decoder",
         arguments: [
             "", "{", "{}", "[]", #"{"event":""}"#, #"{"channel":"orders"}"#, #"{"event":"a","channel":""}"#,
             #"{"event":"a","user_id":""}"#, #"{"event":"a","user_id":7}"#, #"{"event":"a","data":{}}"#,
@@ -37,7 +37,7 @@ struct PlainMessageTests {
         #expect(scan(text, false) == nil)
     }
 
-    @Test("undoes each escape wherever it stands", arguments: [true, false])
+    @Test("unescapes each escape at every position", arguments: [true, false])
     func escapesEverywhere(isAccelerated: Bool) throws {
         let escapes = [
             #"\""#, #"\\"#, #"\\\\\""#, #"\/"#, #"\b\f\n\r\t"#, #"\u0041"#, #"\u00e9"#, #"\u20AC"#, #"\ud83d\ude00"#,
@@ -56,7 +56,7 @@ struct PlainMessageTests {
         }
     }
 
-    @Test("says the same as the decoder about strings of escapes, whole, cut or damaged")
+    @Test("agrees with the decoder about strings of escapes, whole, cut or damaged")
     func random() throws {
         var generator = SeededGenerator(seed: 22)
         let parts = [
@@ -65,7 +65,7 @@ struct PlainMessageTests {
             "é", "€", "😀", #"""#, #"\"#, "\u{7}", #"\u12"#, String(repeating: "z", count: 61),
         ]
         for _ in 0..<20_000 {
-            // The last four end the string, or spoil it.
+            // The last four end the string, or make it invalid.
             let isDamaged = Int.random(in: 0..<4, using: &generator) == 0
             let choice = isDamaged ? parts[...] : parts.dropLast(5) + parts.suffix(1)
             var data = ""

@@ -82,13 +82,13 @@ struct StringToSignTests {
         let common = [
             "auth_version": "1.0", "auth_timestamp": "1353088179", "auth_key": "278d425bdf160c739803",
         ]
-        // In no order: sorting is what is tested.
+        // Unsorted, because the test is about sorting.
         let parameters = common.merging(own) { common, _ in common }.map { (name: $0.key, value: $0.value) }
         let text = StringToSign.restRequest(method: method, path: path, parameters: parameters)
         #expect(signature(of: text) == expected)
     }
 
-    @Test("REST parameters are sorted by their names in lower case; values stay as they are")
+    @Test("REST parameters are sorted by their names in lower case; values are unchanged")
     func restParameters() {
         let text = StringToSign.restRequest(
             method: "get",

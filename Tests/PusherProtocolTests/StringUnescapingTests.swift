@@ -3,11 +3,11 @@ import Testing
 
 @testable import PusherProtocol
 
-/// Strings are read in blocks of sixty-four bytes, and copied sixteen at a time: whatever stands at the edges must come
-/// out as one byte after the other would.
+/// Strings are read in blocks of sixty-four bytes, and copied sixteen at a time. At every edge, the result must be the
+/// same as byte by byte.
 @Suite("JSON strings, read a block at a time")
 struct StringUnescapingTests {
-    /// The plain way, from behind the opening quotation mark: the text and what follows the closing one, or nil.
+    /// The plain way, from after the opening quotation mark: the text and the rest after the closing one, or nil.
     private static func plainly(_ bytes: ArraySlice<UInt8>) -> (text: String, rest: Int)? {
         var units: [UInt16] = []
         var pending: [UInt8] = []
@@ -59,7 +59,7 @@ struct StringUnescapingTests {
     }
 
     @Test(
-        "each escape at each place, and cut off at each of its bytes",
+        "each escape at each position, and cut off at each of its bytes",
         arguments: [
             #"\""#, #"\\"#, #"\/"#, #"\n"#, #"\u00e4"#, #"\u20AC"#, #"\ud83d\ude00"#, #"\ud83d"#, #"\ude00"#,
             #"\ud83dx"#,
@@ -75,7 +75,7 @@ struct StringUnescapingTests {
         }
     }
 
-    @Test("rows of backslashes of each length at each place")
+    @Test("rows of backslashes of each length at each position")
     func backslashes() {
         for place in 0...70 {
             for length in 0...70 {
@@ -88,7 +88,7 @@ struct StringUnescapingTests {
         }
     }
 
-    @Test("a hundred thousand strings at random are read as one byte after the other would be")
+    @Test("a hundred thousand random strings are read as if byte by byte")
     func random() {
         var generator = SeededGenerator(seed: 20_261_121)
         let pieces = [

@@ -2,7 +2,7 @@ import PusherServerAPI
 import TestSupport
 import Testing
 
-@Suite("What the server API checks before it makes a request", .timeLimit(.minutes(5)))
+@Suite("The checks of the server API before a request", .timeLimit(.minutes(5)))
 struct CheckTests {
     typealias Call = @Sendable (PusherServerAPI) async throws -> Void
 
@@ -35,7 +35,7 @@ struct CheckTests {
             { try await $0.trigger(Array(repeating: PusherServerAPI.BatchEvent(event, on: "a"), count: 11)) }
         ),
         (
-            .invalidChannelName, "must not contain",
+            .invalidChannelName, "is not one of A-Z",
             { try await $0.trigger([.init(event, on: "a"), .init(event, on: "b/c")]) }
         ),
         (.invalidUser, "it has 0 bytes", { try await $0.send(event, toUser: "") }),
@@ -56,7 +56,7 @@ struct CheckTests {
         (.invalidUser, "no id", { _ = try $0.authenticateUser(.init(userData: #"{"id":1}"#), socketID: "1.1") }),
     ]
 
-    @Test("a name, id, size or number that breaks the rules is an error without a request", arguments: calls.indices)
+    @Test("an invalid name, id, size or number is an error without a request", arguments: calls.indices)
     func refused(index: Int) async throws {
         let (code, text, call) = Self.calls[index]
         let (api, requester) = try OfflineAPI.make()
@@ -66,7 +66,7 @@ struct CheckTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("what the limits just allow is sent")
+    @Test("values at the limits are sent")
     func allowed() async throws {
         let (api, requester) = try OfflineAPI.make()
         try await api.trigger(
@@ -77,7 +77,7 @@ struct CheckTests {
         #expect(requester.log.count == 2)
     }
 
-    @Test("a server that accepts more can be sent more")
+    @Test("a server with larger limits can be sent more")
     func raisedLimits() async throws {
         let (api, requester) = try OfflineAPI.make { $0.limits.eventDataSize = 20_000 }
         try await api.trigger(.init("e", data: .init(repeating: "d", count: 20_000)), on: "a")
@@ -100,14 +100,14 @@ struct CheckTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("a value that is no JSON is an error")
+    @Test("a value that is not JSON is an error")
     func encoding() async throws {
         let error = await failure { _ = try PusherServerAPI.Event("e", json: Double.infinity) }
         #expect(error?.code == .encodingFailed)
     }
 
     @Test(
-        "an application or an endpoint that cannot be used is an error at once",
+        "an invalid application or endpoint is an error at once",
         arguments: [
             (.init(id: "", key: "k", secret: "s"), .init(host: "localhost"), .invalidOption),
             (.init(id: "1/2", key: "k", secret: "s"), .init(host: "localhost"), .invalidOption),
@@ -130,7 +130,7 @@ struct CheckTests {
         #expect(await failure { _ = try PusherServerAPI(application: application, endpoint: endpoint) }?.code == code)
     }
 
-    @Test("nothing secret is printed")
+    @Test("no secret is printed")
     func printed() throws {
         let (api, _) = try OfflineAPI.make()
         let secret = try api.authorizeChannel("private-encrypted-a", socketID: "1.1")

@@ -77,7 +77,7 @@ struct ServerTests {
         }
     }
 
-    @Test("channels, their numbers and their users are told; an excluded connection gets no event")
+    @Test("channels, their numbers and their users are returned; an excluded connection gets no event")
     func states() async throws {
         try await PusherTestServer.withServer { server in
             let (api, pusher) = (try Self.api(of: server), client(of: server))
@@ -184,7 +184,7 @@ struct ServerTests {
 
     // MARK: Failures
 
-    @Test("a wrong secret is unauthorized, and no signature is shown")
+    @Test("a wrong secret is unauthorized, and the error shows no signature")
     func wrongSecret() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server, secret: "another")
@@ -194,7 +194,7 @@ struct ServerTests {
         }
     }
 
-    @Test("no server is a failed connection")
+    @Test("a missing server is a failed connection")
     func noServer() async throws {
         var options = PusherTestServer.Options()
         options.host = LoopbackAddress.ofItsOwn()
@@ -221,7 +221,7 @@ struct ServerTests {
         #expect(error?.message.contains("could not be resolved") == true)
     }
 
-    @Test("TLS where the server has none is a TLS failure, and says so")
+    @Test("TLS to a server without TLS is a TLS failure, and says so")
     func tlsAgainstPlain() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server, useTLS: true)
@@ -232,7 +232,7 @@ struct ServerTests {
         }
     }
 
-    @Test("no TLS where the server wants it is a failure that asks for TLS; with it, its certificate has to be trusted")
+    @Test("no TLS to a server with TLS is a failure that suggests TLS; with it, the certificate must be trusted")
     func plainAgainstTLS() async throws {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
@@ -249,7 +249,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a server that does not answer is given up after the timeout")
+    @Test("a server that does not answer fails after the timeout")
     func silence() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -265,7 +265,7 @@ struct ServerTests {
         }
     }
 
-    @Test("an event is not triggered if a redirect makes a GET of it")
+    @Test("an event is not triggered if a redirect turns it into a GET")
     func redirectToGET() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/login" ? .answer(200) : .redirect(303, "/login")
@@ -284,7 +284,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a shutdown ends requests and lets none begin; a cancelled task gets CancellationError")
+    @Test("a shutdown ends requests and permits no new ones; a cancelled task gets CancellationError")
     func endings() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -323,7 +323,7 @@ extension PusherServerAPI {
 }
 
 extension PusherTimeouts {
-    /// Longer than anything takes.
+    /// Longer than any request takes.
     fileprivate static var patient: Self {
         Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
     }

@@ -11,7 +11,7 @@ struct SignatureTests {
     private let socketID = "1234.1234"
 
     @Test(
-        "a channel's authorization is that of the official libraries",
+        "a channel's authorization matches the official libraries",
         arguments: [
             ("private-foobar", nil, "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"),
             ("private-encrypted-foobar", nil, "e6a18892d037c5d5e76a2265df4f086ffc38631605530dfd214aa5bff495f533"),
@@ -45,7 +45,7 @@ struct SignatureTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("members are written as the vectors have them, and so are users")
+    @Test("members and users are written as in the vectors")
     func texts() throws {
         struct Info: Encodable { let name: String }
         let member = try PusherServerAPI.Member(id: "11", info: Info(name: "Zoë 🚀"))
@@ -65,7 +65,7 @@ struct SignatureTests {
         )
     }
 
-    @Test("the answer to a client is a JSON object with what it needs")
+    @Test("the answer to a client is a JSON object with all required members")
     func answer() throws {
         let (api, _) = try OfflineAPI.make()
         let secret = try api.authorizeChannel("private-encrypted-foobar", socketID: socketID)
@@ -79,7 +79,7 @@ struct SignatureTests {
         #expect(user.jsonText == #"{"auth":"\#(user.auth)","user_data":"{\"id\":\"1\"}"}"#)
     }
 
-    @Test("the key of an encrypted channel is that of the official libraries")
+    @Test("the key of an encrypted channel matches the official libraries")
     func sharedSecret() throws {
         let (api, _) = try OfflineAPI.make()
         let name = "private-encrypted-cache-foobar"
@@ -89,7 +89,7 @@ struct SignatureTests {
         )
     }
 
-    @Test("an event, a list of channels, a batch and a termination are the requests of the official libraries")
+    @Test("an event, a list of channels, a batch and a termination match the requests of the official libraries")
     func requests() async throws {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(200, #"{"channels":{}}"#)])
         try await api.trigger(.init("foo", data: #"{"some":"data"}"#), on: "project-3")
@@ -127,7 +127,7 @@ struct SignatureTests {
         #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
     private static let webhookSignature = "c19001ae3963ccb13bf618e5b16ba9848e7e74df0993aa0689168e341c6833cf"
 
-    @Test("a webhook of the documents is accepted")
+    @Test("a webhook from the documents is accepted")
     func webhook() throws {
         let (api, _) = try OfflineAPI.make()
         let webhook = try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature)
@@ -136,7 +136,7 @@ struct SignatureTests {
     }
 
     @Test(
-        "a webhook with another key, signature or body is refused",
+        "a webhook with another key, signature or body is rejected",
         arguments: [
             (webhookBody, nil, webhookSignature), (webhookBody, "another-key", webhookSignature),
             (webhookBody, key, nil), (webhookBody, key, ""), (webhookBody, key, String(webhookSignature.dropLast())),

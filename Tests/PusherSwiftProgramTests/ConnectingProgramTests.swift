@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Programs written for PusherSwift: configuration, connection", .timeLimit(.minutes(5)))
 struct ConnectingProgramTests {
-    @Test("Configuration: the options reach the server, and the URLs are what they were")
+    @Test("Configuration: the options reach the server, and the URLs are unchanged")
     func configuration() async throws {
         try await withProgram { server, settings, _ in
             let program = ConfigurationProgram(settings)
@@ -25,7 +25,7 @@ struct ConnectingProgramTests {
         #expect(query(ConfigurationProgram.plainURL())[1].hasSuffix("&protocol=7"))
     }
 
-    @Test("Connection delegate: an ordinary class gets every call, and may have as few methods as it likes")
+    @Test("Connection delegate: an ordinary class gets every call, and may implement any of the methods")
     func delegate() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.authorizeChannel = { request in
@@ -63,7 +63,7 @@ struct ConnectingProgramTests {
         }
     }
 
-    @Test("A screen that is its client's delegate is called on the main queue, and may capture what it likes")
+    @Test("A screen that is its client's delegate is called on the main queue, and may capture any value")
     func viewController() async throws {
         try await withProgram { server, settings, journal in
             let controller = await MainActor.run { () -> ViewController in
@@ -101,7 +101,7 @@ struct ConnectingProgramTests {
         }
     }
 
-    @Test("Reconnection: the properties can be set, and the limit of attempts is obeyed")
+    @Test("Reconnection: the properties can be set, and the limit of attempts applies")
     func reconnection() async throws {
         try await withProgram { server, settings, journal in
             let program = ReconnectionProgram(settings, say: journal.say)

@@ -4,7 +4,7 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-@Suite("Programs written for PusherSwift: events both ways", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: events in both directions", .timeLimit(.minutes(5)))
 struct EventProgramTests {
     @Test("Binding: on the client, on a channel, with a method; unbinding by id, by name, and all at once")
     func binding() async throws {
@@ -59,15 +59,14 @@ struct EventProgramTests {
         }
     }
 
-    @Test("Client events: queued, sent in order as JSON values, refused with a reason")
+    @Test("Client events: queued, sent in order as JSON values, rejected with a reason")
     func triggering() async throws {
         try await withProgram { server, settings, journal in
             let program = TriggeringProgram(settings, say: journal.say)
             program.start()
             await journal.waitFor(#"queued: ["client-myEvent"] ["foo": "bar"]"#)
             await journal.waitFor(
-                "the client event client-myEvent was not sent: the channel is public; "
-                    + "client events go out on private and presence channels only"
+                #"Client event "client-myEvent" not sent: the channel is public. Use a private or presence channel."#
             )
             try await server.nextRecord(timeout: .patience) { record in
                 record.event == .messageReceived(#"{"event":"custom:hello","data":{"b":true}}"#)
@@ -88,7 +87,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("What users add to the classes, and a service for a whole app")
+    @Test("Extensions of the classes, and a service for a whole app")
     func extensions() async throws {
         try await withProgram { server, settings, journal in
             let service = PusherService(settings)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Every public Swift symbol of PusherSwift", .timeLimit(.minutes(5)))
 struct EverySymbolTests {
-    @Test("those that are not deprecated, at work")
+    @Test("those that are not deprecated, in use")
     func current() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.clientEventsPerSecond = nil
@@ -65,7 +65,7 @@ struct EverySymbolTests {
         }
     }
 
-    @Test("those that are deprecated, at work")
+    @Test("those that are deprecated, in use")
     @available(*, deprecated)
     func deprecated() async throws {
         try await withProgram { server, settings, journal in

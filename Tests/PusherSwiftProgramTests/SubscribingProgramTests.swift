@@ -18,7 +18,7 @@ struct SubscribingProgramTests {
         let server = try await run(channelNames: names) {
             .authRequestBuilder(authRequestBuilder: AuthRequestBuilder(url: $0.authEndpoint))
         }
-        // A subscription that times out on a slow machine is made again.
+        // A subscription that times out on a slow machine is repeated.
         #expect(Set(server.authorizationRequests.map(\.bodyText)).count == names.count)
         #expect(server.authorizationRequests.allSatisfy { $0.header("Authorization") == "myToken" })
     }
@@ -43,7 +43,9 @@ struct SubscribingProgramTests {
         try await run(channelNames: ["private-a", "presence-a"]) { .inline(secret: $0.secret) }
     }
 
-    @Test("Authenticated channels: not at all, by a builder that makes no request, by an authorizer that gives nil")
+    @Test(
+        "Authenticated channels: without a method, with a builder without a request, with an authorizer that returns nil"
+    )
     func refused() async throws {
         let methods: [AuthMethod] = [
             .noMethod, .authRequestBuilder(authRequestBuilder: PickyRequestBuilder()),
@@ -83,7 +85,7 @@ struct SubscribingProgramTests {
         }
     }
 
-    @Test("Subscribing: every form, counts, signatures that the app has, and leaving")
+    @Test("Subscribing: every form, counts, the app's own signatures, and unsubscribing")
     func forms() async throws {
         var options = PusherTestServer.Options()
         options.sendsSubscriptionCounts = true
@@ -113,7 +115,7 @@ struct SubscribingProgramTests {
         }
     }
 
-    @Test("Presence channels: who is there, who comes and goes, and who this client is")
+    @Test("Presence channels: the members, joins and leaves, and this client's own member")
     func presence() async throws {
         try await withProgram { _, settings, _ in
             let journals = [Journal(), Journal()]

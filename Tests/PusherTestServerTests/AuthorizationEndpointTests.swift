@@ -23,7 +23,7 @@ struct AuthorizationEndpointTests {
 
     private let key = AuthorizationTests.application.key
 
-    @Test("a private channel")
+    @Test("a private channel is authorized")
     func privateChannel() {
         let signature = "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"
         #expect(
@@ -32,7 +32,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("an encrypted channel")
+    @Test("an encrypted channel is authorized")
     func encryptedChannel() {
         let signature = "e6a18892d037c5d5e76a2265df4f086ffc38631605530dfd214aa5bff495f533"
         let secret = "g3Au6SZ+UCU+IMfFsFva0rq+Gi4tzSHR6WCcWZbS9sY="
@@ -48,7 +48,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", form) { $0.encryptionMasterKey = "x" }?.status == 500)
     }
 
-    @Test("a presence channel: the form says who it is")
+    @Test("a presence channel: the form names the user")
     func presenceChannel() {
         let form = "socket_id=1234.1234&channel_name=presence-foobar&user_id=11"
         let info = "&user_info=%7B%22name%22%3A%22Zo%C3%AB%20%F0%9F%9A%80%22%7D"
@@ -63,7 +63,7 @@ struct AuthorizationEndpointTests {
         #expect(nobody?.contains(#""channel_data":"{\"user_id\":\"1.2\"}""#) == true)
     }
 
-    @Test("a user: the form says who it is")
+    @Test("a user: the form names the user")
     func user() {
         let signature = "31a12919d25cfe278f8689d93abbcf79a1f40fe4996b9789a1f1a4d3529637e3"
         let form = "socket_id=1234.1234&user_id=1&user_info={%22name%22:%22Zo%C3%AB%22}&watchlist=[%222%22,%223%22]"
@@ -75,7 +75,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/user-auth", "socket_id=1.1&user_info=[")?.status == 400)
     }
 
-    @Test("several channels at once")
+    @Test("several channels are authorized in one request")
     func batch() {
         let body = answer(
             "/pusher/auth",
@@ -90,7 +90,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("closures decide")
+    @Test("closures decide the answers")
     func closures() {
         let form = "socket_id=1.1&channel_name=presence-x&token=a%26b"
         let refused = answer("/pusher/auth", form) { options in
@@ -124,7 +124,7 @@ struct AuthorizationEndpointTests {
     }
 
     @Test(
-        "forms that ask nothing",
+        "forms without a request are rejected",
         arguments: [
             "", "&", "=", "&&==&", "socket_id=1.1", "channel_name=private-x", "socket_id=x&channel_name=private-x",
             "socket_id=1.1&channel_name=", "socket_id=1.1&channel_name=a%20b", "socket_id=1.1&channel_name=%23x",
@@ -141,7 +141,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", form.text)?.status == 400)
     }
 
-    @Test("bodies beyond the limit, and other methods")
+    @Test("bodies beyond the limit, and other methods, are rejected")
     func refusedRequests() {
         #expect(answer("/pusher/auth", String(repeating: "x", count: 1 << 20 + 1))?.status == 413)
         var server = server()
@@ -153,7 +153,7 @@ struct AuthorizationEndpointTests {
         #expect(server.post("/pusher/other", form).isEmpty)
     }
 
-    @Test("a GET has its form in the query, and what is in its body does not count")
+    @Test("a GET has its form in the query, and its body does not count")
     func get() {
         var server = server()
         let form = "socket_id=1.1&channel_name=private-%40x"
@@ -173,7 +173,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("bytes that are not UTF-8")
+    @Test("bytes that are not UTF-8 are rejected")
     func notUTF8() {
         var server = server()
         let body = Array("socket_id=1.1&channel_name=private-x&user_info=".utf8) + [0xFF, 0xC0, 0x00]
@@ -184,7 +184,7 @@ struct AuthorizationEndpointTests {
 
     // MARK: Faults
 
-    @Test("faults befall as many requests as asked for, in their order")
+    @Test("a fault applies to the given number of requests, in order")
     func faults() throws {
         var server = server()
         let form = "socket_id=1.1&channel_name=private-encrypted-x"
@@ -219,7 +219,7 @@ struct AuthorizationEndpointTests {
         #expect(server.post("/pusher/auth", form).response == usual)
     }
 
-    @Test("a wrong signature and a wrong secret look like right ones")
+    @Test("a wrong signature and a wrong secret have the form of valid ones")
     func wrongAnswers() throws {
         var server = BrainTranscript.connected()
         let form = "socket_id=7.1&channel_name=private-encrypted-x"
@@ -240,7 +240,7 @@ struct AuthorizationEndpointTests {
         #expect(wrongSecret.value("shared_secret")?.string.flatMap { SecretKey(base64: $0) } != nil)
     }
 
-    @Test("faults of one channel, and of users")
+    @Test("faults can apply to one channel, and to users")
     func faultTargets() {
         var server = server()
         _ = server.brain.failAuthorizations(count: nil, of: .channel("private-x"), with: .status(503))
@@ -258,7 +258,7 @@ struct AuthorizationEndpointTests {
         #expect(status("/pusher/auth", "&channel_name=private-x") == 200)
     }
 
-    @Test("a fault without an end hides none that has one, and gives way to a newer one without")
+    @Test("a fault without an end does not hide a counted one, and a newer one without an end replaces it")
     func faultsTogether() {
         var server = server()
         func status(_ name: String) -> Int? {
@@ -314,7 +314,7 @@ struct AuthorizationEndpointTests {
         #expect(server.server.records.contains { $0.event == .authorizationFailed(.dropped) })
     }
 
-    @Test("nothing secret stands in a description")
+    @Test("descriptions contain no secret")
     func descriptions() {
         var options = Options()
         options.application.secret = "hidden"

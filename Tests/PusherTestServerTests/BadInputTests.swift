@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Nothing that a client sends stops the server", .timeLimit(.minutes(5)))
+@Suite("No message of a client stops the server", .timeLimit(.minutes(5)))
 struct BadInputTests {
     static let values = [
         "null", "true", "1", "-1e999", "\"\"", "\"x\"", "[]", "[{}]", "{}", #"{"channel":1}"#, #"{"channel":null}"#,
@@ -31,7 +31,7 @@ struct BadInputTests {
     func shapes(dialect: Dialect) throws {
         var server = BrainTranscript { options in
             options.dialect = dialect
-            // Ending the connection would end the test.
+            // If the connection ended, the test would end too.
             options.dialect.users.signInRefusal = .error
         }
         _ = server.connect(1)
@@ -45,7 +45,7 @@ struct BadInputTests {
         #expect(server.subscribe(1, "a").events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("what cannot be understood is answered with an error")
+    @Test("an invalid message is answered with an error")
     func errors() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -57,7 +57,7 @@ struct BadInputTests {
         #expect(server.text(1, #"{"event":"client-a","channel":"a"}"#) == [.error(1, text, code: "4301")])
     }
 
-    @Test("random bytes as messages")
+    @Test("random bytes as messages do no harm")
     func random() {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array(#"{}[]",:\u0eventdachl pusr:bi1-."#.utf8)

@@ -9,7 +9,7 @@ struct CacheTests {
         "cache-x", "private-cache-x", "private-encrypted-cache-x", "presence-cache-x",
     ]
 
-    @Test("a new subscriber gets the last published event, or hears that there is none", arguments: channels)
+    @Test("a new subscriber gets the last published event, or a cache miss", arguments: channels)
     func replay(channel: String) throws {
         var server = BrainTranscript.connected(3)
         let success = EventName.subscriptionSucceededInternal
@@ -23,7 +23,7 @@ struct CacheTests {
         #expect(server.join(3, channel, "1").events == [success, EventName.cacheMiss])
     }
 
-    @Test("an event is kept without a subscriber, for as long as asked for, and can be forgotten")
+    @Test("an event is kept without a subscriber for the given time, and can be forgotten")
     func lifetime() throws {
         var server = BrainTranscript.connected(4) { $0.cacheLifetime = .seconds(2) }
         _ = try server.publish("e", "1", ["cache-x", "cache-y"])
@@ -36,7 +36,7 @@ struct CacheTests {
         #expect(server.subscribe(3, "cache-y").events.last == EventName.cacheMiss)
     }
 
-    @Test("client events are not kept, nor the events of other channels")
+    @Test("client events are not cached, nor are the events of other channels")
     func notKept() throws {
         var server = BrainTranscript.connected(3)
         for number in 1...2 { _ = server.authorize(number, "private-cache-x") }
@@ -47,7 +47,7 @@ struct CacheTests {
         #expect(server.subscribe(1, "my-cache-x").events.count == 1)
     }
 
-    @Test("the log of channels with an event is bounded by their lifetime")
+    @Test("the log of channels with an event is limited by their lifetime")
     func sweep() throws {
         var server = BrainTranscript { $0.cacheLifetime = .seconds(1) }
         for number in 0..<5_000 {
@@ -73,13 +73,13 @@ struct CacheTests {
         #expect(server.subscribe(1, "cache-x").texts(to: 1).dropFirst() == (text.map { [$0] } ?? [])[...])
     }
 
-    @Test("pusher-fake knows public cache channels only")
+    @Test("pusher-fake supports public cache channels only")
     func pusherFake() {
         var server = BrainTranscript.connected { $0.dialect = .pusherFake }
         #expect(server.authorize(1, "private-cache-x").events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("Reverb knows no encrypted cache channels")
+    @Test("Reverb does not support encrypted cache channels")
     func reverb() {
         var server = BrainTranscript.connected { $0.dialect = .reverb }
         let success = EventName.subscriptionSucceededInternal

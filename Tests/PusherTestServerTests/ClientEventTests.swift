@@ -9,7 +9,7 @@ struct ClientEventTests {
         .error(1, "Client event rejected - \(reason)", code: "4301")
     }
 
-    @Test("go to the other subscribers as they were sent, never to the sender")
+    @Test("go to the other subscribers unchanged, never to the sender")
     func relaying() {
         var server = BrainTranscript.connected(4)
         for number in 1...3 { _ = server.authorize(number, "private-x") }
@@ -32,7 +32,7 @@ struct ClientEventTests {
     }
 
     @Test(
-        "are for private and presence channels only",
+        "are allowed on private and presence channels only",
         arguments: ["x", "cache-x", "private-encrypted-x", "private-encrypted-cache-x", "#server-to-user-1", ""]
     )
     func otherChannels(channel: String) {
@@ -42,7 +42,7 @@ struct ClientEventTests {
         #expect(server.clientEvent(1, "client-e", "{}", channel) == [expected])
     }
 
-    @Test("are rejected without a subscription, and where they are switched off or too large")
+    @Test("are rejected without a subscription, if they are switched off, or if they are too large")
     func rejections() {
         var server = BrainTranscript.connected(2)
         #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == [EventName.error])
@@ -63,7 +63,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("ten in any second, for each connection by itself")
+    @Test("at most ten in any second, for each connection separately")
     func rate() {
         var server = BrainTranscript.connected(2)
         for number in 1...2 { _ = server.authorize(number, "private-x") }
@@ -82,14 +82,14 @@ struct ClientEventTests {
         #expect(server.brain.openConnections.count == 2)
     }
 
-    @Test("no limit where none is wanted")
+    @Test("no limit if the option is nil")
     func unlimited() {
         var server = BrainTranscript.connected(2) { $0.clientEventsPerSecond = nil }
         for number in 1...2 { _ = server.authorize(number, "private-x") }
         for _ in 1...100 { #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == ["client-e"]) }
     }
 
-    @Test("Reverb refuses data that is a string, as a message that it does not understand")
+    @Test("Reverb rejects data that is a string, as an invalid message")
     func strings() {
         var server = BrainTranscript.connected(2) { $0.dialect = .reverb }
         for number in 1...2 { _ = server.authorize(number, "private-x") }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Connections begin and end", .timeLimit(.minutes(5)))
+@Suite("Connections open and end", .timeLimit(.minutes(5)))
 struct ConnectionTests {
     @Test("a known key gets the socket id", arguments: ["/app/app-key", "/app/app-key?protocol=7", "/a/b/app/app-key"])
     func establishes(target: String) {
@@ -12,7 +12,7 @@ struct ConnectionTests {
         #expect(server.connect(2, target) == [.accept(2), .established(2)])
     }
 
-    @Test("a key that is not known is accepted, then told of 4001 by an error, and closed with it")
+    @Test("an unknown key is accepted, gets an error 4001, and is closed with that code")
     func unknownKey() {
         var server = BrainTranscript()
         let message = "App key other not in this cluster. Did you forget to specify the cluster?"
@@ -24,7 +24,7 @@ struct ConnectionTests {
         #expect(poxa.connect(1, "/app/other") == [.accept(1), .close(1, 4001, message), .scheduleClose(1)])
     }
 
-    @Test("an established connection is ended as the dialect does it: Pusher sends a close frame only")
+    @Test("an established connection ends as in the dialect: Pusher sends a close frame only")
     func terminations() {
         let message = "You got disconnected by the app."
         let close = [ServerAction.close(1, 4009, message), .scheduleClose(1)]
@@ -48,7 +48,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("the dialects refuse in their own ways")
+    @Test("each dialect rejects in its own way")
     func refusals() {
         let message = "App key other not in this cluster. Did you forget to specify the cluster?"
         var reverb = BrainTranscript { $0.dialect = .reverb }
@@ -75,7 +75,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "the query is checked where that is asked for",
+        "the query is checked if the option says so",
         arguments: [
             ("/app/app-key", 4008), ("/app/app-key?protocol=x", 4006), ("/app/app-key?protocol=", 4006),
             ("/app/app-key?protocol=3", 4007), ("/app/app-key?protocol=8", 4007), ("/other", 4005), ("/app/", 4005),
@@ -90,7 +90,7 @@ struct ConnectionTests {
         #expect(closes == [code])
     }
 
-    @Test("a subprotocol is echoed only where that is asked for", arguments: [true, false])
+    @Test("a subprotocol is echoed only if the option says so", arguments: [true, false])
     func subprotocol(isEchoed: Bool) {
         var server = BrainTranscript { $0.echoesSubprotocol = isEchoed }
         let header = Request.Header(name: "sec-websocket-protocol", value: "x, pusher-channels-protocol-7")
@@ -100,7 +100,7 @@ struct ConnectionTests {
         )
     }
 
-    @Test("activity_timeout is what was set last, or missing")
+    @Test("activity_timeout is the last value that was set, or missing")
     func activityTimeout() {
         var server = BrainTranscript { $0.activityTimeout = 30 }
         #expect(server.connect(1) == [.accept(1), .established(1, activityTimeout: 30)])
@@ -122,7 +122,7 @@ struct ConnectionTests {
         #expect(server.brain.openConnections.isEmpty)
     }
 
-    @Test("the server's close frame waits for an answer, but not for ever")
+    @Test("the server waits a limited time for an answer to its close frame")
     func serverCloses() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -137,7 +137,7 @@ struct ConnectionTests {
         #expect(server.fire(2) == [.end(2)])
     }
 
-    @Test("what RFC 6455 forbids closes with its code")
+    @Test("violations of RFC 6455 close with the right code")
     func violation() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -146,7 +146,7 @@ struct ConnectionTests {
         #expect(server.receive(1, violation) == [.cancel(timer(1)), .end(1)])
     }
 
-    @Test("a client that sends nothing for the idle limit is closed or dropped; any frame puts that off")
+    @Test("a client that is silent for the idle limit is closed or dropped; any frame postpones that")
     func idleLimit() {
         var server = BrainTranscript { $0.dialect.idleLimit = .init(.seconds(30), ending: .close(code: 1000)) }
         #expect(server.connect(1) == [.accept(1), .established(1), .schedule(timer(1), after: .seconds(30))])
@@ -174,7 +174,7 @@ struct ConnectionTests {
         #expect(server.receive(1, .pong([])).isEmpty)
     }
 
-    @Test("inputs for connections that do not exist do nothing")
+    @Test("inputs for unknown connections have no effect")
     func unknownConnections() {
         var server = BrainTranscript()
         #expect(server.text(9, "{}").isEmpty)

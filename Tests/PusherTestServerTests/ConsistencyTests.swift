@@ -5,9 +5,9 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Whatever clients do, the server's picture holds together", .timeLimit(.minutes(5)))
+@Suite("Whatever clients do, the server's state is consistent", .timeLimit(.minutes(5)))
 struct ConsistencyTests {
-    /// A client's view of a presence channel, from the messages that it got.
+    /// A client's view of a presence channel, from the messages that it received.
     private struct Roster {
         var members: Set<String>?
 
@@ -34,7 +34,7 @@ struct ConsistencyTests {
         }
     }
 
-    @Test("clients know who is there, and nothing is left when all have gone", arguments: 1...20)
+    @Test("clients know the members, and nothing is left when all have left", arguments: 1...20)
     func randomWalk(round: Int) throws {
         var server = BrainTranscript { options in
             options.webhookURL = "http://localhost"

@@ -37,7 +37,7 @@ struct CrossOriginTests {
     }
 
     @Test(
-        "pages of others are not",
+        "pages of other machines are not allowed",
         arguments: [
             "https://example.com", "http://localhost.example.com", "http://localhost:", "http://localhost:80x",
             "http://localhost:65536", "http://localhost:+80", "http://localhost:80:80", "http://localhost@example.com",
@@ -58,7 +58,7 @@ struct CrossOriginTests {
         #expect(refusal.hasSuffix("origin \"\(origin)\" is not allowed: add it to allowedOrigins"))
     }
 
-    @Test("other origins are allowed by an option, and echoed as the browser wrote them")
+    @Test("an option allows other origins, and they are echoed unchanged")
     func allowedOrigins() throws {
         let client = try EmbeddedConnection { $0.allowedOrigins = ["https://App.example.test", "null"] }
         for origin in ["https://app.example.test", "null", "http://localhost:1"] {
@@ -96,7 +96,7 @@ struct CrossOriginTests {
         #expect(client.isOpen)
     }
 
-    @Test("a preflight is recorded, but is no request for an authorization and uses up no fault")
+    @Test("a preflight is recorded, but is not an authorization request and uses up no fault")
     func preflightsAndFaults() throws {
         let client = try EmbeddedConnection()
         client.server.failAuthorizations(1, with: .status(503, headers: [.init(name: "Retry-After", value: "1")]))
@@ -113,7 +113,7 @@ struct CrossOriginTests {
         #expect(answer.contains("\r\nAccess-Control-Allow-Origin: http://localhost\r\n"))
     }
 
-    @Test("refusals may be read by the page too")
+    @Test("the page may read rejections too")
     func refusals() throws {
         let allowed = "\r\nAccess-Control-Allow-Origin: http://localhost\r\n"
         let origin = "Origin: http://localhost\r\n"
@@ -131,7 +131,7 @@ struct CrossOriginTests {
         }
     }
 
-    @Test("a fault that has a field of its own keeps it")
+    @Test("a fault with a header field of its own keeps it")
     func ownFields() throws {
         let client = try EmbeddedConnection()
         let field = Request.Header(name: "access-control-allow-origin", value: "https://wrong.example.test")
@@ -142,7 +142,7 @@ struct CrossOriginTests {
         #expect(answer.ranges(of: "access-control-allow-origin").count == 1)
     }
 
-    @Test("clients that are no browsers notice nothing, and OPTIONS without a question is what it was")
+    @Test("other clients see no difference, and other OPTIONS requests are handled as before")
     func withoutOrigin() throws {
         let client = try EmbeddedConnection()
         try client.send(Self.post())
@@ -154,7 +154,7 @@ struct CrossOriginTests {
         #expect(try client.statuses() == [405])
     }
 
-    @Test("on a socket: a page asks, and then gets its authorization")
+    @Test("on a socket: a page sends a preflight, and then gets its authorization")
     func onSocket() async throws {
         try await PusherTestServer.withServer { server in
             var preflight = HTTPClientRequest(url: server.httpURL + "/pusher/auth")

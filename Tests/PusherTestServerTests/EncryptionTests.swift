@@ -19,7 +19,7 @@ struct EncryptionTests {
             network = InMemoryServer(eventLoop: loop, options: options)
         }
 
-        /// What a client that is subscribed to the channels has received since `body` was called.
+        /// The messages that a client of these channels has received since `body` was called.
         func messages(on channels: [String], _ body: () throws -> Void) throws -> [Envelope] {
             let link = network.open(Request(target: "/app/app-key"), on: loop) { _ in }
             defer {
@@ -48,7 +48,7 @@ struct EncryptionTests {
 
     private static let channel = "private-encrypted-x"
 
-    @Test("publishing seals for each encrypted channel with its own key, and leaves the others' data alone")
+    @Test("publishing seals for each encrypted channel with its own key, and does not change the others' data")
     func publishing() throws {
         let setup = Setup()
         let channels = ["plain", Self.channel, "private-encrypted-cache-y"]
@@ -67,7 +67,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test("a request to publish is sealed as a backend's library does it; what HTTP brings is relayed as it is")
+    @Test("a signed request is sealed as a backend's library does it; events over HTTP are relayed unchanged")
     func publishRequest() throws {
         let setup = Setup()
         let signed = setup.server.publishRequest(event: "e", data: "{}", to: [Self.channel])
@@ -89,7 +89,7 @@ struct EncryptionTests {
         #expect(JSONMembers(parsing: plain.body)?.value("data") == "{}")
     }
 
-    @Test("after a rotation events need the new key, which authorizations give out")
+    @Test("after a rotation events need the new key, which new authorizations contain")
     func rotation() throws {
         let setup = Setup()
         let old = try #require(setup.key(Self.channel))
@@ -104,7 +104,7 @@ struct EncryptionTests {
         #expect(try EncryptedEvent.open(data, with: new) == "1")
     }
 
-    @Test("a cached event stays sealed with the key of its time")
+    @Test("a cached event stays sealed with its original key")
     func cache() throws {
         let setup = Setup()
         let channel = "private-encrypted-cache-x"
@@ -122,7 +122,7 @@ struct EncryptionTests {
         #expect(try EncryptedEvent.open(try #require(replayed).data, with: old) == "1")
     }
 
-    @Test("a master key that is none", arguments: ["", "x", "AAECAw==", "not base64!"])
+    @Test("an invalid master key is rejected", arguments: ["", "x", "AAECAw==", "not base64!"])
     func invalidKey(key: String) async throws {
         var options = Options()
         options.encryptionMasterKey = key

@@ -30,7 +30,7 @@ struct FakeMemberTests {
             try? loop.syncShutdownGracefully()
         }
 
-        /// Subscribes as Ada, and forgets what was said meanwhile.
+        /// Subscribes as Ada, and drops the messages in between.
         func open() {
             let inbox = self.inbox
             let link = front.open(Request(target: "/app/app-key"), on: loop) { event in inbox.value.append(event) }
@@ -52,7 +52,7 @@ struct FakeMemberTests {
         }
     }
 
-    @Test("they come and go as any member does")
+    @Test("they join and leave like other members")
     func joinAndLeave() throws {
         let room = Room()
         room.open()
@@ -83,7 +83,7 @@ struct FakeMemberTests {
         #expect(bob.userId == "bob")
     }
 
-    @Test("who subscribes later finds them")
+    @Test("later subscribers find them")
     func found() throws {
         let room = Room()
         try room.server.join("bob", in: Room.name)
@@ -94,7 +94,7 @@ struct FakeMemberTests {
         #expect(room.server.members(of: Room.name).map(\.userId) == ["bob"])
     }
 
-    @Test("a user who is there twice leaves once")
+    @Test("a user who has joined twice leaves once")
     func twice() throws {
         let room = Room()
         room.open()
@@ -133,7 +133,7 @@ struct FakeMemberTests {
         #expect(room.texts().count == 1)
     }
 
-    @Test("what breaks the rules is thrown, and says which rule")
+    @Test("an invalid call throws, and the error names the rule")
     func refused() throws {
         let room = Room { $0.maximumMemberCount = 1 }
         func failure(_ userId: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Faults on demand", .timeLimit(.minutes(5)))
 struct FaultTests {
-    @Test("new connections fail as asked for")
+    @Test("new connections fail as requested")
     func connectionFaults() {
         var server = BrainTranscript()
         let faults: [(PusherTestServer.ConnectionFault, [ServerAction])] = [
@@ -27,7 +27,7 @@ struct FaultTests {
         #expect(server.connect(10) == [.accept(10), .established(10)])
     }
 
-    @Test("a first message with a socket id establishes the connection, with that id for everything")
+    @Test("a first message with a socket id establishes the connection with that id")
     func chosenSocketID() throws {
         var server = BrainTranscript()
         let greeting = #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"46.12\"}"}"#
@@ -41,7 +41,7 @@ struct FaultTests {
         #expect(recorded == Array(repeating: "46.12", count: 4))
         let connection = try #require(server.brain.openConnections.first)
         #expect(connection.isEstablished && connection.socketID == "46.12")
-        // Signatures are for this id, and publishers leave it out by it.
+        // Signatures are made for this id, and publishers exclude it.
         let auth = server.brain.options.application.authorization(
             socketID: "46.12",
             channel: "private-a",
@@ -57,7 +57,7 @@ struct FaultTests {
     }
 
     @Test(
-        "a first message that is no greeting leaves the connection as it is: not established",
+        "a first message that is not a greeting does not establish the connection",
         arguments: [
             "nonsense", #"{"event":"pusher:connection_established"}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":"x"}}"#,
@@ -72,7 +72,7 @@ struct FaultTests {
         #expect(server.brain.openConnections.map(\.socketID) == ["7.1"])
     }
 
-    @Test("a fault lasts for its count, or until the end is asked for")
+    @Test("a fault lasts for its count, or until it is ended")
     func faultCounts() {
         var server = BrainTranscript()
         _ = server.brain.failConnections(count: 2, with: .stalled)
@@ -84,7 +84,7 @@ struct FaultTests {
         #expect(server.brain.dropConnections(.all).withoutRecords.count == 7)
     }
 
-    @Test("a silent server reads, and says nothing")
+    @Test("a silent server reads, but sends nothing")
     func silence() throws {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -104,7 +104,7 @@ struct FaultTests {
         #expect(server.receive(1, .close(code: 1000, reason: "")).isEmpty)
     }
 
-    @Test("a delay holds for everything, and keeps the order")
+    @Test("a delay applies to all messages, and keeps the order")
     func delay() {
         var server = BrainTranscript()
         _ = server.brain.setDelay(.seconds(2))
@@ -122,7 +122,7 @@ struct FaultTests {
         #expect(server.text(1, Envelope.ping.jsonText).events == [EventName.pong])
     }
 
-    @Test("dropping does not wait for what is delayed")
+    @Test("dropping does not wait for delayed messages")
     func dropWhileDelayed() {
         var server = BrainTranscript()
         _ = server.brain.setDelay(.seconds(2))
@@ -131,7 +131,7 @@ struct FaultTests {
         #expect(server.fire(1).isEmpty)
     }
 
-    @Test("dropping does not wait for an end that is delayed")
+    @Test("dropping does not wait for a delayed end")
     func dropWhileEnding() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -141,7 +141,7 @@ struct FaultTests {
         #expect(server.brain.dropConnections(.all).withoutRecords.isEmpty)
     }
 
-    @Test("subscriptions fail as asked for")
+    @Test("subscriptions fail as requested")
     func subscriptionFaults() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -171,7 +171,7 @@ struct FaultTests {
         #expect(server.subscribe(1, "b").isEmpty)
     }
 
-    @Test("a text that is the channel's success counts: the connection is subscribed, once")
+    @Test("a text that is the channel's success subscribes the connection, once")
     func subscriptionSuccessText() throws {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -187,7 +187,7 @@ struct FaultTests {
         #expect(server.brain.subscriptionCount(of: "presence-a") == 0)
     }
 
-    @Test("anything can be sent to anyone")
+    @Test("any text can be sent to any connection")
     func sending() {
         var server = BrainTranscript()
         for number in 1...3 { _ = server.connect(number) }
@@ -204,7 +204,7 @@ struct FaultTests {
     }
 
     @Test(
-        "an error is written as the dialect does, with and without a code",
+        "an error has the dialect's form, with and without a code",
         arguments: [
             (PusherTestServer.Dialect.pusher, #"{"code":4200,"message":"no"}"#, #"{"code":null,"message":"no"}"#),
             (.slanger, #""{\"code\":4200,\"message\":\"no\"}""#, #""{\"message\":\"no\"}""#),

@@ -9,7 +9,7 @@ struct HTTPRulesTests {
     private static let upgrade =
         "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
 
-    @Test("a request that asks for a protocol which nobody here speaks is answered, and the connection ended")
+    @Test("a request for an unknown protocol is answered, and the connection ended")
     func otherUpgrade() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await ByteConnection.connect(port: server.port)
@@ -23,7 +23,7 @@ struct HTTPRulesTests {
         }
     }
 
-    @Test("the answer to a HEAD has no body, nor has one of a status without, and the next one follows at once")
+    @Test("answers to HEAD, and with some statuses, have no body, and the next one follows at once")
     func bodies() async throws {
         try await PusherTestServer.withServer { server in
             server.failAuthorizations(1, with: .status(204, body: "none"))
@@ -43,7 +43,7 @@ struct HTTPRulesTests {
     }
 
     @Test(
-        "an upgrade without the version of WebSocket, or with a key that is none, is refused",
+        "an upgrade without a WebSocket version, or with an invalid key, is rejected",
         arguments: [
             ("Sec-WebSocket-Version: 13\r\n", "400 Bad Request"),
             ("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a2V5\r\n", "400 Bad Request"),
@@ -64,7 +64,7 @@ struct HTTPRulesTests {
     }
 
     @Test(
-        "a close frame with a code that is not for one, or a reason that is no text, is a violation",
+        "a close frame with an invalid code, or a reason that is not text, is a violation",
         arguments: [
             ([0x03, 0xED], 1002), ([0x03, 0xEE], 1002), ([0x03, 0xE7], 1002), ([0xFF, 0xFF], 1002),
             ([0x03, 0xE8, 0xFF], 1007),

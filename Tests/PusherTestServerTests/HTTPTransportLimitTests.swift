@@ -9,7 +9,7 @@ import Testing
 @Suite("Hostile clients over HTTP", .timeLimit(.minutes(5)))
 struct HTTPTransportLimitTests {
     @Test(
-        "names of sessions that are none are found nowhere",
+        "invalid session names are not found",
         arguments: [
             "/app/app-key/1/", "/app/app-key//abc", "/app/app-key/1/a.b", "/app/app-key/../abc", "/app/app-key/1/a%2Fb",
             "/app/app-key/1/é", "/app/app-key/1/a b", "/app/app-key/1", "/app-key/1/abc", "/app/app-key/1/2/abc",
@@ -28,7 +28,7 @@ struct HTTPTransportLimitTests {
     }
 
     @Test(
-        "a body that is no array of strings gets 500, and is not obeyed",
+        "a body that is not an array of strings gets 500, and has no effect",
         arguments: [
             "", "{}", "null", "1", #""x""#, "[1]", #"["a",null]"#, #"["a",["b"]]"#, #"["a""#, #"["a"] x"#, "[,]",
             String(repeating: "[", count: 100_000), "[\"\u{0}\"]",
@@ -45,7 +45,7 @@ struct HTTPTransportLimitTests {
         #expect(stream.next() == "a[]\n")
     }
 
-    @Test("bytes that are no UTF-8 get 500")
+    @Test("bytes that are not UTF-8 get 500")
     func notUTF8() {
         let options = PusherTestServer.HTTPTransports()
         let target = "\(TransportWorld.session)/xhr_send"
@@ -77,28 +77,28 @@ struct HTTPTransportLimitTests {
         #expect(world.server.receivedMessages().isEmpty)
     }
 
-    @Test("a send to no session gets 404, and makes none")
+    @Test("a send to an unknown session gets 404, and makes none")
     func noSession() {
         let world = TransportWorld()
         #expect(world.send(messages: [Envelope.ping.jsonText]).status == 404)
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("too many sessions get 503, and there is room again when others have ended")
+    @Test("too many sessions get 503, and others ending frees places")
     func manySessions() {
         let world = TransportWorld { $0.httpTransports.maximumSessionCount = 100 }
         for number in 0..<150 {
             #expect(world.poll("/app/app-key/1/\(number)").status == (number < 100 ? 200 : 503))
         }
         #expect(world.server.connections.count == 100)
-        // Those that exist go on.
+        // Existing sessions continue.
         #expect(world.poll("/app/app-key/1/7").status == 200)
         world.advance(by: .seconds(5))
         #expect(world.server.connections.isEmpty)
         #expect(world.poll("/app/app-key/1/101").status == 200)
     }
 
-    @Test("sessions that have ended are remembered, but not all of them")
+    @Test("a limited number of ended sessions is remembered")
     func lostSessions() {
         var lost = LostSessions()
         for number in 0..<5_000 { lost.insert("\(number)") }
@@ -106,7 +106,7 @@ struct HTTPTransportLimitTests {
         #expect(!lost.contains("3975") && lost.contains("3976") && lost.contains("4999"))
     }
 
-    @Test("a session in which too much waits is lost")
+    @Test("a session in which too many bytes wait is lost")
     func queueLimit() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 10_000 }
         _ = world.poll()
@@ -128,7 +128,7 @@ struct HTTPTransportLimitTests {
         #expect(stream.hasFailed)
     }
 
-    @Test("a client that never reads and goes on with heartbeats fills its queue, and is lost")
+    @Test("a client that never reads but keeps sending heartbeats fills its queue, and is lost")
     func heartbeatsWithoutEnd() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 1_000 }
         _ = world.poll()
@@ -138,7 +138,7 @@ struct HTTPTransportLimitTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("what a proxy holds back counts as what waits")
+    @Test("bytes that a proxy holds back count as waiting")
     func heldBytes() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 10_000 }
         world.server.bufferStreams(until: .max)
@@ -150,7 +150,7 @@ struct HTTPTransportLimitTests {
         #expect(world.server.connections.isEmpty && stream.hasFailed)
     }
 
-    @Test("receiving requests that replace each other without end leave nothing behind")
+    @Test("receiving requests that replace each other endlessly leave nothing behind")
     func manyRequests() {
         let world = TransportWorld()
         for _ in 1...1_000 { _ = world.stream() }

@@ -15,7 +15,7 @@ struct HTTPTransportSocketTests {
     private static let session = TransportWorld.session
 
     private static func receive(_ path: String, _ session: String = session, version: String = "1.1") -> String {
-        // As pusher-js's request from Node.js.
+        // The request that pusher-js makes with Node.js.
         "POST \(session)/\(path)?protocol=7&client=js&version=8.6.0&t=1700000000000&n=1 HTTP/\(version)\r\n"
             + "Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     }
@@ -38,7 +38,7 @@ struct HTTPTransportSocketTests {
         try await PusherTestServer.withServer(options: options, body)
     }
 
-    /// What a request gets whose connection ends with the answer.
+    /// The answer to a request whose connection ends with it.
     private func answer(_ request: String, from server: PusherTestServer) async throws -> (head: [String], body: String)
     {
         let client = try await ByteConnection.connect(port: server.port)
@@ -75,7 +75,7 @@ struct HTTPTransportSocketTests {
         }
     }
 
-    @Test("polls, on one connection that is kept")
+    @Test("polls, on one connection that stays open")
     func polling() async throws {
         try await withServer { server in
             let client = try await ByteConnection.connect(port: server.port)
@@ -96,7 +96,7 @@ struct HTTPTransportSocketTests {
         }
     }
 
-    @Test("HTTP/1.0: no chunks, and the end of the connection is the end of the body")
+    @Test("HTTP/1.0: no chunks, and the body ends with the connection")
     func oldHTTP() async throws {
         try await withServer { server in
             let request = Self.receive("xhr", version: "1.0").replacing(
@@ -110,12 +110,12 @@ struct HTTPTransportSocketTests {
         }
     }
 
-    @Test("a client that ends its request is noticed: the session ends after its time")
+    @Test("the server notices the end of a client's request: the session ends after its delay")
     func abort() async throws {
         try await withServer {
             $0.httpTransports.disconnectDelay = .milliseconds(20)
         } _: { server in
-            // So that a poll is held from the beginning.
+            // So that the first poll is held.
             server.failConnections(with: .silent)
             for path in ["xhr_streaming", "xhr"] {
                 let session = "/app/app-key/1/\(path)"
@@ -135,7 +135,7 @@ struct HTTPTransportSocketTests {
         }
     }
 
-    @Test("a session moves past 256 KiB, on sockets, without loss")
+    @Test("a session moves after 256 KiB, on sockets, without loss")
     func moves() async throws {
         try await withServer {
             $0.httpTransports.moveTime = .patience
@@ -145,7 +145,7 @@ struct HTTPTransportSocketTests {
             _ = await client.readHead()
             try await server.waitForConnections(timeout: .patience)
             for number in 0..<2_000 { server.sendText("<\(number)>" + String(repeating: "x", count: 500)) }
-            // As pusher-js does it: at a frame's end, when everything that has come is read.
+            // As pusher-js does it: at the end of a frame, after everything that has arrived is read.
             var body: [UInt8] = []
             var length = 0
             var moves = 0
@@ -267,7 +267,7 @@ struct HTTPTransportSocketTests {
         #expect(poll.status == .notFound)
     }
 
-    @Test("a client that does not read makes the server wait, with a bound, and then gets everything")
+    @Test("for a client that does not read, the server's buffer is limited, and later it gets everything")
     func backPressure() async throws {
         try await withServer {
             $0.httpTransports.streamLimit = 1 << 40

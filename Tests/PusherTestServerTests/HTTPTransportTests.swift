@@ -43,7 +43,7 @@ struct HTTPTransportTests {
         #expect(poll.body == "o\n")
     }
 
-    @Test("messages of one send, and what is said at the same time, go out in one line, in order")
+    @Test("messages of one send, and simultaneous ones, are sent in one line, in order")
     func joined() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -55,7 +55,7 @@ struct HTTPTransportTests {
         #expect(world.server.receivedMessages().count == 3)
     }
 
-    @Test("a client's heartbeat is answered with an empty array, never with h, and is activity")
+    @Test("a client's heartbeat is answered with an empty array, never with h, and counts as activity")
     func heartbeats() {
         let world = TransportWorld { $0.pingInterval = .seconds(40) }
         let stream = world.stream()
@@ -64,7 +64,7 @@ struct HTTPTransportTests {
         #expect(stream.next() == "h\n")
         #expect(world.send("[]").status == 204)
         #expect(stream.next() == "a[]\n")
-        // The ping would have come 40 s after the beginning.
+        // Without the activity, the ping would come 40 s after the beginning.
         world.advance(by: .seconds(24))
         #expect(stream.next() == "")
         world.advance(by: .seconds(1))
@@ -74,7 +74,7 @@ struct HTTPTransportTests {
         #expect(world.server.records.contains { $0.event == .pingReceived([]) })
     }
 
-    @Test("a stream gets a heartbeat after 25 s without a frame only")
+    @Test("a stream gets a heartbeat only after 25 s without a frame")
     func heartbeatsAreRestarted() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -90,7 +90,7 @@ struct HTTPTransportTests {
 
     // MARK: Polling
 
-    @Test("polling: the first poll answers just o; each later one is held until there is something")
+    @Test("polling: the first poll is answered with o; each later one is held until there is a frame")
     func polling() throws {
         let world = TransportWorld()
         let first = world.poll()
@@ -104,7 +104,7 @@ struct HTTPTransportTests {
         #expect(third.body == frame(Self.succeeded) && third.hasEnded)
     }
 
-    @Test("a poll is answered with a heartbeat after 25 s, and needs no answer")
+    @Test("after 25 s a poll is answered with a heartbeat, which needs no answer")
     func heldPoll() {
         let world = TransportWorld()
         for _ in 1...2 { _ = world.poll() }
@@ -120,7 +120,7 @@ struct HTTPTransportTests {
         #expect(polls == 10 && world.server.connections.count == 1)
     }
 
-    @Test("messages between polls wait, and come together")
+    @Test("messages between polls wait, and arrive together")
     func queue() throws {
         let world = TransportWorld()
         _ = world.poll()
@@ -133,7 +133,7 @@ struct HTTPTransportTests {
         #expect(poll.body == "a" + JSONText.array((texts + events).map { JSONText.string($0) }) + "\n")
     }
 
-    @Test("a second poll gets 2010, and the first one goes on")
+    @Test("a second poll gets 2010, and the first one continues")
     func secondPoll() {
         let world = TransportWorld()
         for _ in 1...2 { _ = world.poll() }
@@ -148,7 +148,7 @@ struct HTTPTransportTests {
         #expect(third.body.hasPrefix("c[2010,") && stream.isOpen)
     }
 
-    @Test("a second poll takes over, where that is the option")
+    @Test("a second poll takes over if the option says so")
     func secondPollTakesOver() {
         let world = TransportWorld { $0.httpTransports.secondPoll = .takesOver }
         for _ in 1...2 { _ = world.poll() }
@@ -162,7 +162,7 @@ struct HTTPTransportTests {
 
     // MARK: Moving
 
-    @Test("the server stops after 256 KiB; the session goes on in the next response, without another o")
+    @Test("the server stops after 256 KiB; the session continues in the next response, without another o")
     func moves() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -189,11 +189,11 @@ struct HTTPTransportTests {
         #expect(world.server.connections.count == 1)
     }
 
-    @Test("a client that counts otherwise, and has not moved after 5 s, gets more")
+    @Test("a client that counts differently, and has not moved after 5 s, gets more")
     func doesNotMove() {
         let world = TransportWorld()
         let stream = world.stream()
-        // 400 kB that are 200,000 UTF-16 units.
+        // 400 kB, but 200,000 UTF-16 units.
         let text = String(repeating: "é", count: 200_000)
         world.server.sendText(text)
         world.server.sendText("after")
@@ -203,7 +203,7 @@ struct HTTPTransportTests {
         #expect(!stream.body.contains("after"))
         world.advance(by: .milliseconds(1))
         #expect(stream.body.hasSuffix(frame("after")))
-        // Now a browser would move.
+        // At this point a browser would move.
         world.server.sendText(text)
         world.server.sendText("again")
         world.run()
@@ -214,7 +214,7 @@ struct HTTPTransportTests {
         #expect(stream.body.hasSuffix(frame("again") + frame("for ever")))
     }
 
-    @Test("a new stream takes over at once; what has not reached the client comes again in it, and nothing twice")
+    @Test("a new stream takes over at once; it repeats undelivered frames, and no others")
     func takesOver() {
         let world = TransportWorld()
         world.network.latency = .milliseconds(10)
@@ -241,7 +241,7 @@ struct HTTPTransportTests {
         #expect(last.next() == frame("3"))
     }
 
-    @Test("an idle stream that is replaced comes to its end")
+    @Test("an idle stream that is replaced ends properly")
     func replacesIdleStream() {
         let world = TransportWorld()
         let old = world.stream()
@@ -255,7 +255,7 @@ struct HTTPTransportTests {
         #expect(held.body == "h\n" && held.hasEnded && stream.isOpen)
     }
 
-    @Test("a client that does not read is not written to without end, and gets all of it later")
+    @Test("for a client that does not read, the server stops writing, and later it gets everything")
     func backPressure() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -274,7 +274,7 @@ struct HTTPTransportTests {
 
     // MARK: Endings
 
-    @Test("a session ends when its client has had no receiving request for 5 s, and is then a new one")
+    @Test("a session ends when its client has had no receiving request for 5 s, and then restarts as a new one")
     func disconnectDelay() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -292,7 +292,7 @@ struct HTTPTransportTests {
         #expect(world.stream().body == "o\n" + greeting(2))
     }
 
-    @Test("between polls a session lives for 5 s as well")
+    @Test("between polls a session also lasts for 5 s")
     func disconnectDelayOfPolls() {
         let world = TransportWorld()
         _ = world.poll()
@@ -303,7 +303,7 @@ struct HTTPTransportTests {
         #expect(world.poll().body == "o\n")
     }
 
-    @Test("a close frame ends the response, and the session: over a stream, and by the next poll")
+    @Test("a close frame ends the response and the session: on a stream, and in the next poll")
     func closes() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -343,7 +343,7 @@ struct HTTPTransportTests {
         #expect(world.stream("/app/app-key/1/b").body == "o\n" + greeting(2))
     }
 
-    @Test("the open frame tells a host, where that is the option")
+    @Test("the open frame names a host if the option says so")
     func hostname() {
         let world = TransportWorld { $0.httpTransports.hostname = "sticky-1.example.test" }
         #expect(world.stream().body == #"o{"hostname":"sticky-1.example.test"}"# + "\n" + greeting())
@@ -352,7 +352,7 @@ struct HTTPTransportTests {
 
     // MARK: URLs and methods
 
-    @Test("any prefix is allowed, or just the one of the option")
+    @Test("any prefix is allowed, or only that of the option")
     func prefixes() {
         let world = TransportWorld()
         #expect(world.stream("/any/prefix/app/app-key/1/a").status == 200)

@@ -22,7 +22,7 @@ struct InMemoryTests {
         }
 
         deinit {
-            // Server, links and timers would keep each other.
+            // Server, links and timers would keep each other alive.
             server.server.dropConnections()
             try? loop.syncShutdownGracefully()
         }
@@ -32,7 +32,7 @@ struct InMemoryTests {
             return server.open(Request(target: target), on: loop) { event in inbox.value.append(event) }
         }
 
-        /// What came in since the last call, after running what is due now.
+        /// The input since the last call, after running all work that is due.
         func events(after time: TimeAmount = .zero) -> [InMemoryLink.Event] {
             loop.advanceTime(by: time)
             defer { inbox.value = [] }

@@ -19,7 +19,7 @@ struct ListenerTests {
         return (response.status.code, String(buffer: body))
     }
 
-    @Test("a client connects, subscribes and gets what is published by HTTP", arguments: ["127.0.0.1", "::1"])
+    @Test("a client connects, subscribes and gets events that are published by HTTP", arguments: ["127.0.0.1", "::1"])
     func endToEnd(host: String) async throws {
         var options = Options()
         options.host = host
@@ -48,7 +48,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a refused request says why")
+    @Test("a rejected request has a reason")
     func refusedRequest() async throws {
         try await PusherTestServer.withServer { server in
             let other = PusherTestServer.Application(secret: "other")
@@ -58,7 +58,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("the upgrade's answer is that of RFC 6455, and no byte after the request is lost")
+    @Test("the upgrade's answer follows RFC 6455, and no byte after the request is lost")
     func upgrade() async throws {
         var options = Options()
         options.echoesSubprotocol = true
@@ -97,7 +97,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("garbage goes out as it is")
+    @Test("invalid bytes are sent unchanged")
     func garbage() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -114,7 +114,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("upgrades are refused, dropped and stalled")
+    @Test("upgrades are rejected, dropped and stalled")
     func upgradeFaults() async throws {
         try await PusherTestServer.withServer { server in
             server.failConnections(1, with: .refused(status: 503))
@@ -138,7 +138,7 @@ struct ListenerTests {
     }
 
     @Test(
-        "frames that RFC 6455 forbids",
+        "frames that RFC 6455 forbids are violations",
         arguments: [
             (SocketClient.frame(0x81, [0x31], isMasked: false), 1002), (SocketClient.frame(0xC1, [0x31]), 1002),
             (SocketClient.frame(0x83, []), 1002), (SocketClient.frame(0x80, []), 1002),
@@ -181,7 +181,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("what is no HTTP is answered with 400")
+    @Test("invalid HTTP is answered with 400")
     func notHTTP() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server, path: nil)
@@ -208,7 +208,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a certificate that cannot be read is an error of start()")
+    @Test("an unreadable certificate is an error of start()")
     func invalidCertificate() async throws {
         var options = Options()
         options.tls = PusherTestServer.TLS(certificateChain: "x", privateKey: "y")
@@ -218,7 +218,7 @@ struct ListenerTests {
         #expect(error?.code == .invalidCertificate)
     }
 
-    @Test("start and shutdown can be repeated; the port stays")
+    @Test("start and shutdown can be repeated; the port is kept")
     func restart() async throws {
         var options = Options()
         options.host = LoopbackAddress.ofItsOwn()
@@ -243,7 +243,7 @@ struct ListenerTests {
         await server.shutdown()
     }
 
-    @Test("a server that is dropped stops to listen")
+    @Test("a released server stops listening")
     func dropped() async throws {
         var server: PusherTestServer? = PusherTestServer()
         try await server?.start()

@@ -18,7 +18,7 @@ struct PresenceTests {
         message("pusher_internal:member_removed", member, "presence-x", isString: isString)
     }
 
-    @Test("who joins gets the list, the others hear of it, and of the leaving")
+    @Test("a new member gets the list, and the others are told of joins and leaves")
     func joinAndLeave() {
         var server = BrainTranscript.connected(3)
         let info = #"{"name":"A","n":1.50}"#
@@ -52,7 +52,7 @@ struct PresenceTests {
         #expect(server.brain.presenceMembers(of: "presence-x").isEmpty)
     }
 
-    @Test("a user is announced for the first connection, and missed with the last")
+    @Test("a user joins with the first connection, and leaves with the last")
     func severalConnections() {
         var server = BrainTranscript.connected(3)
         _ = server.join(1, "presence-x", #""a""#)
@@ -63,7 +63,7 @@ struct PresenceTests {
         #expect(server.brain.connectionEnded(id(3)).withoutRecords == [.send(1, removed(#"{"user_id":"b"}"#))])
     }
 
-    @Test("records tell who came and went")
+    @Test("records contain joins and leaves")
     func records() {
         var server = BrainTranscript.connected(1)
         let data = #"{"user_id":"a"}"#
@@ -88,7 +88,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "channel_data that says nobody",
+        "channel_data without a user is rejected",
         arguments: [
             nil, "", "x", "[]", "{}", #"{"user_id":null}"#, #"{"user_id":""}"#, #"{"user_id":{}}"#,
             #"{"user_id":true}"#,
@@ -108,7 +108,7 @@ struct PresenceTests {
         #expect(server.brain.presenceMembers(of: "presence-x").count == 1)
     }
 
-    @Test("the longest id and the largest info are let in")
+    @Test("the longest id and the largest info are accepted")
     func limits() {
         var server = BrainTranscript.connected()
         let id = #""\#(String(repeating: "u", count: 128))""#
@@ -116,7 +116,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", id, info: info).events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("the hundred and first user is refused, another connection of a user is not")
+    @Test("the hundred and first user is rejected, another connection of a user is not")
     func memberLimit() {
         var server = BrainTranscript.connected(102)
         for number in 1...100 { _ = server.join(number, "presence-x", "\(number)") }
@@ -166,7 +166,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", "1") == [.send(1, text)])
     }
 
-    @Test("ipe refuses numeric ids in words that say nothing of it")
+    @Test("ipe rejects numeric ids with unrelated words")
     func numericIDsOfIpe() {
         var server = BrainTranscript.connected { $0.dialect = .ipe }
         let text = Dialect.ipe.error(code: 4200, message: "Generic reconnect immediately")
@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", #""1""#).events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("Reverb writes the hash as a list where the ids count from 0")
+    @Test("Reverb writes the hash as a list if the ids count from 0")
     func listHash() {
         var server = BrainTranscript.connected(3) { $0.dialect = .reverb }
         #expect(
@@ -195,7 +195,7 @@ struct PresenceTests {
         )
     }
 
-    @Test("slanger leaves yourself out, tells you of yourself, and lists a user once for each connection")
+    @Test("slanger leaves out the own user, announces it to itself, and lists a user once for each connection")
     func slanger() {
         var server = BrainTranscript.connected(3) { $0.dialect = .slanger }
         #expect(
@@ -212,7 +212,7 @@ struct PresenceTests {
         #expect(server.unsubscribe(3, "presence-x").texts(to: 1) == [removed(#"{"user_id":2}"#, isString: false)])
     }
 
-    @Test("pusher-fake has no ids, announces each connection, and removes too early")
+    @Test("pusher-fake has no ids, announces each connection, and removes members too early")
     func pusherFake() {
         var server = BrainTranscript.connected(3) { $0.dialect = .pusherFake }
         let hash = succeeded(#"{"count":1,"hash":{"1":null}}"#)
@@ -224,7 +224,7 @@ struct PresenceTests {
         #expect(server.unsubscribe(2, "presence-x").texts(to: 1) == [removed(member)])
     }
 
-    @Test("a second subscription gets the list where the dialect answers with success")
+    @Test("a second subscription gets the list if the dialect answers with success")
     func duplicate() {
         var server = BrainTranscript.connected { $0.dialect = .poxa }
         let first = server.join(1, "presence-x", "1")

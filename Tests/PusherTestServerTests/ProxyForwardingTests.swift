@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Requests that the proxy forwards", .timeLimit(.minutes(5)))
 struct ProxyForwardingTests {
-    /// Sends the request, answers as the origin, and gives what the origin and what the client received.
+    /// Sends the request, answers as the origin, and returns what the origin and the client received.
     private func exchange(
         _ request: (_ port: Int) -> String,
         answer: String
@@ -30,7 +30,7 @@ struct ProxyForwardingTests {
         }
     }
 
-    @Test("an authorization request of a client that has a proxy")
+    @Test("an authorization request of a client with a proxy is forwarded")
     func authorization() async throws {
         try await PusherTestServer.withServer { server in
             var options = TestProxy.Options()
@@ -66,7 +66,7 @@ struct ProxyForwardingTests {
         }
     }
 
-    @Test("fields for the next hop only stay with the proxy, both ways")
+    @Test("fields for the next hop are not forwarded, in either direction")
     func hopByHop() async throws {
         let (origin, client, status) = try await exchange(
             { port in
@@ -116,7 +116,7 @@ struct ProxyForwardingTests {
         #expect(head.client.contains("Content-Length: 7\r\n") && head.client.hasSuffix("\r\n\r\n"))
     }
 
-    @Test("an origin that gives no answer is 502; an answer that breaks off does not look whole")
+    @Test("an origin without an answer is 502; an incomplete answer does not look complete")
     func badOrigins() async throws {
         let get = { (port: Int) in "GET http://127.0.0.1:\(port)/ HTTP/1.1\r\n\r\n" }
         for answer in ["", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"] {
@@ -128,7 +128,7 @@ struct ProxyForwardingTests {
         #expect(!broken.hasSuffix("0\r\n\r\n"))
     }
 
-    @Test("large bodies both ways, in chunks, after the client was told to go on")
+    @Test("large bodies in both directions, in chunks, after 100 Continue")
     func largeBodies() async throws {
         let chunk = String(repeating: "0123456789abcdef", count: 4_096)
         let count = 64
@@ -140,7 +140,7 @@ struct ProxyForwardingTests {
                 client.write("POST http://127.0.0.1:\(port)/ HTTP/1.1\r\n\(fields)\r\n")
                 #expect(await client.readHead() == ["HTTP/1.1 100 Continue"])
                 for _ in 1...count { client.write("10000\r\n\(chunk)\r\n") }
-                // What comes behind the request is no part of it.
+                // Bytes after the request do not belong to it.
                 client.write("0\r\n\r\nGET http://127.0.0.1:\(port)/second HTTP/1.1\r\n\r\n")
                 let origin = try #require(await incoming.next())
                 let head = await origin.readHead()
@@ -166,7 +166,7 @@ struct ProxyForwardingTests {
     }
 
     @Test(
-        "a client that goes away takes its request with it, whether all of it was sent or a part",
+        "a client that closes ends its request, whether it was sent completely or not",
         arguments: [
             "GET http://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n",
             "POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc",
@@ -189,7 +189,7 @@ struct ProxyForwardingTests {
         }
     }
 
-    @Test("nothing is read from one side while the other takes nothing")
+    @Test("the proxy does not read from one side while the other accepts nothing")
     func backPressure() throws {
         let (first, second) = (EmbeddedChannel(), EmbeddedChannel())
         let reads = ReadCounter()
@@ -210,7 +210,7 @@ struct ProxyForwardingTests {
         second.isWritable = false
         first.read()
         #expect(reads.count == before + 2)
-        // Nobody is left to wait for.
+        // There is no one to wait for any more.
         _ = try second.finish(acceptAlreadyClosed: true)
         second.embeddedEventLoop.run()
         #expect(reads.count == before + 3)

@@ -13,7 +13,7 @@ struct PublishedRecordTests {
         }
     }
 
-    @Test("they count the connections that an event goes to, and an event for nobody is seen")
+    @Test("they count the recipients of an event, and show an event without any")
     func count() throws {
         var server = BrainTranscript.connected(3)
         _ = server.subscribe(1, "a")

@@ -53,7 +53,7 @@ struct RESTTests {
     }
 
     @Test(
-        "signatures are those of Pusher's documents",
+        "signatures match Pusher's documents",
         arguments: [
             (
                 "POST", "/apps/3/events", [:],
@@ -79,7 +79,7 @@ struct RESTTests {
         #expect(signed(method, path, parameters, body).parameters["auth_signature"] == signature)
     }
 
-    @Test("an event reaches the subscribers but the one that is left out")
+    @Test("an event reaches the subscribers except the excluded one")
     func publish() throws {
         var server = server()
         let body = #"{"name":"e","channels":["a"],"data":"{\"some\":\"d\\u00e4ta\"}","socket_id":"7.1"}"#
@@ -96,7 +96,7 @@ struct RESTTests {
         )
     }
 
-    /// A request whose query may have a parameter twice, signed.
+    /// A signed request, whose query may contain a parameter twice.
     private func request(query: [(name: String, value: String)], body: String = "") -> Request {
         var parameters = query
         parameters += [
@@ -114,7 +114,7 @@ struct RESTTests {
     }
 
     @Test(
-        "the parameters of an event may stand in the query, signed with the rest of it",
+        "the parameters of an event may be in the query, and are signed with it",
         arguments: [
             [("channel", "a")], [("channels[]", "a"), ("channels[]", "b")], [("channels[]", "a")], [("channels", "a")],
         ] as [[(name: String, value: String)]]
@@ -132,7 +132,7 @@ struct RESTTests {
         #expect(answer(changed)?.status == 401)
     }
 
-    @Test("parameters in the query are checked, and those in the body count before them")
+    @Test("parameters in the query are checked, and those in the body have priority")
     func eventInQueryAndBody() {
         #expect(answer(request(query: [("name", "e"), ("channel", "a")]))?.status == 400)
         #expect(answer(request(query: [("data", "{}"), ("channel", "a")]))?.status == 400)
@@ -152,7 +152,7 @@ struct RESTTests {
         #expect(answer(request(query: [("name", "e"), ("data", "{}"), ("channel", "a")], body: "x"))?.status == 400)
     }
 
-    @Test("numbers of subscribers are told where they are asked for")
+    @Test("numbers of subscribers are returned on request")
     func info() {
         let body = #"{"name":"e","channel":"a","data":"","info":"subscription_count"}"#
         #expect(
@@ -170,7 +170,7 @@ struct RESTTests {
     }
 
     @Test(
-        "each check of the signature",
+        "each part of the signature is checked",
         arguments: [
             ("auth_key", nil), ("auth_key", "other"), ("auth_version", nil), ("auth_version", "2.0"),
             ("auth_timestamp", nil), ("auth_timestamp", "x"), ("auth_timestamp", "-9223372036854775808"),
@@ -189,12 +189,12 @@ struct RESTTests {
         #expect(answer(request)?.body.isEmpty == false)
     }
 
-    @Test("a request is good for 600 seconds", arguments: [(600, 200), (601, 401), (-600, 200), (-601, 401)])
+    @Test("a request is valid for 600 seconds", arguments: [(600, 200), (601, 401), (-600, 200), (-601, 401)])
     func time(difference: Int, status: Int) {
         #expect(answer(signed("GET", "/apps/3/channels"), now: Self.now + difference)?.status == status)
     }
 
-    @Test("a changed body, path, method or secret")
+    @Test("a changed body, path, method or secret is rejected")
     func changed() {
         let original = signed("POST", "/apps/3/events", [:], #"{"name":"e","channel":"a","data":"{}"}"#)
         var body = original
@@ -215,7 +215,7 @@ struct RESTTests {
     }
 
     @Test(
-        "each check of the body",
+        "each part of the body is checked",
         arguments: [
             ("", 400), ("x", 400), ("[]", 400), ("{}", 400), (#"{"name":1,"channel":"a","data":"{}"}"#, 400),
             (#"{"name":"","channel":"a","data":"{}"}"#, 400), (#"{"name":"e","channel":"a"}"#, 400),
@@ -243,7 +243,7 @@ struct RESTTests {
     }
 
     @Test(
-        "paths that lead nowhere",
+        "unknown paths are rejected",
         arguments: [
             ("GET", "/"), ("GET", ""), ("GET", "/apps"), ("GET", "/apps/3"), ("GET", "/apps/4/channels"),
             ("GET", "/apps/3/events"), ("GET", "/apps/3/batch_events"), ("GET", "/app/app-key"),
@@ -319,7 +319,7 @@ struct RESTTests {
         #expect(body("x") == #"{"occupied":false}"#)
     }
 
-    @Test("a signed-in user gets events, and is sent away")
+    @Test("a signed-in user gets events, and can be terminated")
     func signedInUser() throws {
         var server = try populated()
         let event = ##"{"name":"e","channel":"#server-to-user-a/b c","data":"1"}"##
@@ -332,7 +332,7 @@ struct RESTTests {
         #expect(server.brain.openConnections.count == 2)
     }
 
-    @Test("a batch of up to ten events, all or none")
+    @Test("a batch has up to ten events, all or none")
     func batch() throws {
         var server = try populated()
         func post(_ body: String) -> [ServerAction] { ask(&server, "POST", "/apps/3/batch_events", [:], body) }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Records", .timeLimit(.minutes(5)))
 struct RecordTests {
-    @Test("what happens is recorded in order")
+    @Test("events are recorded in order")
     func order() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server, headers: ["X-Test: 1"])
@@ -117,7 +117,7 @@ struct RecordTests {
         }
     }
 
-    @Test("the log forgets the oldest")
+    @Test("the log drops the oldest records")
     func limit() {
         var log = RecordLog(limit: 10)
         for number in 0..<5_000 {

@@ -2,9 +2,9 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-@Suite("The relay, and what it does to connections", .timeLimit(.minutes(5)))
+@Suite("The relay, and its effects on connections", .timeLimit(.minutes(5)))
 struct RelayTests {
-    @Test("many megabytes each way at once come whole, and so does the end")
+    @Test("many megabytes in both directions at once arrive completely, and so does the end")
     func passesOn() async throws {
         var generator = SeededGenerator(seed: 7)
         let bytes = (0..<(4 << 20)).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -27,7 +27,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what is swallowed one way is lost, the other way goes on, and the end is told when the fault is over")
+    @Test("swallowed bytes are lost, the other direction continues, and the end is passed on after the fault")
     func swallowed() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toClient, with: .swallowed)
@@ -36,7 +36,7 @@ struct RelayTests {
             client.write("heard")
             #expect(await server.read(5) == Array("heard".utf8))
             server.close()
-            // That the server has gone is seen by the relay, and by nobody else.
+            // Only the relay notices that the server has gone.
             try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 5 && $0.isOpen }
             relay.passOn(.toClient)
             #expect(await client.readText() == "")
@@ -44,7 +44,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what is held does not go on: it is lost with the connection")
+    @Test("held bytes are not passed on: they are lost with the connection")
     func heldForEver() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .held)
@@ -56,7 +56,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what is held stays with the sender, and comes whole when the fault is over")
+    @Test("held bytes stay with the sender, and arrive completely after the fault")
     func held() async throws {
         let bytes = [UInt8](repeating: 7, count: 32 << 20)
         try await withRelay { relay, client, server in
@@ -71,7 +71,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what is delayed, and what is trickled, comes in order; what follows the fault comes after it")
+    @Test("delayed and trickled bytes arrive in order; later bytes come after them")
     func order() async throws {
         try await withRelay { relay, client, server in
             relay.fail(with: .delayed(.milliseconds(50)))
@@ -87,7 +87,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what is trickled keeps its pace however often it is written, and begins when what was delayed is due")
+    @Test("trickled bytes keep their pace however they are written, and start when delayed ones are due")
     func pace() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .delayed(.milliseconds(200)))
@@ -96,7 +96,7 @@ struct RelayTests {
             client.write("0")
             try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 1 }
             relay.fail(.toServer, with: .trickled(every: .milliseconds(100)))
-            // The first byte that goes on from here on begins the pace, whether or not that is the delayed one.
+            // The first byte that is passed on from now on starts the pace, even if it is a delayed one.
             let fault = clock.now
             for count in 2...6 {
                 client.write("1")
@@ -109,7 +109,7 @@ struct RelayTests {
         }
     }
 
-    @Test("what was held back before the silence still comes")
+    @Test("bytes that were held back before the silence still arrive")
     func delayedBeforeSwallowed() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .delayed(.milliseconds(50)))
@@ -122,7 +122,7 @@ struct RelayTests {
         }
     }
 
-    @Test("each nth byte is changed, counted from the fault on")
+    @Test("each nth byte is changed, counted from the beginning of the fault")
     func corrupted() async throws {
         try await withRelay { relay, client, server in
             client.write([1, 2, 3])
@@ -140,7 +140,7 @@ struct RelayTests {
         }
     }
 
-    @Test("a client that is silent for the idle limit is ended on both sides, however much the server sends")
+    @Test("a client that is silent for the idle limit is closed on both sides, even if the server sends")
     func idleLimit() async throws {
         try await withRelay { relay, client, server in
             relay.limitIdleTime(to: .seconds(3_600))
@@ -152,14 +152,14 @@ struct RelayTests {
             #expect(await client.readToEnd() == [])
             #expect(await server.readToEnd() == [])
             try await relay.waitForOpenConnections(count: 0, timeout: .patience)
-            // Of a connection to come too, which says nothing at all.
+            // The same for a new connection, which sends nothing at all.
             let next = try await ByteConnection.connect(port: relay.port)
             #expect(await next.readToEnd() == [])
             next.close()
         }
     }
 
-    @Test("new connections are ended, reset or met with silence, as many as asked for")
+    @Test("as many new connections as requested are ended, reset or silent")
     func connectionFaults() async throws {
         try await ByteConnection.withListener { port, servers in
             let relay = PusherTestRelay(options: .init(serverPort: port))
@@ -185,7 +185,7 @@ struct RelayTests {
     }
 
     @Test(
-        "connections are dropped or reset on both sides; without a listener they are refused, and those that stand stay"
+        "connections are dropped or reset on both sides; without a listener they are refused, and open ones continue"
     )
     func ends() async throws {
         try await ByteConnection.withListener { port, servers in
@@ -219,7 +219,7 @@ struct RelayTests {
         }
     }
 
-    @Test("a server that is not there ends the client's connection; a relay that is dropped ends all")
+    @Test("a missing server ends the client's connection; a released relay ends all")
     func ending() async throws {
         let lonely = PusherTestRelay(options: .init(serverHost: "127.77.0.1", serverPort: 9))
         try await lonely.start()
@@ -241,7 +241,7 @@ struct RelayTests {
         "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUPGRADE: WebSocket\r\n"
         + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-    @Test("upgrades to WebSocket are swallowed, answered or reset, however they are cut; other requests get through")
+    @Test("WebSocket upgrades are swallowed, answered or reset, however they are split; other requests pass")
     func blockedUpgrades() async throws {
         try await PusherTestServer.withServer { server in
             try await PusherTestRelay.withRelay(to: server) { relay in

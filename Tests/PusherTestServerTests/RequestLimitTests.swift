@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Requests that are never finished, or too long", .timeLimit(.minutes(5)))
+@Suite("Requests that are too long, or never complete", .timeLimit(.minutes(5)))
 struct RequestLimitTests {
     private static let form = "socket_id=1.1&channel_name=private-x"
 
@@ -24,7 +24,7 @@ struct RequestLimitTests {
 
     // MARK: Time
 
-    @Test("a head that never ends is answered with 408 after 30 s, although a header comes each second")
+    @Test("a head that never ends is answered with 408 after 30 s, even if a header arrives each second")
     func endlessHead() throws {
         let client = try EmbeddedConnection()
         client.advance(by: .seconds(5))
@@ -42,7 +42,7 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("a single byte is the beginning of a request")
+    @Test("a request begins with its first byte")
     func oneByte() throws {
         let client = try EmbeddedConnection()
         try client.send("P")
@@ -51,7 +51,7 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("head and body have the time together, and what is answered with 408 is recorded")
+    @Test("head and body share the time limit, and an answer of 408 is recorded")
     func halfABody() throws {
         let client = try EmbeddedConnection()
         try client.send("POST /pusher/auth HTTP/1.1\r\n")
@@ -72,18 +72,18 @@ struct RequestLimitTests {
         #expect(client.server.records.map(\.event) == [.requestAnswered(request, status: 408)])
     }
 
-    @Test("the time is an option")
+    @Test("the time limit is an option")
     func timeOption() throws {
         let client = try EmbeddedConnection { $0.requestTimeout = .seconds(2) }
         try client.send("GET / HT")
         client.advance(by: .milliseconds(1_999))
         #expect(client.isOpen)
         client.advance(by: .milliseconds(1))
-        #expect(try client.received().contains("the request was not finished within 2.0 seconds"))
+        #expect(try client.received().contains("the request was not finished within 2 s"))
         #expect(!client.isOpen)
     }
 
-    @Test("a connection that is kept alive may be idle for ever, before the first request and after each one")
+    @Test("an open connection may be idle forever, before the first request and after each one")
     func idleConnection() throws {
         let client = try EmbeddedConnection()
         for _ in 1...3 {
@@ -97,7 +97,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("each request has its own time")
+    @Test("each request has its own time limit")
     func secondRequest() throws {
         let client = try EmbeddedConnection()
         for part in [Self.post().prefix(20), Self.post().dropFirst(20), Self.post().prefix(90)] {
@@ -110,7 +110,10 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("a request that begins in the packet in which another one ends has its own time", arguments: [1, 3, 40])
+    @Test(
+        "a request that begins in the packet in which another one ends has its own time limit",
+        arguments: [1, 3, 40]
+    )
     func secondRequestInOnePacket(length: Int) throws {
         let client = try EmbeddedConnection()
         try client.send(String(Self.post().dropLast()))
@@ -140,7 +143,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a WebSocket has no limit, also if its first frame, or half of it, comes with the upgrade")
+    @Test("a WebSocket has no time limit, even if its first frame, or half of it, arrives with the upgrade")
     func webSocket() throws {
         let frames: [[UInt8]] = [[], SocketClient.frame(0x89, [1]), Array(SocketClient.frame(0x89, [1]).prefix(3))]
         for frame in frames {
@@ -156,7 +159,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("nor has an upgrade that is never answered, whatever comes behind it")
+    @Test("an upgrade that is never answered has no time limit either, whatever follows it")
     func stalledUpgrade() throws {
         let client = try EmbeddedConnection()
         client.server.failConnections(1, with: .stalled)
@@ -167,7 +170,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a connection that ends within a request, or after its upgrade, leaves nothing behind")
+    @Test("a connection that ends during a request, or after its upgrade, leaves nothing behind")
     func leavesNothing() throws {
         for bytes in ["GET", Self.post() + "P", Self.post(length: 100), Self.post(length: 1 << 30), Self.upgrade] {
             let client = try EmbeddedConnection()
@@ -182,7 +185,7 @@ struct RequestLimitTests {
 
     // MARK: Length
 
-    @Test("a body that is too long is refused by its Content-Length, before it is read", arguments: [1_001, 1 << 40])
+    @Test("a body that is too long is rejected by its Content-Length, before it is read", arguments: [1_001, 1 << 40])
     func contentLength(length: Int) throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
         try client.send(Self.post(body: "", length: length))
@@ -198,7 +201,7 @@ struct RequestLimitTests {
     }
 
     @Test(
-        "a length beyond 64 bits is refused as well",
+        "a length beyond 64 bits is rejected as well",
         arguments: ["18446744073709551615", "18446744073709551616", "-1"]
     )
     func hugeContentLength(length: String) throws {
@@ -207,7 +210,7 @@ struct RequestLimitTests {
         #expect(try client.statuses().first.map { [400, 413].contains($0) } == true)
     }
 
-    @Test("a body in chunks is refused as soon as it is too long")
+    @Test("a body in chunks is rejected as soon as it is too long")
     func chunks() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
         try client.send("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -219,7 +222,7 @@ struct RequestLimitTests {
         #expect(client.server.authorizationRequests.isEmpty)
     }
 
-    @Test("a body of the longest allowed length is taken, with a length and in chunks", arguments: [true, false])
+    @Test("a body of the longest allowed length is accepted, with a length and in chunks", arguments: [true, false])
     func longestBody(isChunked: Bool) throws {
         let body = Self.form + "&x=" + String(repeating: "y", count: 961)
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
@@ -234,7 +237,7 @@ struct RequestLimitTests {
         #expect(client.server.authorizationRequests.map(\.bodyText) == [body])
     }
 
-    @Test("the rest of a refused request is thrown away, so that the client gets the answer; then the connection ends")
+    @Test("the rest of a rejected request is dropped, so that the client gets the answer; then the connection ends")
     func rest() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 10 }
         try client.send(Self.post(body: "", length: 100))
@@ -246,7 +249,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a refused request has no more time to end than another one")
+    @Test("a rejected request has the same time limit as others")
     func timeOfTheRest() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 10 }
         try client.send(Self.post(body: "", length: 100))
@@ -259,7 +262,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("garbage within a refused request gets no second answer")
+    @Test("invalid bytes in a rejected request get no second answer")
     func garbage() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1 }
         try client.send("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nno length\r\n")
@@ -275,7 +278,7 @@ struct RequestLimitTests {
 
     private static let expect = "Expect: 100-Continue\r\n"
 
-    @Test("a client that expects it is told to go on, and then answered")
+    @Test("a client that expects 100 Continue gets it, and then the answer")
     func continues() throws {
         for head in [
             "Content-Length: \(Self.form.utf8.count)\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n",
@@ -289,7 +292,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("a request to the REST API is continued if its head is signed rightly")
+    @Test("a request to the REST API is continued if the signature of its head is valid")
     func continuesREST() throws {
         let client = try EmbeddedConnection()
         let event = #"{"name":"e","channel":"a","data":"{}"}"#
@@ -307,7 +310,7 @@ struct RequestLimitTests {
     }
 
     @Test(
-        "what will be refused is not continued: the answer comes at once, and then the connection ends",
+        "a request that will be rejected is not continued: the answer comes at once, and then the connection ends",
         arguments: [
             ("/pusher/auth", 1 << 30, 413), ("/nothing", 5, 404), ("/apps/2/events", 5, 404),
             ("/apps/1/events", 5, 401),
@@ -323,14 +326,14 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("a method that is not known at the endpoint is refused before the body as well")
+    @Test("an unknown method is rejected before the body as well")
     func refusedMethod() throws {
         let client = try EmbeddedConnection()
         try client.send("PUT /pusher/auth HTTP/1.1\r\nHost: a\r\n\(Self.expect)Content-Length: 1\r\n\r\n")
         #expect(try client.statuses() == [405])
     }
 
-    @Test("100 Continue is for those who expect it, know it, and have a body")
+    @Test("100 Continue is only for clients that expect it, support it, and have a body")
     func noContinue() throws {
         let body = "Content-Length: \(Self.form.utf8.count)\r\n"
         for head in [
@@ -348,7 +351,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("nothing is read behind a request that is the connection's last")
+    @Test("nothing is read after the last request of a connection")
     func lastRequest() throws {
         let client = try EmbeddedConnection()
         client.server.failAuthorizations(1, with: .delayed(.seconds(40)))

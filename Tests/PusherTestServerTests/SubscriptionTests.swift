@@ -24,7 +24,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "channels that need an authorization are refused",
+        "channels that need an authorization are rejected without one",
         arguments: ["private-x", "presence-x", "private-encrypted-x", "private-cache-x", "presence-cache-x"]
     )
     func authorization(channel: String) {
@@ -33,7 +33,7 @@ struct SubscriptionTests {
         #expect(server.brain.subscriptionCount(of: channel) == 0)
     }
 
-    @Test("names that break the rules are refused", arguments: ["", "a b", "#server-to-user-1", "ä", "a/b"])
+    @Test("invalid names are rejected", arguments: ["", "a b", "#server-to-user-1", "ä", "a/b"])
     func names(channel: String) {
         var server = connected()
         #expect(server.subscribe(1, channel) == [.error(1, "Invalid channel name: \(channel)")])
@@ -111,7 +111,7 @@ struct SubscriptionTests {
         #expect(server.brain.sendPing(.all).withoutRecords.first == .send(1, #"{"event":"pusher:ping"\#(rest)}"#))
     }
 
-    @Test("each change of a subscription count goes to all subscribers, where that is asked for")
+    @Test("each change of a subscription count goes to all subscribers, if the option says so")
     func counts() {
         var server = connected(3) { $0.sendsSubscriptionCounts = true }
         func count(_ number: Int, _ count: Int) -> ServerAction {
@@ -130,7 +130,7 @@ struct SubscriptionTests {
         #expect(server.brain.subscriptionCount(of: "a") == 0)
     }
 
-    @Test("events go to the subscribers but one, byte for byte")
+    @Test("events go to all subscribers except one, byte for byte")
     func publishing() throws {
         var server = connected(3)
         for number in 1...2 { _ = server.subscribe(number, "a") }
@@ -146,7 +146,7 @@ struct SubscriptionTests {
         #expect(messages.map(\.event) == ["App\\Events\\X", "App\\Events\\X"])
     }
 
-    @Test("needless escapes do not change what a message says", arguments: Dialect.Escaping.allCases)
+    @Test("unnecessary escapes do not change a message's meaning", arguments: Dialect.Escaping.allCases)
     func escaping(form: Dialect.Escaping) throws {
         var server = connected { $0.dialect.escaping = form }
         _ = server.subscribe(1, "a")

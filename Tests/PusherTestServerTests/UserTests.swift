@@ -19,7 +19,7 @@ struct UserTests {
     }
 
     @Test(
-        "signatures are those of Pusher's documents",
+        "signatures match Pusher's documents",
         arguments: [
             (#"{"id":"12345"}"#, "4708d583dada6a56435fb8bc611c77c359a31eebde13337c16ab43aa6de336ba"),
             (
@@ -51,7 +51,7 @@ struct UserTests {
     }
 
     @Test(
-        "user_data that says nobody",
+        "user_data without a user is rejected",
         arguments: [
             "", "x", "[]", "{}", #"{"id":""}"#, #"{"id":null}"#, #"{"id":[]}"#, #"{"id":"a""#,
             #"{"id":"\#(String(repeating: "a", count: 129))"}"#, LongText(repeating: "[", count: 100_000),
@@ -106,14 +106,17 @@ struct UserTests {
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, message("pusher:signin_success", data, isString: false))])
     }
 
-    @Test("success as a string, where that is asked for")
+    @Test("the success is a string if the option says so")
     func successAsString() {
         var server = BrainTranscript.connected { $0.dialect.users.signInSuccess = .string }
         let text = message("pusher:signin_success", #"{"user_data":"{\"id\":\"a\"}"}"#)
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, text)])
     }
 
-    @Test("servers that do not know signing in", arguments: [Dialect.reverb, .ipe, .poxa, .slanger, .pusherFake])
+    @Test(
+        "servers without sign-in treat it as an unknown message",
+        arguments: [Dialect.reverb, .ipe, .poxa, .slanger, .pusherFake]
+    )
     func unknown(dialect: Dialect) {
         var server = BrainTranscript.connected { $0.dialect = dialect }
         let text =
@@ -157,7 +160,7 @@ struct UserTests {
 
     // MARK: Watchlists
 
-    @Test("who is online is told at once, and each change after it")
+    @Test("the client learns at once who is online, and each later change")
     func watchlists() {
         var server = BrainTranscript.connected(4)
         _ = server.signIn(1, #"{"id":"b"}"#)

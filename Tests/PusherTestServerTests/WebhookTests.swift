@@ -25,7 +25,7 @@ struct WebhookTests {
         }
     }
 
-    @Test("the signature is that of Pusher's documents")
+    @Test("the signature matches Pusher's documents")
     func vector() {
         let body = #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
         let sender = WebhookSender(url: "http://localhost", application: AuthorizationTests.application)
@@ -51,7 +51,7 @@ struct WebhookTests {
         #expect(server.brain.absences.isEmpty)
     }
 
-    @Test("members, told of once where they come back soon")
+    @Test("members who return soon are reported once")
     func members() {
         var server = connected(3)
         #expect(
@@ -98,7 +98,7 @@ struct WebhookTests {
         )
     }
 
-    @Test("nothing of users' own channels, and nothing where no URL is given")
+    @Test("users' own channels cause no webhooks, and without a URL there are none")
     func nothing() {
         var server = connected(1)
         _ = server.signIn(1, #"{"id":"a"}"#)
@@ -110,7 +110,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "each answer and each failure is recorded, and a webhook is posted until it is taken, six times at the most",
+        "each answer and each failure is recorded, and a webhook is posted until it succeeds, at most six times",
         arguments: [
             ([200], ["200"]), ([500, 404, 204], ["500", "404", "204"]), ([nil, 299], ["failed", "299"]),
             ([302, nil, 500, nil, 500, 503, 200], ["302", "failed", "500", "failed", "500", "503"]),

@@ -8,7 +8,7 @@ import Testing
 struct AsyncHTTPRequesterTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 
-    @Test("method, address, header fields and body arrive as they were given")
+    @Test("method, address, header fields and body arrive unchanged")
     func request() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(201, ["X-Kind": "test"], "{}")
@@ -36,7 +36,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("a GET has no body, and no length of one")
+    @Test("a GET has no body and no Content-Length")
     func get() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200)
@@ -58,7 +58,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("an answer in chunks")
+    @Test("an answer in chunks is read")
     func chunks() async throws {
         try await HTTPTestServer.serving { _ in
             .chunks(["{", "\"a\":", "1}"])
@@ -68,7 +68,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("a body is cut at the limit, and no more of it is taken", arguments: [200, 403])
+    @Test("a body is cut at the limit, and the rest is not read", arguments: [200, 403])
     func tooLarge(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             .endless(status: status)
@@ -81,7 +81,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("a body of just the limit is not cut")
+    @Test("a body of exactly the limit is not cut")
     func justFitting() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200, [:], "1234567890")
@@ -95,7 +95,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("many requests at once")
+    @Test("many requests at once work")
     func many() async throws {
         try await HTTPTestServer.serving {
             .answer(200, [:], $0.body)
@@ -114,11 +114,11 @@ struct AsyncHTTPRequesterTests {
     }
 
     @Test(
-        "what cannot be sent is not sent",
+        "an invalid request is not sent",
         arguments: [
-            ("", "no URL"), ("/pusher/auth", "no http or https URL"), ("example.com", "no http or https URL"),
-            ("ftp://example.com", "no http or https URL"), ("file:///etc/passwd", "no http or https URL"),
-            ("http+unix://socket/a", "no http or https URL"), ("http://", "has no host"), ("https:///a", "has no host"),
+            ("", "not a URL"), ("/pusher/auth", "not an http"), ("example.com", "not an http"),
+            ("ftp://example.com", "not an http"), ("file:///etc/passwd", "not an http"),
+            ("http+unix://socket/a", "not an http"), ("http://", "has no host"), ("https:///a", "has no host"),
             ("http://127.0.0.1:0", "port"), ("http://127.0.0.1:65536", "port"),
         ]
     )
@@ -128,9 +128,9 @@ struct AsyncHTTPRequesterTests {
         #expect(error?.message.contains(why) == true)
     }
 
-    @Test("method and header fields that would break the request are refused, and their values not shown")
+    @Test("method and header fields that would break the request are rejected, without showing their values")
     func invalidHeaders() async throws {
-        #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is no HTTP method")
+        #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is not an HTTP method")
         #expect(await requester.failure(.to("http://a", method: ""))?.kind == .invalidRequest)
         for name in ["", "a b", "a:b", "é", "a\r\nb"] {
             #expect(await requester.failure(.to("http://a", headers: [name: "secret"]))?.kind == .invalidRequest)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Dates of HTTP")
 struct HTTPDateTests {
     @Test(
-        "a date is read as it is meant",
+        "a date is read correctly",
         arguments: [
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600), ("Fri, 31 Dec 2100 23:59:60 GMT", 4_133_980_800),
@@ -33,7 +33,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "what is no date is none",
+        "an invalid date is nil",
         arguments: [
             "", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 29 Feb 1900 00:00:00 GMT",

@@ -11,7 +11,7 @@ struct HTTPFailureTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 
     @Test(
-        "the time covers the whole of it: head, body and redirects",
+        "the timeout covers the whole request: head, body and redirects",
         arguments: ["/silent", "/head", "/on", "/endless"]
     )
     func timeout(path: String) async throws {
@@ -27,11 +27,11 @@ struct HTTPFailureTests {
                 .to(server.url + path, timeout: .milliseconds(100), maximumResponseSize: .max)
             )
             #expect(error?.kind == .timedOut)
-            #expect(error?.message == "it took longer than 0.1 seconds")
+            #expect(error?.message == "it took longer than 100 ms")
         }
     }
 
-    @Test("no time at all is a timeout too", arguments: [Duration.zero, .seconds(-1)])
+    @Test("a timeout of zero fails at once", arguments: [Duration.zero, .seconds(-1)])
     func noTime(timeout: Duration) async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -40,7 +40,10 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("a time longer than clocks can count is no trap", arguments: [Duration.seconds(Int64.max), .seconds(86_401)])
+    @Test(
+        "a timeout that is too long for clocks does not trap",
+        arguments: [Duration.seconds(Int64.max), .seconds(86_401)]
+    )
     func endlessTime(timeout: Duration) async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200)
@@ -50,7 +53,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("a connection that ends before the answer is there")
+    @Test("a connection that ends before the answer is an error")
     func closed() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/short" ? .tooShort : .closing
@@ -60,7 +63,7 @@ struct HTTPFailureTests {
                 #expect(error?.kind == .failed)
                 #expect(error?.cause != nil)
             }
-            // No second try of its own: a POST may have done what it was to do.
+            // No retry of its own, because a POST may have been carried out.
             #expect(server.requests.count == 2)
         }
     }
@@ -81,22 +84,22 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("nobody listens")
+    @Test("a port without a listener is an error")
     func refused() async throws {
-        // A port that was given up could be another test's by now.
+        // A released port could belong to another test by now.
         let error = await requester.failure(.to("http://127.77.0.1:9"))
         #expect(error?.kind == .failed)
         #expect(error?.message == "no TCP connection could be made")
     }
 
-    @Test("a host that does not exist")
+    @Test("a host that does not exist is an error")
     func unresolvable() async throws {
         let error = await requester.failure(.to("http://nowhere.invalid/"))
         #expect(error?.kind == .failed)
         #expect(error?.message == "its host could not be resolved")
     }
 
-    @Test("the client's trust roots hold for requests too")
+    @Test("the client's trust roots apply to requests too")
     func tls() async throws {
         let certificates = try TestCertificates()
         try await HTTPTestServer.serving(tls: try certificates.serverContext) { _ in
@@ -121,7 +124,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("what goes wrong with TLS after the handshake is not said to be of the handshake")
+    @Test("a TLS failure after the handshake is not reported as one of the handshake")
     func afterHandshake() {
         let ended = RequestFailure.error(NIOSSLError.uncleanShutdown, through: nil)
         #expect(ended.message == "the connection ended before the answer was there")
@@ -132,7 +135,7 @@ struct HTTPFailureTests {
         #expect((refused.cause as? TLSFailure)?.reason == .other)
     }
 
-    @Test("TLS to a server that speaks none, and the other way round")
+    @Test("TLS to a server without TLS is an error, and the other way round")
     func wrongScheme() async throws {
         let certificates = try TestCertificates()
         try await HTTPTestServer.serving { _ in
@@ -149,7 +152,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("trust roots that are none")
+    @Test("invalid trust roots are an error")
     func invalidRoots() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
         let error = await requester.failure(.to("https://localhost/"))

@@ -26,7 +26,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a server that has HTTP/2 too is asked with HTTP/1.1, where a request that is given up ends its connection")
+    @Test("a server with HTTP/2 gets HTTP/1.1, so that a cancelled request ends its connection")
     func http1() async throws {
         let certificates = try TestCertificates()
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
@@ -38,7 +38,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a request that is given up while its connection is being made leaves no other one waiting for that")
+    @Test("a request that is cancelled during its connect leaves no other request waiting for it")
     func cancelledWhileConnecting() async throws {
         let certificates = try TestCertificates()
         let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
@@ -101,7 +101,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a shutdown ends the requests under way, and lets no more begin")
+    @Test("a shutdown ends running requests, and permits no new ones")
     func shutdown() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -120,7 +120,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a shutdown may come twice, and before there was any request")
+    @Test("a shutdown may come twice, and before the first request")
     func shutdownAgain() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         requester.shutdown()
@@ -138,7 +138,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("one that is dropped leaves no connection behind", arguments: 0..<10)
+    @Test("a released requester leaves no connection behind", arguments: 0..<10)
     func dropped(_: Int) async throws {
         _ = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -149,7 +149,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("one that is dropped while a request is under way lives until it is done")
+    @Test("a requester that is released during a request lives until it has ended")
     func droppedInFlight() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -168,7 +168,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("requests and a shutdown at the same time", arguments: 0..<20)
+    @Test("requests and a shutdown at the same time do no harm", arguments: 0..<20)
     func race(_: Int) async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in

@@ -4,7 +4,7 @@ import Testing
 @Suite("URLs in texts", .timeLimit(.minutes(5)))
 struct PrintableURLTests {
     @Test(
-        "user, password, query and fragment are left out, also if they are not percent-encoded",
+        "user, password, query and fragment are left out, even if they are not percent-encoded",
         arguments: [
             ("https://example.com/a?b=@c#d", "https://example.com/a"),
             ("https://user:hidden@example.com/a", "https://example.com/a"),

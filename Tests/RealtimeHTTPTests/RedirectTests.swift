@@ -27,7 +27,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("a request that fails after a redirect says where it failed")
+    @Test("a request that fails after a redirect names the place where it failed")
     func failsElsewhere() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/old" ? .redirect(307, "/new") : .redirect(307, "ftp://example.com")
@@ -83,7 +83,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "within an origin it is followed with all that was sent, however the origin is written",
+        "within an origin a redirect is followed with the whole request, however the origin is written",
         arguments: [
             ("http://a.test/x", "http://A.test:80/y"), ("https://a.test/x", "HTTPS://a.test:443/y"),
             ("https://a.test:8443/x", "/y"), ("https://A.test:8443/x", "//a.test:8443/y"),
@@ -98,7 +98,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "another scheme, host or port is another origin, https after http too; the error names both",
+        "another scheme, host or port is another origin, even https after http; the error names both",
         arguments: [
             ("http://a.test/x", "https://a.test/x", "http://a.test to https://a.test,"),
             ("https://a.test/x", "http://a.test/x", "https://a.test to http://a.test,"),
@@ -137,7 +137,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "it goes to http and https only, and to no name in brackets",
+        "it leads to http and https only, and to no name in brackets",
         arguments: [
             "ftp://example.com/a", "file:///etc/passwd", "http://", "javascript:alert(1)", "//:0/",
             "http://[example.com]/a", "//[127.0.0.1]/",
@@ -153,7 +153,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("a redirect without a place to go, and other 3xx, are the answer", arguments: [300, 301, 302, 304, 305, 308])
+    @Test("a redirect without a location, and other 3xx, are the answer", arguments: [300, 301, 302, 304, 305, 308])
     func noLocation(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             status == 300 || status > 303 && status < 307 ? .redirect(status, "/new") : .answer(status)

@@ -174,7 +174,7 @@ import Testing
             }
             var reader = MessagePackReader(bytes)
             let isWhole = (try? reader.skip()) != nil
-            // Whether it was read or not, no byte was read twice and none beyond the end.
+            // Whether reading succeeded or not, no byte was read twice, and none beyond the end.
             #expect(reader.position <= bytes.count && (isWhole || !bytes.isEmpty || reader.isAtEnd))
             _ = try? MessagePackDecoder().decode(CodableSample.self, from: bytes[...])
             _ = try? MessagePackDecoder().decode([String: [Date?]].self, from: bytes[...])

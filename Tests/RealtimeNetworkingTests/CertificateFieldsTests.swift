@@ -5,7 +5,7 @@ import Testing
 
 @testable import RealtimeNetworking
 
-@Suite("What a certificate says of itself")
+@Suite("The fields of a certificate")
 struct CertificateFieldsTests {
     @Test("issuer, subject and purpose are read")
     func fields() throws {
@@ -19,7 +19,7 @@ struct CertificateFieldsTests {
         #expect(try !fields(TestChain(.forClients).chainPEM).isForServers)
     }
 
-    @Test("names count whole, in any case, with an asterisk for the first label only")
+    @Test("names are compared whole, in any case, with an asterisk for the first label only")
     func names() throws {
         var server = try fields(TestChain(.direct).chainPEM)
         #expect(server.hostNames == ["localhost"])
@@ -34,7 +34,7 @@ struct CertificateFieldsTests {
         for host in others { #expect(!server.isFor(host: host), "\(host)") }
     }
 
-    @Test("a certificate that is cut anywhere, or has any byte changed, is read or refused, and does no harm")
+    @Test("a certificate that is cut anywhere, or has any byte changed, is read or rejected, and does no harm")
     func damaged() throws {
         let bytes = try der(TestChain(.withIntermediate).chainPEM)
         for length in bytes.indices { #expect(CertificateFields(der: Array(bytes.prefix(length))) == nil) }

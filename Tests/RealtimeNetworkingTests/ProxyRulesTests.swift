@@ -3,7 +3,7 @@ import Testing
 
 @testable import RealtimeNetworking
 
-@Suite("Which connections go through which proxy", .timeLimit(.minutes(5)))
+@Suite("The proxy of each connection", .timeLimit(.minutes(5)))
 struct ProxyRulesTests {
     private static let variables = [
         "https_proxy": "http://tls.example:3128", "http_proxy": "http://plain.example:3129",
@@ -56,14 +56,14 @@ struct ProxyRulesTests {
         #expect(try proxy(for: "ws.example.com", direct) == nil)
     }
 
-    @Test("HTTP_PROXY in capitals, which a request header named Proxy can set in a CGI program, is not read")
+    @Test("HTTP_PROXY in capitals, which a request header named Proxy can set in a CGI program, is ignored")
     func capitals() throws {
         let rules = rules(["HTTP_PROXY": "http://a.example:1"])
         #expect(try proxy(for: "ws.example.com", port: 80, useTLS: false, rules) == nil)
     }
 
     @Test(
-        "This machine is never reached through a proxy that the environment names",
+        "This machine is never reached through a proxy from the environment",
         arguments: [
             "localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1",
         ]
@@ -84,7 +84,7 @@ struct ProxyRulesTests {
     }
 
     @Test(
-        "A proxy in the environment that cannot be used is refused, and its password is not told",
+        "An invalid proxy in the environment is rejected, and its password is not shown",
         arguments: [
             ("https://me:secret@a.example", "https_proxy"), ("socks5://me:secret@a.example:1080", "all_proxy"),
             ("http://me:secret@", "https_proxy"), ("http://me:secret@a b:1", "https_proxy"),
@@ -102,7 +102,7 @@ struct ProxyRulesTests {
         #expect(error?.message.contains(variable) == true)
     }
 
-    @Test("A variable that cannot be used is nothing to the connections that it is not for")
+    @Test("An invalid variable does not affect connections that do not use it")
     func oneUnusable() throws {
         let rules = rules([
             "HTTPS_PROXY": "http://a.example:1", "ALL_PROXY": "socks5://b.example:1080", "NO_PROXY": "c.example",
@@ -149,7 +149,7 @@ struct ProxyRulesTests {
     }
 
     @Test(
-        "What is no entry is refused in the option, and passed over in the environment",
+        "An invalid entry is rejected in the option, and ignored in the environment",
         arguments: [
             "", "a b", "10.0.0.0/33", "10.0.0.0/x", "10.0.0.0/8/8", "a.example:0", "a.example:x", "a:b:c", "/",
             "::1/129", "a..b", "::ffff:10.0.0.1/95", "::ffff:10.0.0.1/129", "::ffff:10.0.0.1/-9223372036854775808",
@@ -166,7 +166,7 @@ struct ProxyRulesTests {
         )
     }
 
-    @Test("TLS with an address goes through a proxy only where the certificate is not held against it")
+    @Test("TLS to an address goes through a proxy only if the certificate is not checked for it")
     func addresses() throws {
         let rules = rules(exempting: [])
         #expect(throws: NetworkError.self) {
@@ -176,7 +176,7 @@ struct ProxyRulesTests {
         #expect(try proxy(for: "10.0.0.1", rules) != nil)
     }
 
-    @Test("Printing or dumping a proxy shows nothing of its credentials")
+    @Test("Printing or dumping a proxy shows no credentials")
     func secrecy() {
         let proxy = HTTPProxy.server(
             host: "proxy.example",

@@ -69,7 +69,7 @@ struct DigestTests {
         #expect(Hexadecimal.digits(of: RealtimePrimitives.SHA256.digest(of: vector.bytes)) == vector.digest)
     }
 
-    /// The padding depends on the length: if fewer than nine bytes of the last block are free, it takes another one.
+    /// The padding depends on the length: if fewer than nine bytes of the last block are free, it needs another one.
     @Test("random messages of 0 to 300 bytes, and long ones, have the digests that swift-crypto makes")
     func everyLength() {
         var generator = SeededGenerator(seed: 1)

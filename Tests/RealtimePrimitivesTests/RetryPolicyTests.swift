@@ -14,7 +14,7 @@ struct RetryPolicyTests {
         #expect(bounds == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map { .seconds($0) })
     }
 
-    @Test("A policy tries at most so many times, whatever the waits")
+    @Test("The number of a policy's tries can be limited, whatever the waits")
     func end() {
         let policies: [any RetryPolicy] = [.atMost(2), .atMost(2, .delays([.seconds(1)]))]
         for policy in policies {
@@ -24,13 +24,13 @@ struct RetryPolicyTests {
         #expect((0...3).map { limited.delay(for: Self.context($0)) } == [.seconds(1), .seconds(2), nil, nil])
     }
 
-    @Test("Jitter is full: evenly between nothing and the bound", arguments: [0, 0.25, 0.5, 0.875])
+    @Test("Jitter is full: evenly between zero and the limit", arguments: [0, 0.25, 0.5, 0.875])
     func jitter(random: Double) {
         #expect(ExponentialBackOff().delay(for: Self.context(3, random: random)) == .seconds(8) * random)
     }
 
     @Test(
-        "A number that is no chance counts as the nearest one",
+        "A number outside 0 to 1 counts as the nearest one",
         arguments: [(-1.0, 0), (2, 8), (.nan, 0), (.infinity, 8)]
     )
     func senselessRandom(random: Double, seconds: Int) {
@@ -68,7 +68,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test("A count below zero, and members set to nonsense, trap nothing")
+    @Test("A negative count, and invalid members, do not trap")
     func nonsense() {
         #expect(ExponentialBackOff().bound(retryCount: .min) == .seconds(1))
         var policy = ExponentialBackOff()
@@ -80,7 +80,7 @@ struct RetryPolicyTests {
         #expect(policy.bound(retryCount: 9) == .seconds(Int64.max))
     }
 
-    @Test("A list is walked through, and its last wait repeated or not")
+    @Test("A list is used in order, and its last wait repeated or not")
     func list() {
         let delays: [Duration] = [.zero, .seconds(1), .seconds(5)]
         func waits(_ policy: some RetryPolicy) -> [Duration?] { (0..<5).map { policy.delay(for: Self.context($0)) } }
@@ -88,7 +88,7 @@ struct RetryPolicyTests {
         #expect(waits(.delays(delays, repeatsLast: false)) == [.zero, .seconds(1), .seconds(5), nil, nil])
     }
 
-    @Test("An empty list gives up at once", arguments: [true, false])
+    @Test("An empty list stops at once", arguments: [true, false])
     func emptyList(repeatsLast: Bool) {
         #expect(StandardRetryPolicy.delays([], repeatsLast: repeatsLast).delay(for: Self.context(0)) == nil)
     }

@@ -16,7 +16,7 @@ struct UTF8ValidatorTests {
                     let bytes = [first, second, third, fourth]
                     let isValid = String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
                     if Self.accepts([bytes]) != isValid { Issue.record("\(bytes) whole") }
-                    // Room behind it, so that it is checked by the word.
+                    // With more bytes after it, so that it is checked by the word.
                     if Self.accepts([bytes + [0x41, 0x41, 0x41]]) != isValid { Issue.record("\(bytes) in the middle") }
                     if Self.accepts(bytes.map { [$0] }) != isValid { Issue.record("\(bytes) in single bytes") }
                 }
@@ -24,7 +24,7 @@ struct UTF8ValidatorTests {
         }
     }
 
-    @Test("accepts text cut at any byte")
+    @Test("accepts text split at any byte")
     func cuts() {
         let bytes = Array("plain ASCII, κόσμε, 你好世界, 🎺🏳️‍🌈, and ASCII again".utf8)
         for cut in 0...bytes.count {
@@ -33,7 +33,7 @@ struct UTF8ValidatorTests {
     }
 
     @Test(
-        "refuses at the first byte that cannot be right",
+        "rejects at the first invalid byte",
         arguments: [
             [0x41, 0xC0], [0xE0, 0x9F], [0xED, 0xA0], [0xF0, 0x8F], [0xF4, 0x90], [0xF5], [0x80], [0xC3, 0x41],
         ]

@@ -21,7 +21,7 @@ final class Feed {
     }
 }
 
-/// A call of a tool by the Model Context Protocol, as the documentation has it.
+/// A call of a tool by the Model Context Protocol, as in the documentation.
 func callTool(_ call: [String: String], url: String) -> EventStream {
     EventStream(options: EventStreamOptions(reconnection: .resumable)) { attempt in
         let accept = HTTPHeader(name: "Accept", value: "application/json, text/event-stream")

@@ -5,7 +5,7 @@ import Testing
 @Suite("Programs with event streams in Swift 6", .timeLimit(.minutes(5)))
 @MainActor
 struct ServerSentEventsProgramTests {
-    @Test("a screen is bound to the main actor")
+    @Test("a screen belongs to the main actor")
     func feed() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: a\n\ndata: b\n\n")])
@@ -19,7 +19,7 @@ struct ServerSentEventsProgramTests {
     @Test("a call by the Model Context Protocol is resumed by a GET")
     func tool() async throws {
         try await EventSourceTestServer.withServer { server in
-            // The server sends an id at first, without an event, and has the client come back.
+            // The server first sends an id without an event, and ends, so that the client reconnects.
             server.script([.text("id: 1\nretry: 10\n\n"), .text("id: 2\ndata: {\"result\":42}\n\n")])
             var data: [String] = []
             for try await event in callTool(["method": "answer"], url: server.url).events {
@@ -33,7 +33,7 @@ struct ServerSentEventsProgramTests {
         }
     }
 
-    @Test("an answer is streamed, and a refusal says why")
+    @Test("an answer is streamed, and a refusal has its reason")
     func assistant() async throws {
         try await EventSourceTestServer.withServer { server in
             let chunks = ["data: {\"text\": \"Hel\"}\n\n", "data: {\"text\": \"lo\"}\n\ndata: [DONE]\n\n"]

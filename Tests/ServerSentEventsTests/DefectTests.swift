@@ -7,7 +7,7 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// What other clients are known to do wrong, and this one does not.
+/// Known defects of other clients. Each test shows that this client does not have one.
 @Suite("Defects of other clients", .timeLimit(.minutes(5)))
 struct DefectTests {
     private func events(of chunks: [String]) async throws -> [ServerSentEvent] {
@@ -19,7 +19,7 @@ struct DefectTests {
         }
     }
 
-    @Test("events are dropped or doubled if CR LF or a character is cut in two")
+    @Test("events are dropped or doubled if CR LF or a character is split")
     func cuts() {
         let bytes = Array("data: €\r\n\r\ndata: b\r\n\r\n".utf8)
         for place in 0...bytes.count { #expect(ParserRun(bytes.cut(at: [place])).events.map(\.data) == ["€", "b"]) }
@@ -31,7 +31,7 @@ struct DefectTests {
         #expect(events.map(\.data) == ["\nb"])
     }
 
-    @Test("an unfinished last event is delivered, or its id kept")
+    @Test("an incomplete last event is delivered, or its id kept")
     func unfinished() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("id: 1\ndata: a\n\nid: 2\ndata: b\n"), TestResponse(status: 204)])
@@ -43,7 +43,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the last id is lost with an event that has none")
+    @Test("the last id is lost with an event without one")
     func lastID() async throws {
         let events = try await events(of: ["id: 1\ndata: a\n\ndata: b\n\n"])
         #expect(events.map(\.id) == ["1", "1"])
@@ -59,7 +59,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a byte order mark within the stream is left out")
+    @Test("a byte order mark within the stream is removed")
     func marks() async throws {
         let events = try await events(of: ["data: a\n\ndata: \u{FEFF}b\n\n"])
         #expect(events.map(\.data) == ["a", "\u{FEFF}b"])
@@ -71,7 +71,7 @@ struct DefectTests {
         #expect(events == [ServerSentEvent(data: "x", id: "1")])
     }
 
-    @Test("a redirect without a location is followed for ever", arguments: [301, 302, 303, 307, 308])
+    @Test("a redirect without a location is followed forever", arguments: [301, 302, 303, 307, 308])
     func endlessRedirect(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: nil)])
@@ -80,7 +80,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a POST is repeated without being asked for")
+    @Test("a POST is repeated without a request to do so")
     func repeatedPost() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
@@ -126,7 +126,7 @@ struct DefectTests {
             }
             for try await _ in EventStream(server.url, options: .quick).events {}
             #expect(server.requests.count == 100)
-            // One that ends, and the next.
+            // A connection that ends, and the next one.
             #expect(most.withLockedValue { $0 } <= 3)
             await waitUntil { server.connectionCount == 0 }
         }
@@ -148,7 +148,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a stream that nobody holds keeps its connection")
+    @Test("a stream without a reference keeps its connection")
     func released() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
@@ -161,7 +161,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a stream that has ended or failed keeps itself", arguments: [200, 204, 307, 404])
+    @Test("a stream that has ended or failed keeps itself alive", arguments: [200, 204, 307, 404])
     func immortalStream(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: status)])
@@ -200,7 +200,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the error is swallowed once there was a response")
+    @Test("the error is lost after a response")
     func swallowedError() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.disconnect])])

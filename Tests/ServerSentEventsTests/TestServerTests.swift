@@ -33,7 +33,7 @@ struct TestServerTests {
         }
     }
 
-    @Test("plays steps in their order, with waits, and the last response again")
+    @Test("plays steps in order, with waits, and repeats the last response")
     func steps() async throws {
         try await EventSourceTestServer.withServer { server in
             let steps: [TestResponse.Step] = [
@@ -59,7 +59,7 @@ struct TestServerTests {
     func waitsEnd() async throws {
         let server = try await EventSourceTestServer.start()
         let cancelled = Task { await server.received(1) }
-        // The main actor runs tasks in their order, so the first one waits when the second one has run.
+        // The main actor runs tasks in order, so the first one waits when the second one has run.
         await Task {}.value
         cancelled.cancel()
         await cancelled.value
@@ -69,7 +69,7 @@ struct TestServerTests {
         await waiting.value
     }
 
-    @Test("numbers of a script can be as large and as small as JSON allows")
+    @Test("numbers in a script can be as large and as small as JSON allows")
     func numbers() async throws {
         let json = #"[{"steps": [{"every": 0, "send": "x", "times": -1}, {"send": "data: a\n\n"}, {"wait": 1e300}]}]"#
         let script = try JSONDecoder().decode([TestResponse].self, from: Data(json.utf8))

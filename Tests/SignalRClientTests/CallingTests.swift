@@ -64,7 +64,7 @@ import Testing
             let stream = try await connection.stream("counter", 1_000_000, 0.01, of: Int.self)
             for try await item in stream where item == 2 { break }
             await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
-            // The rest is not wanted, whoever asks.
+            // The rest is no longer needed, whoever asks.
             for try await _ in stream { Issue.record("The stream goes on.") }
             _ = try await connection.stream("counter", 1_000_000, 0.01, of: Int.self)
             await server.waitForRequests { _ in true }

@@ -2,7 +2,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// What a connection can do, over every transport and with every protocol.
+/// The features of a connection, over every transport and with every protocol.
 @Suite(.timeLimit(.minutes(2))) struct MatrixTests {
     struct Person: Codable, Equatable, Sendable {
         var name: String
@@ -167,7 +167,7 @@ import Testing
 
     @Test(arguments: Route.all) func manySmallCallsStayInOrder(_ route: Route) async throws {
         try await withConnection(route) { connection, _ in
-            // A request for each call takes its time.
+            // A request for each call takes time.
             let count = route.transport != .webSockets ? 300 : route.hubProtocol == .json ? 10_000 : 1_000
             let inbox = Inbox<[Int]>()
             let collector = Collector(count) { inbox.add($0) }

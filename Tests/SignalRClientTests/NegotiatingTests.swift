@@ -30,7 +30,7 @@ import Testing
             try await connection.invoke(method: "nothing")
             let requests = server.requests
             #expect(requests.filter { $0.uri.contains("/negotiate") }.count == count + 1)
-            // The query of the redirect stays.
+            // The query of the redirect is kept.
             #expect(requests.last?.uri.hasPrefix("/hub?redirect=\(count)&id=") == true)
             await connection.stop()
         }
@@ -41,7 +41,7 @@ import Testing
             await server.redirect(times: 101)
             #expect(
                 await startError(connection(server)) as? SignalRError
-                    == .negotiationError("Negotiate redirection limit exceeded.")
+                    == .negotiationError("the server redirects too often.")
             )
         }
     }
@@ -129,7 +129,7 @@ import Testing
             await server.fail(.negotiate, .body(body))
             let connection = connection(server)
             #expect(await startError(connection) != nil)
-            // Nothing is left of the failure.
+            // The failure leaves no trace.
             try await connection.start()
             await connection.stop()
         }
@@ -239,7 +239,7 @@ import Testing
             await server.cut(intoPiecesOf: 1)
             let connection = route.builder(server).build()
             try await connection.start()
-            // A piece of a character is no text: these are bytes of ASCII.
+            // A part of a character is not text, so these are bytes of ASCII.
             let text: String = try await connection.invoke(method: "echo", arguments: "in pieces")
             #expect(text == "in pieces")
             await connection.stop()

@@ -9,7 +9,7 @@ private let peerClient = ProcessInfo.processInfo.environment["SIGNALR_PEER_CLIEN
     String.init
 )
 
-/// The client against a server that this project has not written. `.ci/signalr-peer` starts one and says where.
+/// The client with a server from outside this project. `.ci/signalr-peer` starts one and passes its address.
 @Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized, .timeLimit(.minutes(5)))
 struct PeerTests {
     static let routes = Route.all.filter { !$0.isInMemory }
@@ -122,7 +122,7 @@ struct PeerTests {
     }
 }
 
-/// The test hub, used by a client that this project has not written. `.ci/signalr-peer` says where it is.
+/// The test hub, used by a client from outside this project. `.ci/signalr-peer` passes its path.
 @Suite(.enabled(if: peerClient != nil, "There is no other client here."), .timeLimit(.minutes(5)))
 struct PeerClientTests {
     @Test func anotherClientUsesTheTestHub() async throws {

@@ -256,7 +256,7 @@ import Testing
         let received = Inbox<Int>()
         try await withConnection(route, { $0.withStatefulReconnect(options: options) }) { connection, server in
             server.on("note") { (_, number: Int, _: String) in received.add(number) }
-            // It acknowledges nothing, and what is sent does not arrive.
+            // It acknowledges nothing, and sent messages do not arrive.
             await server.setSilent(true)
             let text = String(repeating: "x", count: 600)
             try await connection.send(method: "note", arguments: 1, text)
@@ -284,7 +284,7 @@ import Testing
             try await connection.send(method: "note", arguments: 1)
             server.sendAll("note", 1)
             #expect(await toServer.next(1) + toClient.next(1) == [1, 1])
-            // Both sides send, and neither gets it.
+            // Both sides send, and neither receives it.
             await server.setSilent(true)
             for number in 2...3 {
                 try await connection.send(method: "note", arguments: number)

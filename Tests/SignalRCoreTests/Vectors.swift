@@ -1,7 +1,7 @@
 import SignalRCore
 import Testing
 
-/// Bytes as hexadecimal digits, with spaces where they help to read them.
+/// Bytes as hexadecimal digits, with spaces for readability.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.filter { $0 != " " }.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
@@ -9,7 +9,7 @@ func hex(_ text: String) -> [UInt8] {
 
 func json(_ text: String) -> EncodedValue { Array(text.utf8)[...] }
 
-/// A frame of one protocol, and what it means.
+/// A frame of one protocol, and its meaning.
 struct Vector: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]
@@ -183,7 +183,7 @@ extension HubFrameReader {
         begin(hubProtocol)
     }
 
-    /// All messages that are complete.
+    /// All complete messages.
     mutating func messages(_ hubProtocol: HubProtocol, _ bytes: some Collection<UInt8>) throws -> [HubMessage] {
         append(Array(bytes))
         var messages: [HubMessage] = []

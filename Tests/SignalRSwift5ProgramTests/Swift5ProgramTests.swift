@@ -2,7 +2,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// Programs as users write them, in Swift 5 mode: closures may capture what is not Sendable.
+/// Programs as users write them, in Swift 5 mode: closures may capture values that are not Sendable.
 @Suite(.timeLimit(.minutes(2))) struct SignalRSwift5ProgramTests {
     final class ViewModel {
         var messages: [String] = []

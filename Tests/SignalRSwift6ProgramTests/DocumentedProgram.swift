@@ -1,7 +1,7 @@
 import SignalRClient
 
-// A program as the documentation of Microsoft's Swift client writes it, with every call that the documentation has. It is
-// compiled in Swift 5 mode and in Swift 6 mode, with no other import.
+// A program as in the documentation of Microsoft's Swift client, with every documented call. It is compiled in Swift 5
+// mode and in Swift 6 mode, with no other import.
 
 struct CustomRetryPolicy: RetryPolicy {
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
@@ -64,7 +64,7 @@ func documentedBuilders(url: String) -> [HubConnectionBuilder] {
     ]
 }
 
-/// Uses a connection in every way, and returns what happened, in order.
+/// Uses a connection in every way, and returns the results, in order.
 func documentedProgram(_ connection: HubConnection, log: @escaping @Sendable (String) -> Void) async throws {
     await connection.on("none") { log("none") }
     await connection.on("one") { (a: String) in log("one \(a)") }
@@ -132,7 +132,7 @@ func documentedProgram(_ connection: HubConnection, log: @escaping @Sendable (St
     log("\(await connection.state() == .Stopped)")
 }
 
-/// What a program may switch over, without a `default`.
+/// The enums that a program may switch over, without a `default`.
 func documentedName(of state: HubConnectionState) -> String {
     switch state {
     case .Stopped: "stopped"

@@ -74,7 +74,7 @@ import Testing
         await server.shutdown()
     }
 
-    /// No socket, and only the server code that the test has.
+    /// No socket, and only the test's own server code.
     @Test func anAppIsTestedWithoutAServer() async throws {
         let hub = try await SignalRTestServer.inMemory()
         let sent = hub.calls(of: "SendMessage", as: (String, String).self)
@@ -146,7 +146,7 @@ extension HubMethod where Arguments == Int, Result == Int {
     static var counter: Self { Self("counter") }
 }
 
-/// A typed hub, as the documentation writes it by hand.
+/// A typed hub, written by hand as in the documentation.
 struct Chat: Sendable {
     let connection: HubConnection
 

@@ -3,7 +3,7 @@ package import RealtimeNetworking
 import TestSupport
 
 extension HTTPRequest {
-    /// With more time than any test takes.
+    /// With a timeout longer than any test takes.
     package static func to(
         _ url: String,
         method: String = "POST",
@@ -38,7 +38,7 @@ extension HTTPRequester {
 }
 
 extension AsyncHTTPRequester {
-    /// One that waits for its connections, however slow the machine is.
+    /// A client that waits for its connections, however slow the machine is.
     package static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
         AsyncHTTPRequester(tls: tls, proxies: proxies, connectTimeout: .patience)
     }

@@ -5,7 +5,7 @@ import NIOPosix
 package import NIOSSL
 import TestSupport
 
-/// What the server got.
+/// A request that the server received.
 package struct ReceivedRequest: Equatable, Sendable {
     package var method: String
     package var uri: String
@@ -13,7 +13,7 @@ package struct ReceivedRequest: Equatable, Sendable {
     package var body: String
 }
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 package enum HTTPReply: Sendable {
     case answer(Int, [String: String] = [:], String = "")
     case chunks([String])
@@ -22,7 +22,7 @@ package enum HTTPReply: Sendable {
     case nothing
     /// Status and headers, and never a body.
     case headOnly
-    /// Fewer bytes than it says, and then the end.
+    /// Fewer bytes than announced, and then the end.
     case tooShort
     case closing
 
@@ -31,7 +31,7 @@ package enum HTTPReply: Sendable {
     }
 }
 
-/// An HTTP server on loopback that answers as the test says.
+/// An HTTP server on loopback with the answers of the test.
 package final class HTTPTestServer: Sendable {
     package typealias Answer = @Sendable (ReceivedRequest) -> HTTPReply
 
@@ -66,7 +66,7 @@ package final class HTTPTestServer: Sendable {
 
     /// Runs while `body` does.
     ///
-    /// - Parameter silentConnections: How many connections it accepts, at first, without ever saying anything.
+    /// - Parameter silentConnections: The number of first connections that it accepts without ever answering.
     package static func serving<Result>(
         tls: NIOSSLContext? = nil,
         silentConnections: Int = 0,
@@ -120,7 +120,7 @@ package final class HTTPTestServer: Sendable {
         return try result.get()
     }
 
-    /// Waits for the next request. To be used by one test task only.
+    /// Waits for the next request. For one test task only.
     package func nextRequest() async -> ReceivedRequest? {
         await arrivals.first { _ in true }
     }
@@ -210,7 +210,7 @@ private final class AnsweringHandler: ChannelInboundHandler {
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.value.eventLoop
         context.value.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes)))).whenSuccess {
-            // In a task of its own: writes that succeed at once would nest until the stack is full.
+            // In a separate task: writes that succeed at once would nest until the stack is full.
             eventLoop.execute { handler.value.writeOn(context.value) }
         }
     }

@@ -15,7 +15,7 @@ package func withScriptedServer(
 ) async throws {
     let (accepted, acceptance) = AsyncStream.makeStream(of: AcceptedConnection.self)
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // The same on every machine, and small, so that a script which does not read is soon felt.
+        // The same on every machine, and small, so that a script which does not read has an early effect.
         .childChannelOption(.socketOption(.so_rcvbuf), value: 65_536)
         .childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -31,7 +31,7 @@ package func withScriptedServer(
             try await withThrowingDiscardingTaskGroup { scripts in
                 for await connection in accepted {
                     scripts.addTask {
-                        // The client may end a connection at any time, which ends the script and is no failure of it.
+                        // The client may end a connection at any time. That ends the script without an error.
                         try? await script(ScriptedPeer(connection))
                         try? await connection.channel.close()
                     }
@@ -64,8 +64,8 @@ private final class ByteStreamHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A copy: NIO reads into its own again as soon as nobody else has it. That this comes after whoever had it on
-        // another thread, ThreadSanitizer does not see.
+        // A copy, because NIO reuses its own buffer when it has no other owner. ThreadSanitizer cannot see that this
+        // happens after the use on another thread.
         continuation.yield(ByteBuffer(bytes: unwrapInboundIn(data).readableBytesView))
     }
 
@@ -93,8 +93,8 @@ package final class ScriptedPeer {
             self.payload = payload
         }
 
-        /// A frame of a client, unmasked; nil, and nothing is read, if it is not complete. One that should be masked
-        /// and is not has an opcode that there is not.
+        /// A frame of a client, unmasked; nil, and nothing is read, if it is not complete. A frame that should be
+        /// masked and is not has an opcode that does not exist.
         package init?(readingFrom bytes: inout ByteBuffer) {
             var rest = bytes
             guard let head = rest.readBytes(length: 2) else { return nil }
@@ -125,7 +125,7 @@ package final class ScriptedPeer {
         self.inbound = connection.bytes.makeAsyncIterator()
     }
 
-    /// Whether bytes are taken from the socket, or stay in the system's buffers.
+    /// Whether bytes are read from the socket, or stay in the system's buffers.
     package func setReading(_ isReading: Bool) async throws {
         try await channel.setOption(.autoRead, value: isReading).get()
     }
@@ -160,15 +160,15 @@ package final class ScriptedPeer {
         }
     }
 
-    /// Waits for the client's close frame, or the end of the connection. The end of the script then ends the connection, for
-    /// which a client waits.
+    /// Waits for the client's close frame, or the end of the connection. The end of the script then ends the
+    /// connection, for which a client waits.
     package func readToClose() async {
         while let frame = await readFrame(), frame.opcode != 8 {}
     }
 
     /// Waits for the client to end the connection.
     ///
-    /// - Returns: What it sent until then, and nothing has read.
+    /// - Returns: The bytes that it sent until then, and that were not read.
     @discardableResult
     package func readToEnd() async -> String {
         while let bytes = await inbound.next(isolation: #isolation) { unread.writeImmutableBuffer(bytes) }

@@ -4,7 +4,7 @@ package import RealtimeNetworking
 import RealtimePrimitives
 package import WebSocketClient
 
-/// A connection of the transport, and what it reports, in a form that can be compared.
+/// A connection of the transport, and its reports, in a form that can be compared.
 package final class SocketUnderTest {
     package enum Event: Equatable, Sendable {
         case opened
@@ -14,7 +14,7 @@ package final class SocketUnderTest {
         case readComplete
         case closed(WebSocketClosure)
 
-        /// Without the code, the error of the end.
+        /// The error of the end, if there is no code.
         package var error: WebSocketError.Code? {
             if case .closed(let closure) = self { closure.error?.code } else { nil }
         }
@@ -74,7 +74,7 @@ package final class SocketUnderTest {
         return nil
     }
 
-    /// Returns once the system has taken it.
+    /// Returns after the system has accepted it.
     package func send(_ text: String) async throws {
         let isWritten = eventLoop.makePromise(of: Void.self)
         try await perform {
@@ -90,7 +90,7 @@ package final class SocketUnderTest {
         try await eventLoop.submit { [connection] in call(connection) }.get()
     }
 
-    /// Ends the connection, and gives what was reported and not taken until now.
+    /// Ends the connection, and returns the reports that were not taken yet.
     package func abort() async throws -> [Event] {
         try await perform { $0.abort() }
         continuation.finish()

@@ -12,7 +12,7 @@ import Testing
 struct ObservingTests {
     init() { DefaultLogger.silence() }
 
-    @Test("the user is told when the next attempt is made, and the operator what there was")
+    @Test("the user sees when the next attempt is made, and the operator gets the counts")
     func observing() async throws {
         let server = PusherTestServer()
         try await server.start()

@@ -23,7 +23,7 @@ struct ProductionTests {
         )
     }
 
-    @Test("a proxy with credentials, pins and a certificate of the client's, headers and items of the query")
+    @Test("a proxy with credentials, pins, a client certificate, headers and items of the query")
     func network() async throws {
         let certificates = try TestCertificates(hosts: ["ws.example.test"], addresses: [])
         var options = PusherTestServer.Options()
@@ -54,7 +54,7 @@ struct ProductionTests {
                 )
                 try await pusher.connected()
                 try await pusher.subscribe("private-orders").subscribed()
-                // More, if a slow machine made one too late and it was tried again.
+                // More than two, if a slow machine made one too late and the client repeated it.
                 #expect(!proxy.requests.isEmpty && proxy.requests.allSatisfy { $0.method == "CONNECT" })
                 await pusher.disconnected()
             }
@@ -73,7 +73,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("failing over, and what the user is told of an outage")
+    @Test("switching servers, and the user's texts during an outage")
     func lifecycle() async throws {
         var second = PusherTestServer.Options()
         second.application = .init(id: "2", key: "second", secret: "second-secret")
@@ -101,7 +101,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("sharing a channel, observing it from a screen, and saying which connection a request is from")
+    @Test("sharing a channel, observing it from a screen, and naming the connection of a request")
     @MainActor
     func use() async throws {
         try await PusherTestServer.withServer { server in
@@ -127,7 +127,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("long events go out and come in parts")
+    @Test("long events are sent and received in parts")
     func chunks() async throws {
         try await PusherTestServer.withServer { server in
             let text = String(repeating: "Grüße aus 東京! \"\\\n", count: 1_000)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The programs of the articles on receiving events, and on channels and users", .timeLimit(.minutes(5)))
 struct ReceivingTests {
-    @Test("screens, objects that are not on the main actor, and tasks get the events of a channel")
+    @Test("screens, objects off the main actor, and tasks get the events of a channel")
     @MainActor
     func receiving() async throws {
         try await PusherTestServer.withServer { server in
@@ -52,7 +52,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test("the test server's examples hold: a user is reached as soon as waitForSignIn(of:) has returned")
+    @Test("the test server's examples work: an event reaches a user as soon as waitForSignIn(of:) has returned")
     func channelsAndUsers() async throws {
         try await ChannelsAndUsers.authorizations()
         try await PusherTestServer.withServer(options: ChannelsAndUsers.pages()) { ChannelsAndUsers.failures($0) }

@@ -94,7 +94,7 @@ struct Swift6ProgramTests {
 }
 
 extension AsyncStream<String> {
-    /// Waits until each of them has come.
+    /// Waits until each of them has arrived.
     func waitForAll(_ expected: Set<String>) async {
         var missing = expected
         for await line in self {

@@ -28,7 +28,7 @@ struct TestServerAccessTests {
         }
     }
 
-    @Test("TLS.localhost is for the name localhost too, and is refused by who does not trust its root")
+    @Test("TLS.localhost is also valid for the name localhost, and clients that do not trust its root reject it")
     func name() async throws {
         var options = PusherTestServer.Options()
         options.tls = .localhost

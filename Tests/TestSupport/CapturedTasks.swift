@@ -2,14 +2,14 @@ import Foundation
 
 /// Runs the tasks of one world, one step after the other, when the world says so.
 ///
-/// What a thread that has captured tasks gives to the global executor comes here, by a hook of the concurrency runtime
-/// that exists for such ends; all other threads go on as ever. So the order in which tasks run is the world's, and the
-/// same for the same seed.
+/// A hook of the concurrency runtime, made for such purposes, brings the jobs of a thread with captured tasks here
+/// instead of to the global executor. All other threads are not affected. So the world decides the order in which tasks
+/// run, and the same seed gives the same order.
 package final class CapturedTasks {
     private var jobs: [UnownedJob] = []
     private let executor = Executor()
 
-    /// Confined to what a job needs to be run on.
+    /// Only the values that a job needs to run.
     private final class Executor: SerialExecutor {
         func enqueue(_ job: UnownedJob) { CapturedTasks.capture(job) { _ in } }
     }
@@ -17,16 +17,16 @@ package final class CapturedTasks {
     package var isEmpty: Bool { jobs.isEmpty }
     package var count: Int { jobs.count }
 
-    /// Runs the task that was ready first until it stops, if there is one.
+    /// Runs the task that was ready first until it suspends, if there is one.
     package func runNext() { run(0) }
 
-    /// Runs one of those that are ready, counted in the order in which they became so.
+    /// Runs one of the ready tasks, counted in the order in which they became ready.
     package func run(_ index: Int) {
         guard index < jobs.count else { return }
         jobs.remove(at: index).runSynchronously(on: executor.asUnownedSerialExecutor())
     }
 
-    /// Captures what the current thread gives to the global executor while `body` runs.
+    /// Captures the jobs that the current thread gives to the global executor while `body` runs.
     package static func capturing<Result>(_ body: (CapturedTasks) throws -> Result) rethrows -> Result {
         _ = isHooked
         let tasks = CapturedTasks()

@@ -1,22 +1,22 @@
 package import Foundation
 import NIOConcurrencyHelpers
 
-/// A program, mostly of this package, in a process of its own.
+/// A program, mostly of this package, in a separate process.
 ///
-/// It is not Foundation's `Process`: that finds out about the end of one by a socket, which on Linux every other one
-/// inherits that is started at the same time, and so learns of it only when those have ended too.
+/// It does not use Foundation's `Process`. That type learns of the end of a child by a socket, which on Linux all
+/// children inherit that are started at the same time. So it notices the end only after those have ended too.
 package final class ChildProcess: Sendable {
     /// Its output, line by line.
     package let lines: AsyncStream<String>
     private let processID: pid_t
-    /// Set before the system may give the number to another process.
+    /// Set before the system may reuse the number for another process.
     private let isOver = NIOLockedValueBox(false)
     private let ended: AsyncStream<Int32>
 
     /// - Parameters:
     ///   - program: A program of this package, or the path of another one.
-    ///   - arguments: What it is given.
-    ///   - showsErrors: Whether what it writes to its standard error is among the lines.
+    ///   - arguments: The program's arguments.
+    ///   - showsErrors: Whether the lines include its standard error.
     package init(_ program: String, _ arguments: [String], showsErrors: Bool = false) throws {
         let path = program.hasPrefix("/") ? program : Self.folder.appendingPathComponent(program).path
         let (output, processID) = try Self.spawn(path, arguments, showsErrors)
@@ -36,7 +36,7 @@ package final class ChildProcess: Sendable {
             free(line)
             fclose(file)
             lineContinuation.finish()
-            // The number stays this process's own until it is waited for without WNOWAIT.
+            // The number belongs to this process until it is waited for without WNOWAIT.
             var information = siginfo_t()
             while waitid(P_PID, id_t(processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             let status = isOver.withLockedValue { isOver in
@@ -45,7 +45,7 @@ package final class ChildProcess: Sendable {
                 while waitpid(processID, &status, 0) < 0, errno == EINTR {}
                 return status
             }
-            // As the C macros have it: the signal that ended it, or the code that it exited with.
+            // Like the C macros: the signal that ended it, or its exit code.
             endContinuation.yield(status & 0x7F == 0 ? (status >> 8) & 0xFF : status & 0x7F)
             endContinuation.finish()
         }
@@ -60,7 +60,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    /// The exit code; for a process that a signal has ended, the signal. To be asked once.
+    /// The exit code; for a process that a signal has ended, the signal. Call it once.
     package func end() async -> Int32? {
         for await status in ended { return status }
         return nil
@@ -73,7 +73,7 @@ package final class ChildProcess: Sendable {
         _ arguments: [String],
         _ showsErrors: Bool
     ) throws -> (output: Int32, pid_t) {
-        // One after the other: no child is to inherit what is another's.
+        // One after the other, so that no child inherits another one's descriptors.
         starting.lock()
         defer { starting.unlock() }
         var ends: [Int32] = [-1, -1]
@@ -88,7 +88,7 @@ package final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         if showsErrors { posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO) }
-        // NIO's sockets are inherited: a port on which nobody listens any more would still be taken by the child.
+        // NIO's sockets are inherited, so the child would keep a port in use that has no listener any more.
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd"))?.compactMap { Int32($0) } ?? []
         for descriptor in 3...(open.max() ?? 3) + 256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var argumentPointers = ([path] + arguments).map { strdup($0) } + [nil]
@@ -104,9 +104,9 @@ package final class ChildProcess: Sendable {
         return (ends[0], processID)
     }
 
-    /// Where the tests and the programs are built to.
+    /// The folder with the built tests and programs.
     package static var folder: URL {
-        // The tests' own program, or the bundle that is loaded into another one.
+        // The tests' own program, or the bundle that another program loads.
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         let path = bundle.prefix(upTo: bundle.range(of: ".xctest")?.upperBound ?? bundle.endIndex)
         return URL(fileURLWithPath: String(path)).deletingLastPathComponent()

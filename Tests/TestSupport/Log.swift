@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// A list that callbacks of any thread append to.
+/// A list to which callbacks on any thread append.
 package final class Log<Element: Sendable>: Sendable {
     private let box = NIOLockedValueBox<[Element]>([])
 
@@ -10,7 +10,7 @@ package final class Log<Element: Sendable>: Sendable {
     package var elements: [Element] { box.withLockedValue { $0 } }
     package var count: Int { box.withLockedValue { $0.count } }
 
-    /// What was appended since the last call.
+    /// The elements since the last call.
     package func take() -> [Element] {
         box.withLockedValue { elements in
             defer { elements = [] }

@@ -1,4 +1,4 @@
-/// A text that the test runner shows in short, in one line: as an argument of a test it may be of any length.
+/// A text that the test runner shows in short form, in one line. As an argument of a test it may have any length.
 package struct LongText: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     package let text: String
 

@@ -1,7 +1,7 @@
-/// Addresses of this machine for those who give up their port for a while: nobody else takes it meanwhile. Only Linux
-/// has more than one.
+/// Addresses of this machine for tests that release their port for a while, so that no other test takes it meanwhile.
+/// Only Linux has more than one.
 package enum LoopbackAddress {
-    /// One of eight million, so that no other test has it, nor one that runs in another process at the same time.
+    /// One of eight million, so that no other test has it, not even in another process at the same time.
     package static func ofItsOwn() -> String {
         #if os(Linux)
             "127.\(Int.random(in: 128...254)).\(Int.random(in: 0...254)).\(Int.random(in: 1...254))"

@@ -1,4 +1,4 @@
-/// Random numbers that come again with the seed, so that a failure can be repeated. (SplitMix64.)
+/// Random numbers that depend only on the seed, so that a failure can be repeated. (SplitMix64.)
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,5 +1,5 @@
-/// Comes back when it holds, for what nobody tells the end of; or when the task is cancelled, as a test's is after its
-/// time limit, which would wait for it forever.
+/// Returns when the condition is true, for conditions without a notification. It also returns when the task is
+/// cancelled, because a test that exceeds its time limit would otherwise wait forever.
 package func waitUntil(
     _ condition: () async throws -> Bool,
     isolation: isolated (any Actor)? = #isolation

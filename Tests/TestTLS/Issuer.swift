@@ -3,7 +3,7 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// What a certificate is to say.
+/// The contents of a certificate.
 struct CertificateRequest {
     var key: P256.Signing.PrivateKey
     var hosts = ["localhost"]
@@ -16,7 +16,7 @@ struct CertificateRequest {
     init(key: P256.Signing.PrivateKey) { self.key = key }
 }
 
-/// An authority, or whoever passes for one.
+/// An authority, or one that only claims to be an authority.
 struct Issuer {
     var name: DistinguishedName
     var key: P256.Signing.PrivateKey

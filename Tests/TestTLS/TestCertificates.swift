@@ -41,7 +41,7 @@ package struct TestCertificates {
         get throws { try NIOSSLContext(configuration: serverConfiguration) }
     }
 
-    /// For a server that takes nobody in without a certificate of the authority's.
+    /// For a server that requires a client certificate of the authority.
     package var demandingServerContext: NIOSSLContext {
         get throws {
             var configuration = try serverConfiguration
@@ -51,7 +51,7 @@ package struct TestCertificates {
         }
     }
 
-    /// For a server that would rather speak HTTP/2.
+    /// For a server that prefers HTTP/2.
     package var http2ServerContext: NIOSSLContext {
         get throws {
             var configuration = try serverConfiguration

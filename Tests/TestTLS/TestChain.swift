@@ -3,13 +3,13 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// What a server shows of itself, made for one test, and the authority that the client trusts.
+/// A server's certificate chain, made for one test, and the authority that the client trusts.
 package struct TestChain: Sendable {
-    /// What is right or wrong with it.
+    /// The defect of the chain, if it has one.
     package enum Kind: String, CaseIterable, Sendable {
         /// From the trusted authority, for `localhost` and `127.0.0.1`.
         case direct
-        /// The same, by way of another authority, whose certificate comes with it.
+        /// The same, through another authority, whose certificate is included.
         case withIntermediate
         /// For the address only.
         case addressOnly
@@ -21,18 +21,18 @@ package struct TestChain: Sendable {
         /// For another name, and another address.
         case otherHost
         case selfSigned
-        /// From an authority that nobody trusts, whose certificate comes with it.
+        /// From an untrusted authority, whose certificate is included.
         case unknownRoot
-        /// The certificate between does not come with it.
+        /// The intermediate certificate is missing.
         case missingIntermediate
-        /// The certificate beside it is from another authority.
+        /// The included intermediate certificate is from another authority.
         case wrongIntermediate
         case expiredIntermediate
-        /// Signed with the key of an ordinary server, whose good certificate comes with it.
+        /// Signed with the key of an ordinary server, whose valid certificate is included.
         case serverAsAuthority
-        /// The certificate between says nothing of being an authority's.
+        /// The intermediate certificate does not claim to be an authority's.
         case intermediateWithoutFlag
-        /// Names the trusted authority as its issuer, and is signed with another key.
+        /// Names the trusted authority as its issuer, but is signed with another key.
         case forgedIssuer
         /// For clients, not for servers.
         case forClients

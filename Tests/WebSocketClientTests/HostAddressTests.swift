@@ -11,11 +11,11 @@ import Testing
 
 @Suite("Hosts that have several addresses", .timeLimit(.minutes(5)))
 struct HostAddressTests {
-    /// Addresses of this machine at which no test listens, whatever the port.
+    /// Addresses of this machine without any listener of a test, whatever the port.
     private static let dead = ["127.77.0.1", "127.77.0.2"]
     private static let deadIPv6 = "::ffff:127.77.0.3"
 
-    /// Knows one name, and what its addresses are.
+    /// Knows one name and its addresses.
     private struct FixedResolver: Resolver, Sendable {
         var ipv4: [String] = []
         var ipv6: [String] = []
@@ -45,7 +45,7 @@ struct HostAddressTests {
     }
 
     @Test(
-        "the one of its addresses that answers is connected to, IPv6 or IPv4, and whatever comes first",
+        "the client connects to the first address that answers, IPv6 or IPv4",
         arguments: [
             ("127.0.0.1", ["127.0.0.1"], [deadIPv6]), ("::1", [dead[0]], ["::1"]), ("127.0.0.1", ["127.0.0.1"], []),
             ("::1", [], ["::1"]), ("127.0.0.1", dead + ["127.0.0.1"], [deadIPv6]),
@@ -64,7 +64,7 @@ struct HostAddressTests {
         }
     }
 
-    @Test("where none answers, the attempt fails once, with the port in its error")
+    @Test("if none answers, the attempt fails once, with the port in its error")
     func noneAnswers() async throws {
         let port = 9
         let socket = try connect(to: port, FixedResolver(ipv4: Self.dead, ipv6: [Self.deadIPv6]))
@@ -74,7 +74,7 @@ struct HostAddressTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("an attempt that is given up ends its lookup, and lets go of all that waits for it")
+    @Test("a cancelled attempt ends its lookup, and releases all waiting objects")
     func abandoned() async throws {
         let threads = LookupThreads(maximum: 1)
         let answer = DispatchSemaphore(value: 0)
@@ -108,7 +108,7 @@ struct HostAddressTests {
         #expect(!isLookedUp.withLockedValue { $0 })
     }
 
-    @Test("where the name has no address, the error says that it was not resolved")
+    @Test("if the name has no address, the error says that it was not resolved")
     func noAddress() async throws {
         let socket = try connect(to: 80, FixedResolver())
         #expect(await socket.next()?.error == .nameResolutionFailed)

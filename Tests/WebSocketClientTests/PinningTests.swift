@@ -15,7 +15,7 @@ struct PinningTests {
     }
 
     @Test(
-        "a pin that matches lets the upgrade through: one of several, with a prefix or without",
+        "a matching pin permits the upgrade: one of several, with a prefix or without",
         arguments: ["", "sha256/"]
     )
     func match(prefix: String) async throws {
@@ -35,7 +35,7 @@ struct PinningTests {
     }
 
     @Test(
-        "where no pin matches, not a byte of the upgrade goes out, whatever else is verified",
+        "without a matching pin, no byte of the upgrade is sent, whatever else is verified",
         arguments: [TLSOptions.CertificateVerification.full, .noHostnameVerification, .insecurelyTrustAnyCertificate]
     )
     func mismatch(verification: TLSOptions.CertificateVerification) async throws {
@@ -56,13 +56,13 @@ struct PinningTests {
                 return
             }
             #expect(closure.error?.code == .pinMismatch)
-            // What to pin, if the server's key was changed on purpose.
+            // The pin to use after an intended change of the server's key.
             #expect(closure.error?.message.contains("sha256/\(certificates.serverPin)") == true)
         }
         #expect(received.withLockedValue { $0 } == [""])
     }
 
-    @Test("a pin does not stand in for the authority")
+    @Test("a pin does not replace the authority")
     func authority() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.serverContext) { peer in
@@ -78,7 +78,7 @@ struct PinningTests {
         }
     }
 
-    @Test("a server that demands a certificate takes the client in that shows one, and no other")
+    @Test("a server that demands a certificate accepts a client that has one, and no other")
     func clientCertificate() async throws {
         let certificates = try TestCertificates()
         for showsCertificate in [true, false] {
@@ -99,7 +99,7 @@ struct PinningTests {
         }
     }
 
-    @Test("TLS that cannot be begun on this machine is told as such, and no connection is made")
+    @Test("an error of setting up TLS is reported as such, and no connection is made")
     func noContext() async throws {
         let certificates = try TestCertificates()
         let mismatch = TLSOptions.ClientCertificate(
@@ -116,21 +116,24 @@ struct PinningTests {
         _ = try await socket.abort()
     }
 
-    @Test("pins and certificates that are none are named before the first attempt")
+    @Test("invalid pins and certificates are named before the first attempt")
     func invalid() throws {
         let certificates = try TestCertificates()
         let pem = certificates.clientPEM
         let invalid: [(TLSOptions, String)] = [
             (TLSOptions(pins: [Self.otherPin, "no base64!"]), "no base64!"), (TLSOptions(pins: ["AAAA"]), "AAAA"),
             (TLSOptions(pins: ["sha256/"]), "sha256/"),
-            (TLSOptions(clientCertificate: .init(certificateChain: "x", privateKey: "y")), "the client certificate"),
+            (
+                TLSOptions(clientCertificate: .init(certificateChain: "x", privateKey: "y")),
+                "Invalid client certificate"
+            ),
             (
                 TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: "a secret")),
-                "the private key of the client certificate"
+                "the private key must be an unencrypted PEM key"
             ),
             (
                 TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: certificates.serverKeyPEM)),
-                "the client certificate cannot be used"
+                "does not belong to the chain"
             ),
         ]
         for (options, text) in invalid {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebSocketClient
 
-/// Each line of a transcript is an input and what the machine does about it.
+/// Each line of a transcript is an input and the machine's reaction.
 @Suite("The state machine of a reconnecting WebSocket")
 struct ReconnectingStateMachineTests {
     typealias Machine = ReconnectingStateMachine
@@ -11,6 +11,7 @@ struct ReconnectingStateMachineTests {
     private static let request = WebSocketRequest(host: "example.com")
     private static let loss = WebSocketClosure(code: nil, error: WebSocketError(.connectionClosed, "lost"))
     private static let reason = WebSocketError(.connectionClosed, "lost")
+    private static let closed = WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed.")
 
     private static func machine(
         _ heartbeat: ReconnectingWebSocket.Heartbeat = .ping(interval: .seconds(30), timeout: .seconds(10)),
@@ -84,7 +85,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("a connection that held for long enough starts the back-off anew")
+    @Test("a connection that held for long enough resets the back-off")
     func reset() {
         for (seconds, count) in [(9, 1), (10, 0)] {
             var machine = Self.open()
@@ -100,7 +101,7 @@ struct ReconnectingStateMachineTests {
         }
     }
 
-    @Test("an attempt that takes too long is aborted, and one that the app gives no request for has failed")
+    @Test("an attempt that takes too long is aborted, and one without a request from the app fails")
     func failedAttempts() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -124,7 +125,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("the retry policy ends the attempts, and what waits to be sent fails with the reason")
+    @Test("the retry policy ends the attempts, and waiting messages fail with the reason")
     func end() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -136,10 +137,10 @@ struct ReconnectingStateMachineTests {
                 == [.fail(1, Self.reason), .publish(.closed(WebSocketClosure(code: nil, error: Self.reason)))]
         )
         #expect(machine.connect(now: .zero) == [])
-        #expect(machine.send("two", 2) == [.fail(2, WebSocketError(.connectionClosed, "the WebSocket is closed"))])
+        #expect(machine.send("two", 2) == [.fail(2, Self.closed)])
     }
 
-    @Test("messages wait for a connection, in order and up to the limits; one that is cancelled is not sent")
+    @Test("messages wait for a connection, in order and up to the limits; a cancelled one is not sent")
     func queue() {
         var machine = Self.machine()
         #expect(machine.send("one", 1) == [])
@@ -161,7 +162,7 @@ struct ReconnectingStateMachineTests {
         #expect(machine.send("five", 6) == [.write(1, 6, "five")])
     }
 
-    @Test("the heartbeat is sent after silence only, and its answer may be anything")
+    @Test("the heartbeat is sent only after silence, and any message answers it")
     func heartbeat() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(20))
@@ -180,11 +181,11 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("a connection whose heartbeat is not answered is lost, unless nothing is read from it")
+    @Test("a connection whose heartbeat is not answered is lost, unless reading is paused")
     func dead() {
         var machine = Self.open()
         _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
-        // The app takes no messages: an answer cannot be seen.
+        // The app takes no messages, so an answer cannot be seen.
         #expect(
             machine.timerFired(Self.timer(.answer, 3), isPaused: true, now: .seconds(40))
                 == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(30))]
@@ -199,7 +200,7 @@ struct ReconnectingStateMachineTests {
         #expect(error.code == .pongTimedOut)
     }
 
-    @Test("what timers have missed while the computer was suspended is made up for")
+    @Test("after a suspension, missed timers are handled")
     func suspended() {
         var waiting = Self.open()
         _ = waiting.closed(1, Self.loss, now: .zero)
@@ -221,7 +222,7 @@ struct ReconnectingStateMachineTests {
         #expect(open.catchUp(now: .seconds(42)) == [])
     }
 
-    @Test("an app that gives no request in time costs the attempt, and an error that is permanent ends it all")
+    @Test("an app that makes no request in time fails the attempt, and a permanent error ends all")
     func noRequest() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -249,7 +250,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("closing ends it in every state, and takes down what belongs to the state")
+    @Test("closing ends it in every state, with the resources of that state")
     func closing() {
         let closed = Machine.Action.publish(.closed(WebSocketClosure(code: nil)))
         var idle = Self.machine()
@@ -280,7 +281,7 @@ struct ReconnectingStateMachineTests {
         #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
     }
 
-    @Test("what an earlier attempt or timer brings is ignored")
+    @Test("inputs from an earlier attempt or timer are ignored")
     func stale() {
         var machine = Self.open()
         _ = machine.closed(1, Self.loss, now: .zero)

@@ -20,7 +20,7 @@ struct ReconnectingWebSocketTests {
         return connections.count
     }
 
-    @Test("messages of all connections come in one sequence, and what is sent early waits")
+    @Test("messages of all connections arrive in one sequence, and early sends wait")
     func reconnects() async throws {
         let connections = Log<Void>()
         let received = Log<[UInt8]>()
@@ -46,7 +46,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("the states tell of each loss, and end with the WebSocket")
+    @Test("the states report each loss, and end with the WebSocket")
     func states() async throws {
         let connections = Log<Void>()
         try await withScriptedServer { peer in
@@ -83,7 +83,7 @@ struct ReconnectingWebSocketTests {
     }
 
     @Test(
-        "a dead connection is noticed by the heartbeat, a ping or a text of the app's, and replaced",
+        "a dead connection is noticed by the heartbeat, a ping or a text of the app, and replaced",
         arguments: [true, false]
     )
     func heartbeat(isText: Bool) async throws {
@@ -93,7 +93,7 @@ struct ReconnectingWebSocketTests {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
             if numbered(connections) == 1 {
-                // It takes what comes, and never answers.
+                // It accepts connections and never answers.
                 heartbeat.yield(await peer.readFrame())
                 await peer.readToClose()
             } else {
@@ -114,7 +114,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("the request is made anew for each attempt, and the policy decides by the reason when to stop")
+    @Test("the request is made again for each attempt, and the policy stops by the reason")
     func request() async throws {
         struct StopIfForbidden: RetryPolicy {
             func delay(for context: RetryContext) -> Duration? {
@@ -151,7 +151,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("a message that waits is cancelled with its task; too many are refused; unusable options are refused at once")
+    @Test("a waiting message is cancelled with its task; too many are rejected; invalid options are rejected at once")
     func waiting() async throws {
         var options = Self.atOnce
         let webSocket = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
@@ -177,7 +177,7 @@ struct ReconnectingWebSocketTests {
         #expect(malformed?.code == .invalidOption && malformed.map { "\($0)".contains("hush") } == false)
     }
 
-    @Test("each connection begins with the opening messages, before what waits; an unusable request ends it for good")
+    @Test("each connection begins with the opening messages, before waiting ones; an invalid request ends it")
     func opening() async throws {
         let received = Log<String>()
         try await withScriptedServer { peer in
@@ -204,7 +204,7 @@ struct ReconnectingWebSocketTests {
         #expect(error?.code == .invalidHost)
     }
 
-    @Test("if the server does not answer the close frame, the call says so, and the messages just end")
+    @Test("if the server does not answer the close frame, close() returns the error, and the messages end")
     func unansweredClose() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import WebSocketClient
 
-@Suite("What waits for a server that does not read")
+@Suite("The buffer for a server that does not read")
 struct SendBufferTests {
-    @Test("what goes out at once breaks nothing, however much it is, nor what follows while the server reads it")
+    @Test("a write that is sent at once breaks no limit, however large, nor do later ones while the server reads")
     func burst() throws {
         let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
         connection.stopReading()
@@ -20,7 +20,7 @@ struct SendBufferTests {
         try connection.finish()
     }
 
-    @Test("of the pings that come meanwhile the latest is answered, as soon as the server reads")
+    @Test("of several pings the latest is answered, when the server reads")
     func postponedPong() throws {
         let connection = try EmbeddedConnection(.init())
         connection.stopReading()
@@ -31,7 +31,7 @@ struct SendBufferTests {
         try connection.finish()
     }
 
-    @Test("where the server reads nothing, no more than twice the limit comes on top of what went out at once")
+    @Test("if the server reads nothing, at most twice the limit is buffered beyond the first write")
     func bound() throws {
         for burst in [60_000, 1] {
             let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))

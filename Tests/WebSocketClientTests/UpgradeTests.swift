@@ -32,7 +32,7 @@ struct UpgradeTests {
     }
 
     @Test(
-        "the Host header has a port that is not the scheme's, and brackets around IPv6",
+        "the Host header has a port unless it is the scheme's, and brackets around IPv6",
         arguments: [
             ("example.com", 80, false, "example.com"), ("example.com", 443, false, "example.com:443"),
             ("example.com", 443, true, "example.com"), ("example.com", 80, true, "example.com:80"),
@@ -45,7 +45,7 @@ struct UpgradeTests {
         #expect(try UpgradeRequest(request).text.contains("\r\nHost: \(expected)\r\n"))
     }
 
-    @Test("a Host header of the caller's stands in for ours")
+    @Test("the caller's Host header replaces ours")
     func ownHost() throws {
         var request = Self.request
         request.headers = [.init(name: "host", value: "other")]
@@ -53,7 +53,7 @@ struct UpgradeTests {
         #expect(text.contains("\r\nhost: other\r\n") && !text.contains("Host:"))
     }
 
-    @Test("a value that cannot be sent is not shown: it may be a secret")
+    @Test("a value that cannot be sent is not shown, because it may be a secret")
     func secretValue() {
         var request = Self.request
         request.headers = [.init(name: "Authorization", value: "Bearer token\n")]
@@ -62,7 +62,7 @@ struct UpgradeTests {
         #expect(error.map { "\($0)".contains("token") } == false)
     }
 
-    @Test("nothing can be smuggled into the request")
+    @Test("no text can inject a header into the request")
     func smuggling() {
         func code(_ change: (inout WebSocketRequest) -> Void) -> WebSocketError.Code? {
             var request = Self.request
@@ -82,7 +82,10 @@ struct UpgradeTests {
         #expect(code { $0.headers = [.init(name: "Sec-WebSocket-Key", value: "a")] } == .invalidOption)
     }
 
-    @Test("the right answer is accepted however it is cut, and what follows is left alone", arguments: [1, 2, 5, 1000])
+    @Test(
+        "the right answer is accepted however it is split, and later bytes are untouched",
+        arguments: [1, 2, 5, 1000]
+    )
     func accepted(size: Int) throws {
         let request = try UpgradeRequest(Self.request)
         var reader = UpgradeResponseReader(request)
@@ -99,7 +102,7 @@ struct UpgradeTests {
         #expect(isAccepted && String(buffer: unread) == "frames")
     }
 
-    @Test("one of the subprotocols offered may come back, and is known then")
+    @Test("the server may choose one of the offered subprotocols, and the client knows it")
     func subprotocol() throws {
         var offer = Self.request
         offer.subprotocols = ["v8", "v7"]
@@ -117,8 +120,8 @@ struct UpgradeTests {
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
         // An alert, and the beginning of a handshake.
-        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "it is TLS, which the client does not use (useTLS)"),
-        ("\u{16}\u{3}\u{3}\u{0}\n", "it is TLS, which the client does not use (useTLS)"),
+        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "because it is TLS, and the client does not use TLS (useTLS)"),
+        ("\u{16}\u{3}\u{3}\u{0}\n", "because it is TLS, and the client does not use TLS (useTLS)"),
         ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
         ("HTTPS/1.1 \(String(repeating: "a", count: 20_000))", "it is not HTTP"),
         ("HTTP/1.1 abc\r\n", "HTTP status"),
@@ -138,7 +141,7 @@ struct UpgradeTests {
         (LongText(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
     ]
 
-    @Test("any other answer is refused, and the message says why", arguments: wrongAnswers)
+    @Test("any other answer is rejected, and the message has the reason", arguments: wrongAnswers)
     func refused(answer: LongText, expected: String) throws {
         let answer = answer.text
         for size in [answer.utf8.count, 1] {
@@ -156,7 +159,7 @@ struct UpgradeTests {
         }
     }
 
-    @Test("extensions and subprotocols that were not offered are refused")
+    @Test("extensions and subprotocols that were not offered are rejected")
     func notOffered() throws {
         for extra in ["Sec-WebSocket-Extensions: permessage-deflate\r\n", "Sec-WebSocket-Protocol: v8\r\n"] {
             let request = try UpgradeRequest(Self.request)

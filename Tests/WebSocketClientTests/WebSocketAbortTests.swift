@@ -7,10 +7,10 @@ import WebSocketClient
 
 @Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketAbortTests {
-    /// How many turns of the event loop pass before the abort: from before anything has begun until after the upgrade.
+    /// The number of turns of the event loop before the abort: from before the first step until after the upgrade.
     static let turns = Array(0...24)
 
-    // The scripted server returns only when each of its connections has ended, so that none can survive.
+    // The scripted server returns only after each of its connections has ended, so none can survive.
 
     @Test("over TCP, at any time", arguments: turns)
     func plain(turns: Int) async throws {
@@ -48,7 +48,7 @@ struct WebSocketAbortTests {
         }
     }
 
-    @Test("with a server that accepts and says nothing", arguments: [true, false])
+    @Test("with a server that accepts and stays silent", arguments: [true, false])
     func silentServer(useTLS: Bool) async throws {
         let (accepted, continuation) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in
@@ -63,7 +63,7 @@ struct WebSocketAbortTests {
 
     @Test("while the TCP connection is being made")
     func connecting() async throws {
-        // It accepts nothing, so that most of these connections wait for a place in its queue.
+        // It accepts nothing, so most of these connections wait for a place in its queue.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1)
             .serverChannelOption(.autoRead, value: false)

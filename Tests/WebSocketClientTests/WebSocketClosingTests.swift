@@ -17,7 +17,7 @@ struct WebSocketClosingTests {
                 followedBy: serverFrame(8, close) + serverFrame(1, "late") + serverFrame(8, close)
             )
             #expect(await peer.readFrame() == .close(code))
-            // Nothing else comes, and the connection stays until the client ends it.
+            // No other bytes arrive, and the connection stays open until the client ends it.
             try await peer.write(serverFrame(1, "later"))
             #expect(await peer.readFrame() == nil)
         } _: { port in
@@ -42,7 +42,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a server that has closed but keeps the socket is left after the timeout")
+    @Test("the client does not wait for a server that has closed but keeps the socket, after the timeout")
     func serverKeepsSocket() throws {
         let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
         try connection.receive(serverFrame(8, [0x03, 0xE8]))
@@ -53,7 +53,7 @@ struct WebSocketClosingTests {
         try connection.finish()
     }
 
-    @Test("a server that does not answer our close is left after the timeout")
+    @Test("the client does not wait for a server that does not answer its close, after the timeout")
     func unanswered() throws {
         let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
         connection.connection.close(code: 4201, reason: "")
@@ -85,7 +85,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a connection that is lost has no code", arguments: [[], serverFrame(1, "cut off").dropLast()])
+    @Test("a lost connection has no code", arguments: [[], serverFrame(1, "cut off").dropLast()])
     func lost(lastBytes: [UInt8]) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: lastBytes)
@@ -115,7 +115,7 @@ struct WebSocketClosingTests {
         Offence(bytes: [0x82, 127, 0, 0, 0, 0xFF, 0, 0, 0, 0], code: 1009, error: .messageTooBig),
     ]
 
-    @Test("a violation is answered with its code and reported, after what came before it", arguments: offences)
+    @Test("a violation is answered with its code and reported, after earlier messages", arguments: offences)
     func violation(offence: Offence) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "fine") + offence.bytes)
@@ -156,7 +156,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("the receiver may end the connection in the middle of a read")
+    @Test("the receiver may end the connection during a read")
     func abortFromEvent() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one") + serverFrame(1, "two"))
@@ -214,7 +214,7 @@ struct WebSocketClosingTests {
             #expect(await socket.nextOutcome() == .opened)
             #expect(await socket.nextOutcome() == .text("end"))
             continuation.yield()
-            // When all that waited is written, the last answer is too: the server need not wait for it any longer.
+            // When all waiting answers are written, so is the last one, and the server need not wait for it any longer.
             try await socket.send("end")
             try await socket.perform { $0.close(code: .normalClosure, reason: "") }
             guard case .closed? = await socket.nextOutcome() else { return #expect(Bool(false)) }

@@ -60,7 +60,7 @@ struct WebSocketFrameReaderTests {
         Violation(serverFrame(1, [0xC3]), .invalidText),
         Violation(serverFrame(1, [0xC3], isFinal: false) + serverFrame(0, [0x41]), .invalidText),
         Violation(serverFrame(1, [0xF0, 0x9F], isFinal: false) + serverFrame(0), .invalidText),
-        // The frame's end need not have come.
+        // The end of the frame may be missing.
         Violation([0x81, 100, 0x41, 0xFF], .invalidText),
     ]
     static let closes =
@@ -74,7 +74,7 @@ struct WebSocketFrameReaderTests {
         }
 
     @Test(
-        "what breaks the rules is refused, whole or byte by byte",
+        "invalid frames are rejected, whole or byte by byte",
         arguments: [reservedBits, reservedOpcodes, maskedFrames, controlFrames, lengths, sequences, texts, closes]
             .joined()
     )
@@ -85,7 +85,7 @@ struct WebSocketFrameReaderTests {
     }
 
     @Test(
-        "every close code of the RFC and of applications is accepted",
+        "every close code of the RFC and of apps is accepted",
         arguments: [1000, 1003, 1007, 1014, 3000, 4999]
     )
     func closeCode(code: Int) throws {
@@ -112,7 +112,7 @@ struct WebSocketFrameReaderTests {
         .binary(ByteBuffer(repeating: 7, count: 300)), .close(4000, ""),
     ]
 
-    @Test("the same comes out however the bytes are cut", arguments: [1, 2, 3, 7, 13, 64, 1000, 4096, 1_000_000])
+    @Test("the result is the same however the bytes are split", arguments: [1, 2, 3, 7, 13, 64, 1000, 4096, 1_000_000])
     func cuts(size: Int) throws {
         #expect(try Self.read(Self.conversation, cutEvery: size, limit: 1 << 20) == Self.conversationOutputs)
     }
@@ -136,7 +136,7 @@ struct WebSocketFrameReaderTests {
         #expect(outputs.last == .text(ByteBuffer(string: String(repeating: "x", count: 70_002))))
     }
 
-    @Test("a text in one frame is a slice of what was read")
+    @Test("a text in one frame is a slice of the read bytes")
     func noCopy() throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         let bytes = ByteBuffer(bytes: serverFrame(1, "hello"))
@@ -146,7 +146,7 @@ struct WebSocketFrameReaderTests {
         #expect(text.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) } == original + 2)
     }
 
-    @Test("the memory of bytes that were read is let go, and that of others is kept", arguments: [0, 1, 3])
+    @Test("the memory of read bytes is released, and other memory is kept", arguments: [0, 1, 3])
     func memory(left: Int) throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         var bytes = ByteBuffer(bytes: [0x81, 2, 0x68, 0x69] + [0x81, 126, 0].prefix(left))
@@ -158,7 +158,7 @@ struct WebSocketFrameReaderTests {
         withExtendedLifetime(reader) {}
     }
 
-    @Test("texts are read in place until the receiver has enough, and everything else is left")
+    @Test("texts are read in place until the receiver has enough, and the rest is not read")
     func textsInPlace() throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         reader.append(

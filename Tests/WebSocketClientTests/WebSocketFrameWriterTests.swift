@@ -5,7 +5,7 @@ import WebSocketClient
 @Suite("Frames of the client")
 struct WebSocketFrameWriterTests {
     @Test(
-        "a text is masked, with its length as short as it can be",
+        "a text is masked, with the shortest form of its length",
         arguments: [0, 1, 7, 125, 126, 65_535, 65_536, 70_003]
     )
     func text(length: Int) throws {
@@ -23,7 +23,7 @@ struct WebSocketFrameWriterTests {
         #expect(Set(frames).count > 1)
     }
 
-    @Test("a close frame has code and reason, and never more than 125 bytes")
+    @Test("a close frame has code and reason, and at most 125 bytes")
     func close() throws {
         let short = WebSocketFrameWriter.closeFrame(4000, reason: "why", allocator: ByteBufferAllocator())
         #expect(try #require(Self.unmask(short)).payload == [0x0F, 0xA0] + Array("why".utf8))

@@ -8,7 +8,7 @@ import WebSocketClient
 
 @Suite("WebSockets over TLS", .timeLimit(.minutes(5)))
 struct WebSocketTLSTests {
-    @Test("the certificate has to be for the host, be it a name or an address", arguments: ["localhost", "127.0.0.1"])
+    @Test("the certificate has to be for the host, a name or an address", arguments: ["localhost", "127.0.0.1"])
     func full(host: String) async throws {
         let right = try TestCertificates()
         let roots = TLSOptions(trustRoots: .only(pem: right.rootPEM))
@@ -23,7 +23,7 @@ struct WebSocketTLSTests {
         )
     }
 
-    @Test("an authority that is not trusted is refused")
+    @Test("an untrusted authority is rejected")
     func unknownAuthority() async throws {
         let certificates = try TestCertificates()
         let expected = "not from a trusted authority"
@@ -34,14 +34,14 @@ struct WebSocketTLSTests {
         #expect(try await failure(certificates, unnamed)?.contains(expected) == true)
     }
 
-    @Test("an expired certificate is refused, and the message says so")
+    @Test("an expired certificate is rejected, and the message says so")
     func expired() async throws {
         let certificates = try TestCertificates(isExpired: true)
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
         #expect(try await failure(certificates, options)?.contains("the certificate has expired") == true)
     }
 
-    @Test("without the check of the name, the authority still counts")
+    @Test("without the check of the name, the authority is still checked")
     func noHostnameVerification() async throws {
         let certificates = try TestCertificates(hosts: ["example.com"], addresses: [])
         let options = TLSOptions(
@@ -59,7 +59,7 @@ struct WebSocketTLSTests {
     }
 
     @Test(
-        "trust roots that are no certificates are an error at once",
+        "invalid trust roots are an error at once",
         arguments: ["", "rubbish", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
     )
     func invalidPEM(pem: String) {
@@ -70,7 +70,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a port without TLS")
+    @Test("a port without TLS is an error")
     func noTLS() async throws {
         try await withScriptedServer { peer in
             try await peer.write("HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -86,7 +86,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a port with TLS, and a client without: the error names useTLS only if the server has answered with TLS")
+    @Test("a client without TLS at a port with TLS: the error names useTLS only if the server has answered with TLS")
     func onlyTLS() async throws {
         let alert: [UInt8] = [0x15, 3, 3, 0, 2, 2, 10]
         for answer in [alert, []] {
@@ -103,7 +103,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a server that ends the connection during the handshake")
+    @Test("a server that ends the connection during the handshake is an error")
     func endedDuringHandshake() async throws {
         try await withScriptedServer { _ in
         } _: { port in
@@ -141,7 +141,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    /// Why the connection could not be opened; nil if it could.
+    /// The reason why the connection could not be opened; nil if it could.
     private func failure(
         _ certificates: TestCertificates,
         host: String = "127.0.0.1",

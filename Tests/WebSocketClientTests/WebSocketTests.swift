@@ -7,7 +7,7 @@ import WebSocketClient
 
 @Suite("A WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketTests {
-    /// No machine is so slow that the server's part takes longer.
+    /// Even on a slow machine, the server's part takes less time.
     private static let patient = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/chat?room=1" }
@@ -46,7 +46,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("measures how long the server takes to answer a ping, and tells if it never does")
+    @Test("measures the time until the server answers a ping, and reports a missing answer")
     func ping() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -65,7 +65,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a closing handshake ends the sequence, whatever its code, and the code is known")
+    @Test("a closing handshake ends the sequence, whatever its code, and the code is available")
     func closedByServer() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(
@@ -81,7 +81,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a lost connection and a violation are thrown after the messages that came before them")
+    @Test("a lost connection and a violation are thrown after earlier messages")
     func lost() async throws {
         for (bytes, code) in [([], .connectionClosed), (serverFrame(0x3), .protocolViolation)]
             as [([UInt8], WebSocketError.Code)]
@@ -100,7 +100,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("if nobody takes messages, the client stops reading, and no message is lost")
+    @Test("if no task takes messages, the client stops reading, and no message is lost")
     func backPressure() async throws {
         let count = 400
         let payload = [UInt8](repeating: 7, count: 100_000)
@@ -121,7 +121,7 @@ struct WebSocketTests {
             var received = 0
             for try await message in webSocket.messages {
                 if received == 0 { await waitUntil { webSocket.isPaused } }
-                // 40 MB do not fit into the system's buffers: the server has to wait.
+                // 40 MB do not fit into the system's buffers, so the server has to wait.
                 if received == 0 { #expect(sent.count < count) }
                 #expect(message == .binary(payload))
                 received += 1
@@ -146,7 +146,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a refused upgrade gives its status; an invalid URL or close code is named before anything is sent")
+    @Test("the error of a refused upgrade has its status; an invalid URL or close code is an error before any write")
     func refused() async throws {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
@@ -187,7 +187,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("of many connections that are made at once, each is noticed")
+    @Test("of many simultaneous connections, each is noticed")
     func many() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
@@ -207,7 +207,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("an attempt ends after its time, and when its task is cancelled")
+    @Test("an attempt ends after its timeout, and when its task is cancelled")
     func attemptEnds() async throws {
         let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in
@@ -228,7 +228,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a task that waits for a message and is cancelled gets none, and takes none from another one")
+    @Test("a cancelled task gets no message, and takes none from another one")
     func cancelledConsumer() async throws {
         let (go, goes) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("WebSockets on loopback", .timeLimit(.minutes(5)))
 struct WebSocketTransportTests {
-    @Test("messages go both ways, and each read has an end")
+    @Test("messages go in both directions, and each read has an end")
     func messages() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -125,9 +125,9 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a name that cannot be resolved")
+    @Test("a name that cannot be resolved fails the attempt")
     func unknownName() async throws {
-        // Too long for a label, so that no name server is asked.
+        // Too long for a label, so no name server is asked.
         let host = String(repeating: "a", count: 70)
         let socket = try SocketUnderTest(.init(host: host, port: 80, useTLS: false, path: "/"))
         guard case .closed(let closure) = await socket.next() else {
@@ -140,7 +140,7 @@ struct WebSocketTransportTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("a port on which nobody listens")
+    @Test("a port without a listener fails the attempt")
     func refusedPort() async throws {
         let request = WebSocketRequest(host: LoopbackAddress.ofItsOwn(), port: 9, useTLS: false, path: "/")
         let socket = try SocketUnderTest(request)
@@ -148,7 +148,7 @@ struct WebSocketTransportTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("requests that make no sense are refused, and not from within the call", arguments: [0, -1, 65_536, .max])
+    @Test("invalid requests are rejected, and not from within the call", arguments: [0, -1, 65_536, .max])
     func invalidPort(port: Int) async throws {
         let socket = try SocketUnderTest(port: port)
         #expect(await socket.next()?.error == .invalidPort)
@@ -181,7 +181,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a server that speaks first, in another protocol")
+    @Test("a server that sends first, in another protocol, fails the attempt")
     func bannerFirst() async throws {
         try await withScriptedServer { peer in
             try await peer.write("SSH-2.0-OpenSSH\r\n")
@@ -193,7 +193,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a server that accepts and closes", arguments: [true, false])
+    @Test("a server that accepts and closes fails the attempt", arguments: [true, false])
     func acceptThenClose(readsRequest: Bool) async throws {
         try await withScriptedServer { peer in
             if readsRequest { _ = await peer.readUpgrade() }

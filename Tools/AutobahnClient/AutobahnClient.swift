@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import WebSocketClient
 
-/// Takes the cases of an Autobahn fuzzing server, one connection a case, and echoes each message.
+/// Runs the cases of an Autobahn fuzzing server, one connection for each case, and echoes each message.
 @main
 struct AutobahnClient: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -21,7 +21,7 @@ struct AutobahnClient: AsyncParsableCommand {
 
     private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
 
-    /// What the server says of a case.
+    /// The server's result of a case.
     private struct Answer: Decodable {
         var behavior: String?
         var id: String?
@@ -70,7 +70,7 @@ struct AutobahnClient: AsyncParsableCommand {
                 if case .text(let text) = message { last = text }
             }
         } catch {
-            // A case may end with an error. Whether it is the right one is for the server to judge.
+            // A case may end with an error. The server judges whether the error is the right one.
         }
         return last
     }

@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import PusherClient
 
-/// Two clients that talk to each other all the time. `run.sh` reads what they print while it takes the network away from
-/// them.
+/// Two clients that send messages to each other all the time. `run.sh` reads their output while it takes the network
+/// away from them.
 @main
 struct NetworkCheck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "network-check")
@@ -25,9 +25,9 @@ struct NetworkCheck: AsyncParsableCommand {
                 group.addTask { for await event in said { printLine("\(name) heard \(event.data ?? "")") } }
                 group.addTask {
                     for number in 1... {
-                        // What is said without a connection is not heard, and said again with the next number.
+                        // A message that is sent without a connection is lost, and the next number replaces it.
                         try? await channel.send("client-said", data: number)
-                        // The pace, and not a wait for anything.
+                        // The pace, not a wait for an event.
                         try? await Task.sleep(for: .milliseconds(200))
                     }
                 }
@@ -58,5 +58,5 @@ struct NetworkCheck: AsyncParsableCommand {
     }
 }
 
-/// At once, also into a pipe.
+/// At once, even into a pipe.
 private func printLine(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }

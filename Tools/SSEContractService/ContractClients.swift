@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import ServerSentEvents
 
-/// The streams that the suite has asked for.
+/// The streams that the suite has requested.
 actor ContractClients {
     private struct Parameters: Decodable {
         var streamUrl: String
@@ -69,7 +69,7 @@ actor ContractClients {
     }
 }
 
-/// Tells the suite what a stream brings, in order.
+/// Reports the events of a stream to the suite, in order.
 private actor ContractReporter {
     private struct Report: Encodable {
         struct Event: Encodable {

@@ -1,8 +1,8 @@
 import EventSourceTestServer
 import Foundation
 
-/// Puts the event stream client behind the HTTP interface of the contract suite for such clients: the suite asks for
-/// streams, and is told what they bring. Listens on 127.0.0.1, on the port that `PORT` names (8000 by default).
+/// Makes the event stream client available to the contract suite for such clients over HTTP: the suite requests
+/// streams, and gets their events. Listens on 127.0.0.1, on the port that `PORT` names (8000 by default).
 @main
 enum SSEContractService {
     static func main() async {

@@ -1,11 +1,11 @@
 import Foundation
 import Workload
 
-/// Makes all measurements, prints them as ratios to references of the same run, and writes them down as JSON.
+/// Makes all measurements, prints them as ratios to references of the same run, and stores them as JSON.
 ///
-/// `--quick` makes fewer and shorter ones, `--check` only sees whether each can be made. `--output FILE` says where to
-/// write, `--only TEXT` leaves out the tables whose title does not contain the text, `--rounds COUNT` makes more rounds
-/// or fewer.
+/// `--quick` makes fewer and shorter ones, `--check` only checks that each can be made. `--output FILE` is the file to
+/// write, `--only TEXT` leaves out the tables whose title does not contain the text, and `--rounds COUNT` changes the
+/// number of rounds.
 @main
 enum BenchmarkRunner {
     static func main() throws {
@@ -66,7 +66,7 @@ private struct Options {
     func wants(_ title: String) -> Bool { only.map { title.localizedCaseInsensitiveContains($0) } ?? true }
 }
 
-/// A certificate for this machine alone, made anew when there is none.
+/// A certificate for this machine only, created if there is none.
 private enum Certificate {
     static func make(in folder: URL) -> (certificate: URL, key: URL)? {
         let certificate = folder.appendingPathComponent("benchmark-certificate.pem")

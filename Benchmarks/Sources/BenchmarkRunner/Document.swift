@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is written down: every row, and every number of every round.
+/// The stored results: every row, and every number of every round.
 struct Document: Encodable {
     struct Row: Encodable {
         let table: String
@@ -8,7 +8,7 @@ struct Document: Encodable {
         let unit: Unit
         let value: Spread
         let reference: Spread?
-        /// The ratios, or where nothing is compared the values.
+        /// The ratios, or the values if there is no reference.
         let comparison: Spread
         let must: Double?
         let stretch: Double?

@@ -60,8 +60,8 @@ struct IdleWatch {
             }
             return time > from && time < end - 0.05
         }
-        // Dispatch looks after its threads once a second in every process that has run a task; it asks for 16 events at
-        // a time, and an event loop for 64.
+        // Dispatch checks its threads once a second in every process that has run a task. It asks for 16 events at a
+        // time, and an event loop for 64.
         let ofDispatch = inWindow.filter { $0.contains(", 16, ") }
         result["returns"] = Double(inWindow.count - ofDispatch.count)
         result["ofDispatch"] = Double(ofDispatch.count) / Double(seconds)

@@ -1,7 +1,7 @@
 import Foundation
 import Workload
 
-/// What went wrong with a process.
+/// The failure of a process.
 struct ProcessError: Error, CustomStringConvertible {
     let description: String
 }
@@ -9,7 +9,7 @@ struct ProcessError: Error, CustomStringConvertible {
 /// The generator, in its own process. It ends with its standard input.
 struct GeneratorProcess {
     let port: Int
-    /// 0 where there is no certificate.
+    /// 0 if there is no certificate.
     let tlsPort: Int
     private let process: Process
     private let input: Pipe
@@ -35,7 +35,7 @@ struct GeneratorProcess {
     }
 }
 
-/// Runs the subject, and reads what it has measured.
+/// Runs the subject, and reads its measurements.
 struct SubjectLauncher {
     let folder: URL
     let generator: GeneratorProcess
@@ -47,7 +47,7 @@ struct SubjectLauncher {
         let started = MonotonicTime.nanoseconds
         let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
         let subject = folder.appendingPathComponent("Subject").path
-        // Only where allocations are counted, because counting takes time.
+        // Only if allocations are counted, because counting takes time.
         let counter = folder.appendingPathComponent("libAllocationCount.so").path
         let preload = run.countsAllocations ? ["LD_PRELOAD=\(counter)"] : []
         let output = try Self.run(wrapper + preload + [subject] + arguments, patience: patience)
@@ -58,7 +58,7 @@ struct SubjectLauncher {
         }
     }
 
-    /// - Returns: What it printed.
+    /// - Returns: Its output.
     static func run(_ command: [String], patience: Double = 60) throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -78,7 +78,7 @@ struct Report {
     }
 }
 
-/// Whether a row gives what it should.
+/// Whether a row meets its target.
 enum Verdict: Sendable {
     case none, missed, met, stretch
 
@@ -111,7 +111,7 @@ enum Machine {
 }
 
 enum Table {
-    /// Columns one under the other.
+    /// Aligned columns.
     static func text(_ lines: [[String]]) -> String {
         let columns = lines.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in

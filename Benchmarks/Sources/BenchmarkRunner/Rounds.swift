@@ -1,7 +1,6 @@
 import Foundation
 
-/// What the runs of a suite gave, made by turns: A B C, A B C, … so that whatever else the machine does meets all of
-/// them.
+/// The results of a suite's runs, made in turns: A B C, A B C, … so that other work on the machine affects all of them.
 struct Rounds {
     private(set) var values: [Run: [[String: Double]]] = [:]
 
@@ -21,7 +20,7 @@ struct Rounds {
 
     func spread(_ measured: Measured) -> Spread? { Spread(numbers(measured)) }
 
-    /// The row's ratio in each round, or where nothing is compared its value.
+    /// The row's ratio in each round, or its value if there is no reference.
     func comparison(_ row: Row) -> Spread? {
         let values = numbers(row.value)
         switch row.reference {

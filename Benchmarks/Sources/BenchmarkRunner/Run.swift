@@ -1,13 +1,13 @@
-/// One measurement of one implementation, made in a process of its own.
+/// One measurement of one implementation, made in a separate process.
 struct Run: Hashable, Sendable, Encodable {
-    /// What is measured: the subject's first argument.
+    /// The measurement: the subject's first argument.
     let measurement: String
     /// The client in one of its styles, or a reference.
     let via: String
     var settings: [String: Int]
-    /// The kind of the channels, where it is not public.
+    /// The kind of the channels, if it is not public.
     var kind: String?
-    /// Whether the subject counts what it allocates. Linux only.
+    /// Whether the subject counts its allocations. Linux only.
     var countsAllocations = false
 
     init(_ measurement: String, via: String, kind: String? = nil, _ settings: [String: Int] = [:]) {
@@ -24,11 +24,11 @@ struct Run: Hashable, Sendable, Encodable {
 
     func value(_ key: String) -> Measured { Measured(run: self, key: key) }
 
-    /// Of an event, a channel or whatever else there are many of; in microseconds.
+    /// For each event, channel or other unit, in microseconds.
     var cpu: Measured { value("cpu") }
     /// In microseconds.
     var wall: Measured { value("wall") }
-    /// How often memory is allocated, and how many bytes, in a run of its own that counts.
+    /// The number of allocations and their bytes, in a separate run that counts.
     var allocations: Measured { counting.value("allocations") }
     var allocated: Measured { counting.value("allocated") }
 
@@ -39,11 +39,11 @@ struct Run: Hashable, Sendable, Encodable {
     }
 }
 
-/// One of the numbers that a run gives.
+/// One of the numbers of a run.
 struct Measured: Hashable, Sendable {
     let run: Run
     let key: String
-    /// The run whose number is taken away from it.
+    /// The run whose number is subtracted from it.
     var base: Run?
 
     func without(_ base: Run) -> Measured { Measured(run: run, key: key, base: base) }
@@ -51,12 +51,12 @@ struct Measured: Hashable, Sendable {
     var runs: [Run] { [run] + (base.map { [$0] } ?? []) }
 }
 
-/// Runs that are compared with each other, and so are made by turns.
+/// Runs that are compared with each other, and so are made in turns.
 struct Suite: Sendable {
     let name: String
     let rounds: Int
     let rows: [Row]
-    /// Besides those that the rows name.
+    /// Runs in addition to those that the rows name.
     var more: [Run] = []
 
     /// Each once, in the order in which they are named.
@@ -67,14 +67,14 @@ struct Suite: Sendable {
     }
 }
 
-/// A line of the table: something measured, what it is compared with, and what the comparison should give.
+/// A row of the table: a measurement, its reference, and its targets.
 struct Row: Sendable {
     enum Reference: Sendable {
         /// Measured in the same rounds.
         case measured(Measured)
-        /// Known from another machine, where something else that is measured in the same rounds took a known time too.
+        /// Known from another machine, together with the time of a measurement that is repeated in the same rounds.
         case known(Double, where: Measured, took: Double)
-        /// Nothing: the value stands for itself.
+        /// No reference: the value is shown.
         case none
 
         var runs: [Run] {
@@ -109,7 +109,7 @@ struct Row: Sendable {
     }
 }
 
-/// How a number is written.
+/// The unit of a number.
 enum Unit: String, Sendable, Encodable {
     case microseconds
     case milliseconds
@@ -125,7 +125,7 @@ enum Unit: String, Sendable, Encodable {
         }
     }
 
-    /// The number as targets name it.
+    /// The number in the unit of the targets.
     func scaled(_ value: Double) -> Double {
         switch self {
         case .microseconds, .plain: value

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What several rounds gave.
+/// The results of several rounds.
 struct Spread: Sendable, Encodable {
     let median: Double
     let min: Double
     let max: Double
 
-    /// Nil where there is nothing.
+    /// Nil without values.
     init?(_ values: [Double]) {
         let sorted = values.filter(\.isFinite).sorted()
         guard let first = sorted.first, let last = sorted.last else { return nil }
@@ -18,7 +18,7 @@ struct Spread: Sendable, Encodable {
 }
 
 extension Double {
-    /// Three digits that count.
+    /// Three significant digits.
     var short: String {
         switch abs(self) {
         case 100...: String(format: "%.0f", self)

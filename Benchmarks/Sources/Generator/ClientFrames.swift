@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Takes the messages out of what a client sends. Made for speed: it trusts its clients to send whole, masked messages.
+/// Extracts the messages from a client's bytes. Made for speed: it trusts its clients to send whole, masked messages.
 struct ClientFrames {
     enum Frame {
         case message([UInt8])
@@ -14,7 +14,7 @@ struct ClientFrames {
         if received.readableBytes == 0 { received = bytes } else { received.writeImmutableBuffer(bytes) }
     }
 
-    /// The next frame; nil where it is not complete.
+    /// The next frame; nil if it is not complete.
     mutating func next() -> Frame? {
         let start = received.readerIndex
         guard let first = received.getInteger(at: start, as: UInt8.self),
@@ -66,7 +66,7 @@ struct ClientFrames {
 }
 
 extension [UInt8] {
-    /// Where the text first stands, and ends.
+    /// The first range of the text.
     func range(of text: StaticString, from start: Int = 0) -> Range<Int>? {
         let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         var offset = start

@@ -1,7 +1,7 @@
 import NIOCore
 import Workload
 
-/// Frames of events, made once and sent as often as it takes: all of one size, so that any number of them is a slice.
+/// Frames of events, made once and sent as often as needed. All have the same size, so any number of them is a slice.
 struct EventFrames {
     let bytes: ByteBuffer
     let frameSize: Int
@@ -21,7 +21,7 @@ struct EventFrames {
         self.init(frames, minimumSize: 512 * 1_024)
     }
 
-    /// The same as frames of an HTTP transport, which are lines.
+    /// The same events as frames of an HTTP transport, which are lines.
     init(linesOf workload: Workload) {
         let json = Payload.json(size: workload.size)
         let lines = (0..<max(workload.channels, 1)).map { index in
@@ -63,7 +63,7 @@ struct EventFrames {
         precondition(frames.allSatisfy { $0.count == frameSize }, "the frames differ in size")
     }
 
-    /// So many frames from one on, but no more than there are up to the end.
+    /// This many frames from one on, or fewer if the end comes first.
     func slice(from first: Int, count wanted: Int) -> (bytes: ByteBuffer, count: Int) {
         let taken = min(wanted, count - first)
         let slice = bytes.getSlice(at: bytes.readerIndex + first * frameSize, length: taken * frameSize)

@@ -3,8 +3,8 @@ import NIOHTTP1
 import NIOWebSocket
 import Workload
 
-/// Tells WebSocket upgrades, requests of HTTP transports, authorization requests and requests for event streams apart by their
-/// first bytes. All but the first are answered without any of NIO's HTTP, to be as fast as they can be.
+/// Distinguishes WebSocket upgrades, requests of HTTP transports, authorization requests and requests for event streams
+/// by their first bytes. All except the first are answered without NIO's HTTP, to be as fast as possible.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -43,7 +43,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    // Before what NIO has for frames, and instead of it.
+                    // Before NIO's frame decoder, which it replaces.
                     let encoder = try pipeline.handler(type: WebSocketFrameEncoder.self)
                     if let load = HubLoad(path: head.uri) {
                         try pipeline.addHandler(HubHandler(load), position: .before(encoder))
@@ -79,7 +79,7 @@ final class AuthorizationHandler: ChannelInboundHandler {
         if received.readableBytes == 0 { received.clear() }
     }
 
-    /// False where there is no whole request.
+    /// False if there is no whole request.
     private func takeRequest() -> Bool {
         let size = received.withUnsafeReadableBytes { Self.requestSize($0) }
         guard let size, received.readableBytes >= size.head + size.body else { return false }
@@ -87,7 +87,7 @@ final class AuthorizationHandler: ChannelInboundHandler {
         return true
     }
 
-    /// Nil where the head is not complete.
+    /// Nil if the head is not complete.
     static func requestSize(_ bytes: UnsafeRawBufferPointer) -> (head: Int, body: Int)? {
         var length = 0
         var lineStart = 0

@@ -4,10 +4,10 @@ import NIOPosix
 import NIOSSL
 import Workload
 
-/// A server that is never the bottleneck: it speaks as much of the protocol as the clients need, and pushes frames that
-/// were made beforehand. What a connection asks for stands in its path.
+/// A server that is never the bottleneck: it speaks only the part of the protocol that the clients need, and sends
+/// prepared frames. The path of a connection contains its request.
 ///
-/// It prints its ports, with and without TLS (0 where it was given no certificate), and ends with its standard input.
+/// It prints its ports, with and without TLS (0 without a certificate), and ends with its standard input.
 @main
 enum Generator {
     static func main() throws {

@@ -1,8 +1,8 @@
 import NIOCore
 import Workload
 
-/// One connection of a SignalR client: the answer to its handshake, the calls that were asked for, and a result for each call
-/// of the client.
+/// One connection of a SignalR client: the answer to its handshake, the requested calls, and a result for each call of
+/// the client.
 final class HubHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -10,7 +10,7 @@ final class HubHandler: ChannelInboundHandler {
     private let load: HubLoad
     private var received = ClientFrames()
     private var isHandshakeDone = false
-    /// What was not sent yet.
+    /// The frames that were not sent yet.
     private var frames: EventFrames
     private var next = 0
     private var remaining: Int
@@ -61,7 +61,7 @@ final class HubHandler: ChannelInboundHandler {
         answers.writeBytes(message)
     }
 
-    /// The window bounds what waits for the socket.
+    /// The window limits the bytes that wait for the socket.
     private func send(_ count: Int, _ context: ChannelHandlerContext) {
         if answers.readableBytes > 0 { context.write(wrapOutboundOut(answers), promise: nil) }
         answers = ByteBuffer()

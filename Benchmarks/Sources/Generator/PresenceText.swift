@@ -14,7 +14,7 @@ enum PresenceText {
         )
     }
 
-    /// With a key that no client reads, which makes leaves as long as joins.
+    /// With a key that no client reads, so that leaves are as long as joins.
     static func memberRemoved(_ channel: String, _ index: Int) -> String {
         let name = "pusher_internal:member_removed"
         let added = memberAdded(channel, index)
@@ -26,7 +26,7 @@ enum PresenceText {
         Payload.envelope(event: name, channel: channel, data: #"{"user_id":"\#(userID(index))","x":"\#(filler)"}"#)
     }
 
-    /// The list that a subscription is answered with: this client, and the members.
+    /// The list in the answer to a subscription: this client, and the members.
     static func list(count: Int) -> String {
         let others = 0..<count
         let ids = ([#""me""#] + others.map { #""\#(userID($0))""# }).joined(separator: ",")

@@ -1,7 +1,7 @@
 import NIOCore
 import Workload
 
-/// Answers a request for an event stream with events that were made beforehand, as fast as the socket takes them.
+/// Answers a request for an event stream with prepared events, as fast as the socket accepts them.
 final class StreamHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import Workload
 
-/// The sessions of the HTTP transports, by the paths up to their names. Only the event loop touches them.
+/// The sessions of the HTTP transports, by the paths up to their names. Only the event loop uses them.
 final class TransportSessions {
     private var sessions: [Substring: TransportSession] = [:]
 
@@ -23,7 +23,7 @@ final class TransportSessions {
     }
 }
 
-/// One TCP connection on which requests of HTTP transports come, one after the other.
+/// One TCP connection with requests of HTTP transports, one after the other.
 final class TransportHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -79,8 +79,8 @@ final class TransportHandler: ChannelInboundHandler {
     }
 }
 
-/// A connection over HTTP streaming: the greeting, the answers to subscriptions, and then the events that were asked for. It
-/// moves to another response at the end of the frame that passes 256 KiB.
+/// A connection over HTTP streaming: the greeting, the answers to subscriptions, and then the requested events. It
+/// moves to another response at the end of the frame that exceeds 256 KiB.
 private final class TransportSession {
     private let workload: Workload
     private let frames: EventFrames?
@@ -158,7 +158,7 @@ private final class TransportSession {
         while subscribed >= workload.channels, let frames, remaining > 0, credit > 0, size <= Self.limit,
             context.channel.isWritable
         {
-            // Up to the frame that passes the limit.
+            // Up to the frame that exceeds the limit.
             let most = (Self.limit - size) / frames.frameSize + 1
             let slice = frames.slice(from: next, count: min(most, remaining, credit))
             write(slice.bytes, context)

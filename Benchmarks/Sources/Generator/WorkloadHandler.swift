@@ -1,7 +1,7 @@
 import NIOCore
 import Workload
 
-/// One connection: the greeting, the answers to subscriptions, and then the events that were asked for.
+/// One connection: the greeting, the answers to subscriptions, and then the requested events.
 final class WorkloadHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -10,7 +10,7 @@ final class WorkloadHandler: ChannelInboundHandler {
     private var subscribed = 0
     private var clientEvents = 0
     private var answers = ByteBuffer()
-    /// What was not sent yet of a flood.
+    /// The frames of a flood that were not sent yet.
     private var frames: EventFrames?
     private var next = 0
     private var remaining = 0
@@ -27,7 +27,7 @@ final class WorkloadHandler: ChannelInboundHandler {
         self.workload = workload
         let data = workload.kind == .presence ? PresenceText.list(count: workload.members) : "{}"
         answerEnd = Array(#"","data":"\#(Payload.escaped(data))"}"#.utf8)
-        // Before anything is measured.
+        // Before the measurement begins.
         if workload.events > 0 {
             frames =
                 workload.isPresenceStorm
@@ -96,7 +96,7 @@ final class WorkloadHandler: ChannelInboundHandler {
             credit += workload.window / 2
             return
         }
-        // As bytes: there can be very many of them.
+        // As bytes, because there can be very many of them.
         let size = Self.answerStart.count + channel.count + answerEnd.count
         answers.writeBytes(WebSocketText.header(size))
         answers.writeBytes(Self.answerStart)

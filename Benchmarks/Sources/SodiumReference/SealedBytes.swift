@@ -21,7 +21,7 @@ public struct SealedBytes: Sendable {
         return SealedBytes(nonce: nonce, ciphertext: box)
     }
 
-    /// Opens it into a buffer that is large enough, and does nothing else.
+    /// Opens it into a buffer that is large enough, without any other work.
     public func open(into message: inout [UInt8]) -> Bool {
         crypto_secretbox_open_easy(&message, ciphertext, UInt64(ciphertext.count), nonce, Self.key) == 0
     }

@@ -1,6 +1,6 @@
 import Workload
 
-/// The command line: what to measure, and `name=value` for each setting.
+/// The command line: the measurement, and `name=value` for each setting.
 struct Arguments: Sendable {
     let measurement: String
     private let values: [String: String]
@@ -13,25 +13,25 @@ struct Arguments: Sendable {
         }
     }
 
-    /// What is measured: the client in one of its styles, or a reference.
+    /// The implementation: the client in one of its styles, or a reference.
     var implementation: String { values["via"] ?? "" }
 
     func number(_ name: String, default value: Int = 0) -> Int { values[name].flatMap { Int($0) } ?? value }
 
-    /// Where the generator listens.
+    /// The generator's address.
     var target: Target { Target(port: number("port"), useTLS: number("tls") == 1) }
 
     var kind: Workload.ChannelKind { values["kind"].flatMap { Workload.ChannelKind(rawValue: $0) } ?? .public }
 }
 
-/// Where the generator listens.
+/// The generator's address.
 struct Target: Sendable {
     let host = "127.0.0.1"
     let port: Int
     let useTLS: Bool
 }
 
-/// What cannot be measured.
+/// A measurement that cannot be made.
 struct SubjectError: Error, CustomStringConvertible {
     let description: String
 

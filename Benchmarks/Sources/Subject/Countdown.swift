@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Waits for a number of things to happen, and knows when, and at what cost, each such number of them had.
+/// Waits for a number of events, and records the time and the cost of each round.
 final class Countdown: Sendable {
     private struct State {
         var seen = 0
@@ -13,14 +13,14 @@ final class Countdown: Sendable {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     /// - Parameters:
-    ///   - count: How many make a round.
-    ///   - rounds: How many rounds are awaited.
+    ///   - count: The number of events in a round.
+    ///   - rounds: The number of rounds to wait for.
     init(_ count: Int, rounds: Int = 1) {
         self.count = count
         self.rounds = rounds
     }
 
-    /// One of them happened.
+    /// One event happened.
     func hit() {
         let isOver = state.withLock { state in
             state.seen += 1
@@ -32,7 +32,7 @@ final class Countdown: Sendable {
 
     /// Waits for the last round.
     ///
-    /// - Returns: What had been used at the end of each.
+    /// - Returns: The usage at the end of each round.
     func finished() async -> [ProcessUsage] {
         for await _ in end.stream {}
         return state.withLock { $0.marks }
@@ -40,7 +40,7 @@ final class Countdown: Sendable {
 }
 
 extension [Double] {
-    /// The value below which that part of all values is.
+    /// The value below which this part of all values is.
     func percentile(_ part: Double) -> Double {
         guard !isEmpty else { return .nan }
         return sorted()[Swift.min(count - 1, Int(Double(count) * part))]

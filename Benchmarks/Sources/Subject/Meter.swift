@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Counts events as they are delivered, and takes the process's usage when the warm-up is over and at the end.
+/// Counts delivered events, and takes the process's usage after the warm-up and at the end.
 ///
-/// The events come one after the other, on whatever thread.
+/// The events come one after the other, on any thread.
 final class Meter: Sendable {
     private let warmUp: Int
     private let total: Int
@@ -15,8 +15,8 @@ final class Meter: Sendable {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     /// - Parameters:
-    ///   - window: After how many events, each time, more are asked for; zero for never.
-    ///   - goAhead: Asks for more events.
+    ///   - window: The number of events after which more are requested; zero for never.
+    ///   - goAhead: Requests more events.
     init(total: Int, warmUp: Int, window: Int = 0, goAhead: @escaping @Sendable (Int) -> Void = { _ in }) {
         self.total = total
         self.warmUp = warmUp
@@ -25,10 +25,10 @@ final class Meter: Sendable {
         untilMark = Atomic(min(warmUp, window > 0 ? window : .max))
     }
 
-    /// An event was delivered, whose data has so many bytes.
+    /// An event with data of this size was delivered.
     @inline(always)
     func event(_ size: Int) {
-        // Events never come at the same time, so the bus need not be locked.
+        // Events never come at the same time, so no lock is needed.
         bytes.store(bytes.load(ordering: .relaxed) &+ size, ordering: .relaxed)
         let seen = count.load(ordering: .relaxed) &+ 1
         count.store(seen, ordering: .relaxed)
@@ -45,7 +45,7 @@ final class Meter: Sendable {
 
     /// Waits for the last event.
     ///
-    /// - Returns: What was used between the end of the warm-up and the end, per event.
+    /// - Returns: The usage between the end of the warm-up and the end, per event.
     func finished() async -> [String: Double] {
         for await _ in end.stream {}
         let usage = marks.withLock { $0[1] - $0[0] }

@@ -1,13 +1,13 @@
 import Foundation
 import Workload
 
-/// What the process has used so far.
+/// The process's usage so far.
 struct ProcessUsage: Sendable {
     /// User and system time, in microseconds.
     let cpu: Double
     /// In microseconds.
     let wall: Double
-    /// How often memory was allocated, and how many bytes; nil if nothing counts that.
+    /// The number of allocations and their bytes; nil if they are not counted.
     let allocations: (count: Double, bytes: Double)?
 
     static var now: ProcessUsage {
@@ -33,7 +33,7 @@ struct ProcessUsage: Sendable {
         )
     }
 
-    /// For each of so many events or calls, by name.
+    /// The values for each of this many events or calls, by name.
     func values(per count: Double) -> [String: Double] {
         var values = ["cpu": cpu / count, "wall": wall / count]
         if let allocations {
@@ -64,9 +64,9 @@ extension timeval {
     fileprivate var microseconds: Double { Double(tv_sec) * 1e6 + Double(tv_usec) }
 }
 
-/// The memory that the process has, as the kernel counts it. Linux only.
+/// The memory of the process, as the kernel counts it. Linux only.
 enum ProcessMemory {
-    /// In bytes: what is resident, and what of it is the process's own.
+    /// In bytes: the resident memory, and the part that belongs to the process alone.
     static func read() throws -> (resident: Double, own: Double) {
         let text = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)
         func bytes(_ name: String) -> Double {
@@ -76,7 +76,7 @@ enum ProcessMemory {
         return (bytes("Rss"), bytes("Private_Dirty"))
     }
 
-    /// How often threads of the process went to sleep of themselves, and so had to be woken.
+    /// How often threads of the process went to sleep by themselves, and so had to be woken.
     static func wakeUps() -> Int {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.reduce(0) { sum, task in

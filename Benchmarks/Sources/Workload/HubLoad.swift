@@ -1,4 +1,4 @@
-/// Calls of a SignalR hub that are asked of the generator. They stand in the path of the upgrade request.
+/// Calls of a SignalR hub that a connection requests from the generator. They are in the path of the upgrade request.
 public struct HubLoad: Hashable, Sendable {
     /// The path's beginning.
     public static let prefix = "/hub/"
@@ -6,12 +6,12 @@ public struct HubLoad: Hashable, Sendable {
     public static let streamMethod = "Orders"
     /// The client's method, with one text as its argument.
     public static let method = "OrderChanged"
-    /// The hub's method that lets more calls come.
+    /// The hub's method that requests more calls.
     public static let goAheadMethod = "Go"
-    /// The request of the JSON protocol that the reference sends to begin with.
+    /// The request of the JSON protocol that the reference sends first.
     public static let handshake = "{\"protocol\":\"json\",\"version\":1}\u{1E}"
 
-    /// What comes from the hub.
+    /// The messages of the hub.
     public enum Kind: Int, Sendable {
         /// Calls of the client, in JSON.
         case json
@@ -21,21 +21,21 @@ public struct HubLoad: Hashable, Sendable {
         case stream
     }
 
-    /// What is sent, and in which protocol.
+    /// The messages, and their protocol.
     public var kind: Kind
-    /// How many bytes the argument has.
+    /// The size of the argument, in bytes.
     public var size: Int
-    /// How many calls come.
+    /// The number of calls.
     public var events: Int
 
-    /// So many calls with an argument of a size. With none, the hub answers the client's calls only.
+    /// This many calls with an argument of a size. With zero, the hub only answers the client's calls.
     public init(_ kind: Kind, size: Int, events: Int) {
         self.kind = kind
         self.size = size
         self.events = events
     }
 
-    /// Reads a path; nil where it is of nothing like that.
+    /// Reads a path; nil if it is another path.
     public init?(path: String) {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let parts = path.dropFirst(Self.prefix.count).prefix { $0 != "?" }.split(separator: "/")
@@ -49,17 +49,17 @@ public struct HubLoad: Hashable, Sendable {
     /// The load as a path.
     public var path: String { "\(Self.prefix)\(kind.rawValue)/\(size)/\(events)" }
 
-    /// How many calls may be on their way: as many at first, and half as many each time that the client wants more. Less
-    /// than the client keeps for a handler that is slow.
+    /// The largest number of calls on their way: this many at first, and half as many each time that the client
+    /// requests more. Less than the client buffers for a slow handler.
     public var window: Int { min(32_768, max(64, 16 * 1_024 * 1_024 / max(size, 1) & ~1)) }
 
-    /// An item of a stream as it is sent, in JSON.
+    /// An item of a stream in its sent form, in JSON.
     public func item(of stream: String) -> [UInt8] {
         let item = String(repeating: "x", count: size)
         return Array(#"{"type":2,"invocationId":"\#(stream)","item":"\#(item)"}"#.utf8) + [0x1E]
     }
 
-    /// A call as it is sent.
+    /// A call in its sent form.
     public var message: [UInt8] {
         let argument = String(repeating: "x", count: size)
         guard kind == .messagePack else {

@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// How many sockets a process may have.
+/// The number of sockets that a process may have.
 public enum OpenFiles {
     /// Raises the soft limit as far as the hard one allows.
     public static func raiseLimit() {

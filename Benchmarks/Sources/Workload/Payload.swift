@@ -1,6 +1,6 @@
 /// The data of events: orders as a shop would publish them, in JSON.
 public enum Payload {
-    /// Data of exactly that many bytes: a list of orders, with a note that fills what is left.
+    /// Data of exactly this many bytes: a list of orders, with a note that fills the rest.
     public static func json(size: Int) -> String {
         var text = #"{"orders":["#
         let end = #"],"note":""}"#
@@ -20,11 +20,11 @@ public enum Payload {
         #"{"id":\#(10_000 + number),"customer":"Ada Lovelace","total":149.95,"isPaid":true}"#
     }
 
-    /// The data that ``json(size:)`` gives.
+    /// The decoded data of ``json(size:)``.
     public struct Orders: Decodable, Sendable {
         /// The orders.
         public let orders: [Order]
-        /// Whatever was said about them.
+        /// A note about the orders.
         public let note: String
     }
 
@@ -34,20 +34,20 @@ public enum Payload {
         public let id: Int
         /// Who ordered.
         public let customer: String
-        /// What has to be paid.
+        /// The amount to pay.
         public let total: Double
-        /// Whether that has happened.
+        /// Whether it was paid.
         public let isPaid: Bool
     }
 }
 
 extension Payload {
-    /// An event as servers send it: the data is a string with JSON inside.
+    /// An event in its sent form: the data is a string with JSON inside.
     public static func envelope(event: String, channel: String, data: String) -> String {
         #"{"event":"\#(event)","channel":"\#(channel)","data":"\#(escaped(data))"}"#
     }
 
-    /// The text as it stands in a JSON string.
+    /// The text in its form in a JSON string.
     public static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count * 9 / 8)

@@ -1,20 +1,20 @@
-/// An event stream that is asked of the generator. It stands in the path of the request.
+/// An event stream that a connection requests from the generator. It is in the path of the request.
 public struct StreamLoad: Hashable, Sendable {
     /// The path's beginning.
     public static let prefix = "/stream/"
 
-    /// How many bytes an event has on the wire.
+    /// The size of an event on the wire, in bytes.
     public var size: Int
-    /// How many events there are, in whole blocks.
+    /// The number of events, in whole blocks.
     public var events: Int
 
-    /// A stream of at least so many events of a size, which is at least 16 bytes.
+    /// A stream of at least this many events of a size, which is at least 16 bytes.
     public init(size: Int, events: Int) {
         self.size = size
         self.events = events
     }
 
-    /// Reads a path; nil where it is of nothing like that.
+    /// Reads a path; nil if it is another path.
     public init?(path: String) {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let numbers = path.dropFirst(Self.prefix.count).split(separator: "/").compactMap { Int($0) }
@@ -25,15 +25,15 @@ public struct StreamLoad: Hashable, Sendable {
     /// The stream as a path.
     public var path: String { "\(Self.prefix)\(size)/\(events)" }
 
-    /// An event as it is sent.
+    /// An event in its sent form.
     public var event: String { "data: \(String(repeating: "x", count: size - 8))\n\n" }
 
-    /// What is written at once: about 64 KiB.
+    /// The events of one write: about 64 KiB.
     public var eventsPerBlock: Int { max(65_536 / size, 1) }
 
-    /// How often it is written.
+    /// The number of writes.
     public var blocks: Int { (events + eventsPerBlock - 1) / eventsPerBlock }
 
-    /// How many events come.
+    /// The number of events.
     public var total: Int { blocks * eventsPerBlock }
 }

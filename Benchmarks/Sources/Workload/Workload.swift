@@ -1,29 +1,29 @@
-/// What a connection asks of the generator. It stands in the path of the upgrade request, so that the generator keeps
-/// nothing between connections and every implementation asks in the same way.
+/// The events that a connection requests from the generator. They are in the path of the upgrade request, so that the
+/// generator keeps no state between connections, and every implementation asks in the same way.
 public struct Workload: Hashable, Sendable {
-    /// What kind the channels are of.
+    /// The kind of the channels.
     public var kind = ChannelKind.public
-    /// How many channels have to be subscribed before the events begin; the events go to them in turn.
+    /// The number of channels that have to be subscribed before the events begin; the events go to them in turn.
     public var channels = 1
-    /// How many events are sent.
+    /// The number of events.
     public var events = 0
     /// The size of an event's data, in bytes, before it becomes a JSON string.
     public var size = 100
-    /// How many events may be on their way: so many at first, and half as many for each `go-…` channel that is
-    /// subscribed. Zero for no bound.
+    /// The largest number of events on their way: this many at first, and half as many for each `go-…` channel that is
+    /// subscribed. Zero for no limit.
     public var window = 0
-    /// Microseconds between two events; zero to send as fast as the socket takes them.
+    /// Microseconds between two events; zero to send as fast as the socket accepts them.
     public var interval = 0
-    /// How many members a presence channel has when it is subscribed.
+    /// The number of members of a presence channel when it is subscribed.
     public var members = 0
     /// Whether the events are joins, and then leaves, of as many members.
     public var isPresenceStorm = false
     /// Whether the socket is closed when the last channel is subscribed.
     public var isDropped = false
-    /// How many client events are awaited before the one event that says so.
+    /// The number of client events before the one event that reports their arrival.
     public var clientEvents = 0
 
-    /// A connection on which nothing happens.
+    /// A connection without events.
     public init() {}
 
     /// The kinds of channels.
@@ -32,7 +32,7 @@ public struct Workload: Hashable, Sendable {
         case `public`
         /// With authorization.
         case `private`
-        /// With the events encrypted.
+        /// With encrypted events.
         case encrypted
         /// With members.
         case presence
@@ -50,16 +50,16 @@ public struct Workload: Hashable, Sendable {
     /// The name of a channel. All have the same length, and so have their events.
     public func channelName(_ index: Int) -> String { kind.prefix + String(digits: index, count: 5) }
 
-    /// What has to be subscribed for more events to come.
+    /// The channel whose subscription requests more events.
     public static func goAheadName(_ index: Int) -> String { goAheadPrefix + String(digits: index, count: 5) }
 
-    /// What the names begin with.
+    /// The prefix of these names.
     public static let goAheadPrefix = "go-"
 
     /// The event's name.
     public static let eventName = "order-changed"
 
-    /// The name of the event that says that all client events have come.
+    /// The name of the event that reports the arrival of all client events.
     public static let completionName = "all-received"
 }
 
@@ -75,7 +75,7 @@ extension Workload {
         return members.map { "/\($0)/\($1)" }.joined()
     }
 
-    /// Reads a path that begins with a workload; nil where it does not.
+    /// Reads a path that begins with a workload; nil if it does not.
     public init?(path: String) {
         self.init()
         let parts = path.split(separator: "/")
@@ -105,7 +105,7 @@ extension Workload {
 }
 
 extension String {
-    /// The number with zeros before it.
+    /// The number with leading zeros.
     public init(digits number: Int, count: Int) {
         let digits = String(number)
         self.init(repeating: "0", count: Swift.max(count - digits.count, 0))

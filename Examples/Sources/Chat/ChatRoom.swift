@@ -1,12 +1,12 @@
 import PusherClient
 
-/// A chat room and what a person does in it. It knows no user interface: `state` is what one has to show.
+/// A chat room, and the actions of a person in it. It is independent of the user interface, which shows `state`.
 ///
 /// Messages and typing indicators are client events on a presence channel. Announcements come from the backend on an
 /// encrypted channel, and the backend signs the user in.
 @MainActor
 package final class ChatRoom {
-    /// What there is to show. `onChange` is called after each change.
+    /// The state to show. `onChange` is called after each change.
     package private(set) var state = ChatState() {
         didSet { onChange(state) }
     }
@@ -26,7 +26,7 @@ package final class ChatRoom {
     /// Stays in the room until the task is cancelled.
     ///
     /// - Throws: If the backend does not let the user in, or the server ends the connection for good. A lost connection
-    ///   is no error: the client reconnects, and `state.banner` says so.
+    ///   is not an error: the client reconnects, and `state.banner` says so.
     package func run() async throws {
         // Both begin before the client connects, so that they miss nothing.
         let observations = observeEvents()
@@ -73,7 +73,7 @@ package final class ChatRoom {
     package func say(_ text: String) async throws {
         let message = Message(text: text)
         try await room.send("client-message", data: message)
-        // A client event goes to the others only.
+        // The server does not send a client event back to its sender.
         add(message, from: room.myId ?? "me")
     }
 

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// What a user interface shows of a room.
+/// The state of a room that a user interface shows.
 package struct ChatState: Hashable, Sendable {
     package struct Line: Hashable, Sendable {
         package let sender: String
@@ -12,7 +12,7 @@ package struct ChatState: Hashable, Sendable {
         }
     }
 
-    /// Why nothing arrives at the moment; nil while the client is connected.
+    /// The reason why nothing arrives at the moment; nil while the client is connected.
     package var banner: String? = "Not connected"
     package var isInside = false
     package var people: [String] = []
@@ -23,7 +23,7 @@ package struct ChatState: Hashable, Sendable {
 }
 
 extension ConnectionStatus {
-    /// Nil if there is nothing to tell.
+    /// Nil if there is nothing to report.
     var banner: String? {
         switch self {
         case .connected: nil

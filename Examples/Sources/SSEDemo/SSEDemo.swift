@@ -2,7 +2,7 @@ import EventSourceTestServer
 import Foundation
 import ServerSentEvents
 
-/// Follows a live feed of a server on this machine, and survives the server's restart without missing an event.
+/// Follows a live feed of a server on this machine, and loses no event when the server restarts.
 @main
 enum SSEDemo {
     static func main() async throws {
@@ -40,7 +40,7 @@ enum SSEDemo {
         print("10 events over \(statistics.connections) connections, none missed")
     }
 
-    /// Sends a price every 0.2 seconds, beginning after the event that the client has seen last.
+    /// Sends a price every 0.2 seconds, beginning after the last event that the client has seen.
     private static func serveFeed(on server: EventSourceTestServer) {
         server.respond(at: "/feed") { exchange in
             let last = exchange.request.header("Last-Event-ID").flatMap { Int($0) } ?? 0

@@ -1,7 +1,7 @@
 import SignalRClient
 import SignalRTestServer
 
-/// Two people chat over a hub on this machine. One of them loses the connection, reconnects, and misses no message.
+/// Two people chat over a hub on this machine. One of them loses the connection, reconnects, and loses no message.
 @main
 enum SignalRChat {
     static func main() async throws {
@@ -36,7 +36,7 @@ enum SignalRChat {
         print("\n\(sent.count) messages, one lost connection, and both have read everything.")
     }
 
-    /// As long as people need to read a line.
+    /// Long enough to read a line.
     private static func pause() async throws { try await Task.sleep(for: .milliseconds(800)) }
 }
 
@@ -47,7 +47,7 @@ struct Message: Codable, Hashable, Sendable {
     var text: String
 }
 
-/// What an ASP.NET Core server would do: it sends to all who are connected, and remembers for those who are not.
+/// The code of an ASP.NET Core server: it sends to all connected clients, and stores the messages for the others.
 actor ChatHub {
     private(set) var messages: [Message] = []
 
@@ -83,7 +83,7 @@ actor ChatClient {
         connection = HubConnectionBuilder().withUrl(url: url).withAutomaticReconnect([1, 2, 5]).build()
     }
 
-    /// What the person has read, in the order of the hub.
+    /// The messages that the person has read, in the order of the hub.
     var received: [Message] { messages.values.sorted { $0.number < $1.number } }
 
     func join() async throws {
@@ -105,10 +105,10 @@ actor ChatClient {
 
     func leave() async { await connection.stop() }
 
-    /// Cuts the connection without a goodbye, as a tunnel does.
+    /// Drops the connection without a close frame, as in a tunnel.
     func loseConnection() async throws { try await connection.send(method: "drop_me") }
 
-    /// The banner at the top of a chat. Returns whether there is more to follow.
+    /// The banner at the top of a chat. Returns whether more statuses follow.
     private func follow(_ status: HubConnectionStatus) async -> Bool {
         switch status {
         case .connected:
@@ -125,10 +125,10 @@ actor ChatClient {
         return true
     }
 
-    /// A hub does not repeat what it sent while the connection was lost: the app asks for it.
+    /// A hub does not repeat messages that it sent while the connection was lost, so the app asks for them.
     private func catchUp() async {
         let last = messages.keys.max() ?? 0
-        // Without an answer, the connection was lost again, and the next one catches up.
+        // If there is no answer, the connection was lost again, and the next one catches up.
         let missed: [Message]? = try? await connection.invoke(method: "MessagesAfter", arguments: last)
         for message in missed ?? [] { show(message) }
     }

@@ -33,7 +33,7 @@ enum TerminalChat {
     }
 }
 
-/// The lines that are typed. `readLine` blocks, so it has a thread of its own.
+/// The lines from the keyboard. `readLine` blocks, so it has a thread of its own.
 private func standardInputLines() -> AsyncStream<String> {
     AsyncStream { continuation in
         Thread.detachNewThread {
@@ -44,7 +44,7 @@ private func standardInputLines() -> AsyncStream<String> {
 }
 
 extension ChatRoom {
-    /// The options of an app whose backend authorizes at BACKEND/auth and BACKEND/user-auth, and knows who asks.
+    /// The options of an app whose backend authorizes at BACKEND/auth and BACKEND/user-auth, and identifies the user.
     static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
         let options = PusherClientOptions(endpoint: endpoint)
         options.authMethod = .endpoint(backend + "/auth", parameters: ["user_id": user])
@@ -55,7 +55,7 @@ extension ChatRoom {
     }
 }
 
-/// Prints what has changed.
+/// Prints the changes.
 @MainActor
 final class Screen {
     private let name: String

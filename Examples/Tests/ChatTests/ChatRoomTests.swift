@@ -58,7 +58,7 @@ struct ChatRoomTests {
     }
 }
 
-/// Somebody in the room.
+/// A person in the room.
 @MainActor
 final class Person {
     let room: ChatRoom
@@ -82,6 +82,6 @@ final class Person {
         for await state in states where isExpected(state) { return }
     }
 
-    /// Waits for the end of the stay.
+    /// Waits until the person has left.
     func end() async throws { try await run.value }
 }

@@ -1,5 +1,5 @@
 extension AuthEndpoint {
-    /// Names and values that are sent in a form, in their order. A name may stand there more than once.
+    /// Names and values that are sent in a form, in their order. A name may appear more than once.
     ///
     /// ```swift
     /// let parameters: AuthEndpoint.Parameters = ["room": "12", "tag": "a", "tag": "b"]
@@ -9,7 +9,7 @@ extension AuthEndpoint {
         /// The parameters, in their order. Neither names nor values are percent-encoded.
         private(set) var elements: [(name: String, value: String)]
 
-        /// Makes parameters of a dictionary, in the order of their names.
+        /// Makes parameters from a dictionary, in the order of their names.
         public init(_ values: [String: String]) {
             elements = values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         }
@@ -19,7 +19,7 @@ extension AuthEndpoint {
         /// Adds a parameter at the end.
         public mutating func append(name: String, value: String) { elements.append((name, value)) }
 
-        /// These parameters, without names that the others have too, followed by the others.
+        /// These parameters without the names that the others have, followed by the others.
         func overridden(by others: Parameters) -> Parameters {
             let names = Set(others.elements.map { $0.name })
             return Parameters(elements: elements.filter { !names.contains($0.name) } + others.elements)
@@ -28,7 +28,7 @@ extension AuthEndpoint {
 }
 
 extension AuthEndpoint.Parameters: ExpressibleByDictionaryLiteral {
-    /// Makes parameters in the order in which they are written. A name may stand there more than once.
+    /// Makes parameters in the order in which they are written. A name may appear more than once.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements: elements.map { ($0.0, $0.1) })
     }

@@ -1,15 +1,15 @@
 import RealtimeHTTP
 
-/// An endpoint of your backend that authorizes channels, or signs users in, and what is sent to it.
+/// An endpoint of your backend that authorizes channels or signs users in, and the content of the requests.
 ///
 /// The request is a form: `socket_id=…&channel_name=…` and the parameters, for a sign-in without `channel_name`. The
 /// answer is a JSON object with status 2xx. Printing an endpoint shows no headers and no parameters.
 public struct AuthEndpoint: Sendable {
-    /// The reason for one request. The providers get it.
+    /// What one request is for. The providers get it.
     public struct Request: Hashable, Sendable {
         /// The id of the connection.
         public let socketID: String
-        /// The channels to authorize: one, several where ``AuthEndpoint/isBatching`` is true, none for the sign-in of a
+        /// The channels to authorize: one, several if ``AuthEndpoint/isBatching`` is true, none for the sign-in of a
         /// user.
         public let channelNames: [String]
 
@@ -20,37 +20,38 @@ public struct AuthEndpoint: Sendable {
         }
     }
 
-    /// Gives header fields for a request. Asked before each one, a retry included, and may wait for a fresh token.
+    /// Returns header fields for a request. Called before each request, including retries. It may wait for a fresh
+    /// token.
     ///
-    /// What it throws ends the authorization, as its cause. To be asked again if another try can help, throw an
-    /// ``AuthorizationError`` whose ``AuthorizationError/recovery-swift.property`` says so.
+    /// If it throws, the authorization fails with that error as the cause. To request another try, throw an
+    /// ``AuthorizationError`` with a suitable ``AuthorizationError/recovery-swift.property``.
     public typealias HeadersProvider = @Sendable (Request) async throws -> [String: String]
-    /// Gives parameters for a request. Asked before each one, a retry included; what it throws ends the authorization,
-    /// as with a ``HeadersProvider``.
+    /// Returns parameters for a request. Called before each request, including retries. If it throws, the authorization
+    /// fails, as with a ``HeadersProvider``.
     public typealias ParametersProvider = @Sendable (Request) async throws -> Parameters
 
     /// The address: an `http` or `https` URL.
     public var url: String
-    /// The HTTP method, in any case. `GET` puts the form into the query, every other one into the body. Default:
+    /// The HTTP method, in upper or lower case. `GET` sends the form in the query, all others in the body. Default:
     /// `POST`.
     public var method: String
-    /// Header fields of each request. They stand before the client's own `Accept` and `Content-Type`. Default: none.
+    /// Header fields of each request. They come before the client's own `Accept` and `Content-Type`. Default: none.
     public var headers: [String: String]
     /// Parameters of each request, sent after the protocol's own. Default: none.
     public var parameters: Parameters
-    /// Gives more header fields, which replace those of ``headers`` that have the same name. Default: none.
+    /// Returns more header fields, which replace those in ``headers`` with the same names. Default: none.
     public var headersProvider: HeadersProvider?
-    /// Gives more parameters, which replace those of ``parameters`` that have the same name. Default: none.
+    /// Returns more parameters, which replace those in ``parameters`` with the same names. Default: none.
     public var parametersProvider: ParametersProvider?
-    /// How long one request may take, redirects included, and the providers not; zero or less fails at once. Nil, or
-    /// longer than ``PusherTimeouts/authorization``, has no effect: that is for the whole
-    /// try, providers included. Default: nil.
+    /// How long one request may take, including redirects but not the providers. Zero or less fails at once. Nil, or
+    /// longer than ``PusherTimeouts/authorization``, has no effect, because that limits the whole try, including the
+    /// providers. Default: nil.
     public var timeout: Duration?
-    /// Whether one request asks for several channels: `channel_name[]` stands in it for each, and the answer is keyed
-    /// by channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend has to know this form. It does not
-    /// concern the sign-in of users. Default: false.
+    /// Whether one request names several channels. It then has `channel_name[]` for each, and the answer is keyed by
+    /// channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend must support this form. It does not
+    /// affect the sign-in of users. Default: false.
     public var isBatching: Bool
-    /// The most channels of one request, if ``isBatching`` is true; less than 1 counts as 1. Default: 100.
+    /// The most channels in one request, if ``isBatching`` is true. Less than 1 counts as 1. Default: 100.
     public var maximumBatchSize: Int
 
     /// Describes an endpoint.
@@ -60,11 +61,11 @@ public struct AuthEndpoint: Sendable {
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
-    ///   - timeout: How long one request may take; nil, or longer, for the client's timeout.
-    ///   - isBatching: Whether one request asks for several channels.
-    ///   - maximumBatchSize: The most channels of one request.
-    ///   - headersProvider: Gives more header fields, before each request.
-    ///   - parametersProvider: Gives more parameters, before each request.
+    ///   - timeout: How long one request may take. Nil, or a longer time, means the client's timeout.
+    ///   - isBatching: Whether one request names several channels.
+    ///   - maximumBatchSize: The most channels in one request.
+    ///   - headersProvider: Returns more header fields, before each request.
+    ///   - parametersProvider: Returns more parameters, before each request.
     public init(
         _ url: String,
         method: String = "POST",
@@ -89,7 +90,7 @@ public struct AuthEndpoint: Sendable {
 }
 
 extension AuthEndpoint: ExpressibleByStringLiteral {
-    /// An endpoint of which only the URL is to be said.
+    /// Makes an endpoint from its URL.
     public init(stringLiteral url: String) { self.init(url) }
 }
 
@@ -100,6 +101,6 @@ extension AuthEndpoint: CustomStringConvertible, CustomDebugStringConvertible, C
     /// Method and URL, without the URL's query and user.
     public var debugDescription: String { description }
 
-    /// Nothing: what `dump` shows beside the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

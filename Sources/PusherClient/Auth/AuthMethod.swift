@@ -10,19 +10,19 @@ import RealtimeHTTP
 ///     )
 /// )
 /// ```
-/// There are five cases, as in PusherSwift. What goes past them is made by static functions:
+/// There are five cases, as in PusherSwift. Static functions make further methods:
 /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)``, ``endpoint(_:)``,
 /// ``authorizer(_:)``, ``batchAuthorizer(maximumBatchSize:_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
 public enum AuthMethod: Sendable {
-    /// A `POST` request to an endpoint of your backend, of which only the URL is to be said. See
+    /// A `POST` request to the URL of an endpoint of your backend. See
     /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)`` for more.
     case endpoint(authEndpoint: String)
-    /// Requests that you make, whose answers the client reads.
+    /// Requests that your code builds, and whose answers the client reads.
     case authRequestBuilder(authRequestBuilder: any AuthRequestBuilderProtocol)
-    /// Answers that you give.
+    /// Answers from your code.
     case authorizer(authorizer: any Authorizer)
-    /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that
-    /// holds the secret can read it.
+    /// Signatures that the client makes with the app's secret: for tests and for servers. Anybody who has an app that
+    /// contains the secret can read it.
     case inline(secret: String)
     /// No authorization: only public channels can be subscribed, and channels that get a ``PusherAuth``.
     case noMethod
@@ -31,7 +31,7 @@ public enum AuthMethod: Sendable {
 extension AuthMethod {
     /// Requests to an endpoint of your backend.
     ///
-    /// In a pattern it matches the case ``authorizer(authorizer:)``.
+    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
@@ -39,8 +39,8 @@ extension AuthMethod {
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
     ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
-    ///   - headersProvider: Gives more header fields, before each request.
-    ///   - parametersProvider: Gives more parameters, before each request.
+    ///   - headersProvider: Returns more header fields, before each request.
+    ///   - parametersProvider: Returns more parameters, before each request.
     public static func endpoint(
         _ url: String,
         method: String = "POST",
@@ -63,17 +63,17 @@ extension AuthMethod {
         )
     }
 
-    /// Requests to an endpoint of your backend, which is described elsewhere, or takes batches.
+    /// Requests to an endpoint of your backend, for example one that takes batches.
     ///
-    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
     public static func endpoint(_ endpoint: AuthEndpoint) -> AuthMethod {
         .authorizer(authorizer: EndpointAuthorizer(endpoint: endpoint))
     }
 
-    /// Answers that a closure gives. What it throws is the cause of the subscription's error; throw an
-    /// ``AuthorizationError`` to say whether asking again can help.
+    /// Answers from a closure. If it throws, that error is the cause of the subscription's error. Throw an
+    /// ``AuthorizationError`` to say whether another try can help.
     ///
-    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
     public static func authorizer(
         _ authorize: @escaping @Sendable (AuthorizationRequest) async throws -> PusherAuth
     ) -> AuthMethod {
@@ -98,11 +98,11 @@ extension AuthMethod {
 
     /// Signatures made here, and the keys of encrypted channels too: for tests and for servers.
     ///
-    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
     ///   - secret: The secret of the app.
-    ///   - encryptionMasterKey: 32 bytes in base64. If it is anything else, encrypted channels cannot be subscribed.
+    ///   - encryptionMasterKey: 32 bytes in base64. With anything else, encrypted channels cannot be subscribed.
     public static func inline(secret: String, encryptionMasterKey: String) -> AuthMethod {
         .authorizer(authorizer: InlineAuthorizer(secret: secret, encryptionMasterKey: encryptionMasterKey))
     }
@@ -124,6 +124,6 @@ extension AuthMethod: CustomStringConvertible, CustomDebugStringConvertible, Cus
     /// The case, with nothing secret in it.
     public var debugDescription: String { description }
 
-    /// Nothing: what `dump` shows beside the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

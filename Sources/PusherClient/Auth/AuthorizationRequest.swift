@@ -1,6 +1,6 @@
 /// A request for the signature of a channel on one connection.
 public struct AuthorizationRequest: Hashable, Sendable {
-    /// The id of the connection. The signature holds for no other.
+    /// The id of the connection. The signature is valid for no other.
     public let socketID: String
     /// The channel.
     public let channelName: String

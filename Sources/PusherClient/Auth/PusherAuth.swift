@@ -1,6 +1,6 @@
 /// The authorization of a subscription: the members of an endpoint's answer (protocol clause 8).
 ///
-/// It is tied to the socket id that it was made for. Printing it shows nothing secret.
+/// It is valid for one socket id only. Printing it shows nothing secret.
 public final class PusherAuth: Sendable {
     /// `key:signature`.
     public let auth: String
@@ -28,7 +28,7 @@ extension PusherAuth: Hashable {
 }
 
 extension PusherAuth: CustomStringConvertible, CustomReflectable {
-    /// Which members there are, and nothing of the signature and the key.
+    /// The names of the members, without signature and key.
     public var description: String {
         var members = ["auth"]
         if channelData != nil { members.append("channelData") }

@@ -2,23 +2,23 @@
 ///
 /// Printing a method shows no secret.
 public enum UserAuthMethod: Sendable {
-    /// Requests to an endpoint of your backend. Providers are asked with an ``AuthEndpoint/Request`` that has no
+    /// Requests to an endpoint of your backend. Providers are called with an ``AuthEndpoint/Request`` that has no
     /// channels.
     case endpoint(AuthEndpoint)
-    /// Answers that a closure gives. Its task is cancelled when nobody waits for the answer any more. It may throw an
-    /// ``AuthorizationError`` to say whether asking again can help.
+    /// Answers from a closure. The task is cancelled when the client no longer needs the answer. It may throw an
+    /// ``AuthorizationError`` to say whether another try can help.
     case authenticator(@Sendable (_ socketID: String) async throws -> UserAuth)
-    /// Signatures made here, with the secret of the app: for tests and for servers. The closure gives the user's JSON
-    /// text, for example `{"id":"12345"}`.
+    /// Signatures that the client makes with the app's secret: for tests and for servers. The closure returns the
+    /// user's JSON text, for example `{"id":"12345"}`.
     case inline(secret: String, user: @Sendable () async throws -> String)
-    /// None: nobody can be signed in.
+    /// No method: users cannot be signed in.
     case noMethod
 }
 
 extension UserAuthMethod {
     /// Requests to an endpoint of your backend.
     ///
-    /// It is the case ``endpoint(_:)`` in a pattern.
+    /// In a pattern, it matches the case ``endpoint(_:)``.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
@@ -26,8 +26,8 @@ extension UserAuthMethod {
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
     ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
-    ///   - headersProvider: Gives more header fields, before each request.
-    ///   - parametersProvider: Gives more parameters, before each request.
+    ///   - headersProvider: Returns more header fields, before each request.
+    ///   - parametersProvider: Returns more parameters, before each request.
     public static func endpoint(
         _ url: String,
         method: String = "POST",
@@ -65,6 +65,6 @@ extension UserAuthMethod: CustomStringConvertible, CustomDebugStringConvertible,
     /// The case, with nothing secret in it.
     public var debugDescription: String { description }
 
-    /// Nothing: what `dump` shows beside the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 /// The channel for code that is `async`.
 extension PusherChannel {
     /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too. If
@@ -11,11 +13,10 @@ extension PusherChannel {
     ///
     /// - Parameter timeout: How long to wait. It ends the wait, not the subscription. Default: without end.
     /// - Returns: The channel itself.
-    /// - Throws: ``SubscriptionError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the name
-    ///   cannot be subscribed, the channel cannot be authorized, the
-    ///   server refuses it or does not answer in time, or the channel is unsubscribed meanwhile; ``PusherClientError``
-    ///   where the connection ends for good otherwise than by ``Pusher/disconnect()``; `CancellationError` where the
-    ///   task is cancelled, which leaves the subscription as it is.
+    /// - Throws: ``SubscriptionError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the name is
+    ///   invalid, the channel cannot be authorized, the server refuses it or does not answer in time, or the channel is
+    ///   unsubscribed meanwhile. ``PusherClientError`` if the connection ends for good for another reason than
+    ///   ``Pusher/disconnect()``. `CancellationError` if the task is cancelled; the subscription continues.
     @discardableResult
     public func subscribed(timeout: Duration? = nil) async throws -> PusherChannel {
         if let fault { throw fault }
@@ -24,13 +25,13 @@ extension PusherChannel {
                 SubscriptionError(
                     .waitTimedOut,
                     channelName: name,
-                    "subscribed(timeout:) waited for \(timeout); the connection: \(engine.status)"
+                    "No subscription within \(timeout.inWords): the connection is in the status \"\(engine.status)\"."
                 )
             }
         }
         _ = try await engine.wait(
             subscribing: name,
-            of: "subscribed() of the channel \(name)",
+            of: "subscribed() of the channel \(name.quoted)",
             atMost: limit
         ) { [name, id] machine, waiter, now, effects in
             machine.awaitSubscription(waiter, to: name, id, now: now, into: &effects)

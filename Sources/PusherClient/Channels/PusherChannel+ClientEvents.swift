@@ -1,21 +1,22 @@
 public import Foundation
 import PusherProtocol
 
-/// Events that the application sends to the other subscribers of a private or presence channel (protocol clause 5).
+/// Events that the app sends to the other subscribers of a private or presence channel (protocol clause 5).
 extension PusherChannel {
     /// Sends an event to the other subscribers, now or as soon as the channel is subscribed. A PusherSwift member: new code
     /// uses ``send(_:data:encoder:)``, or ``sendLatest(_:data:encoder:)`` if only the newest counts.
     ///
-    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not
-    /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported
-    /// to the delegate and by ``Pusher/errors``: a name that does not begin with `client-`, a channel that is public or
-    /// encrypted, or whose name is none, data that is no JSON or too long, too many that wait. What was sent may be lost
-    /// with the connection; ``send(_:data:encoder:)`` says whether it was written.
+    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait. They are sent in order, and not
+    /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. Events that cannot be sent are
+    /// reported to the delegate and by ``Pusher/errors``. The reasons are a name that does not begin with `client-`, a
+    /// public or encrypted channel, an invalid channel name, data that is not JSON or too long, and too many waiting
+    /// events. A sent event may still be lost with the connection. ``send(_:data:encoder:)`` reports whether it was
+    /// written.
     ///
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
-    ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable`
-    ///     value, which is written as `JSONEncoder` does by default: dates as seconds since 2001.
+    ///   - data: The data: anything that `JSONSerialization` accepts, including a string or a number, or an `Encodable`
+    ///     value. `JSONEncoder` writes the latter with its defaults, dates as seconds since 2001.
     public func trigger(eventName: String, data: Any) {
         let encoding = engine.options.clientEventEncoding
         let messages = Result { () throws(PusherClientError) in
@@ -31,7 +32,7 @@ extension PusherChannel {
     }
 
     /// Sends an event to the other subscribers, and waits until it is written to the socket. The server does not
-    /// confirm client events: that it was written is all that can be known.
+    /// confirm client events. You cannot know more than that the event was written.
     ///
     /// ```swift
     /// try await channel.send("client-typing", data: Typing(user: "ada"))
@@ -41,10 +42,10 @@ extension PusherChannel {
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data, written as JSON.
     ///   - encoder: What writes it.
-    /// - Throws: ``PusherClientError`` where the channel is not subscribed at this moment, is public or encrypted, the
-    ///   name does not begin with `client-`, the data cannot be written as JSON or is too long, too many events wait,
-    ///   or the channel is unsubscribed; where the connection is lost before it was written; `CancellationError` where
-    ///   the task is cancelled, which takes an event back that waits.
+    /// - Throws: ``PusherClientError`` if the channel is not subscribed, public, encrypted, or unsubscribed meanwhile;
+    ///   if the name does not begin with `client-`; if the data cannot be written as JSON or is too long; if too many
+    ///   events wait; or if the connection is lost before the event was written. `CancellationError` if the task is
+    ///   cancelled, which removes a waiting event.
     public func send(
         _ eventName: String,
         data: some Encodable & Sendable,
@@ -63,7 +64,7 @@ extension PusherChannel {
         }
     }
 
-    /// Sends an event of which only the newest counts, for example that somebody is typing. Returns at once.
+    /// Sends an event that replaces waiting ones of the same name, for example that a user is typing. Returns at once.
     ///
     /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes it wait, the next one
     /// of that name takes its place. So it delays other events no more than once, and is sent when its turn comes. If the
@@ -98,8 +99,8 @@ extension PusherChannel {
             throw PusherClientError(
                 .invalidEventName,
                 """
-                \(eventName.quoted) is no name of a client event: it \
-                must begin with client- and have at most \(EventName.maximumLength) bytes
+                Invalid client event name \(eventName.quoted): it must begin with client- and have at most \
+                \(EventName.maximumLength) bytes.
                 """,
                 channelName: name
             )
@@ -107,17 +108,17 @@ extension PusherChannel {
         let reason: String
         switch ChannelKind(ofChannelNamed: name).base {
         case .private, .presence: return
-        case .public: reason = "the channel is public; client events go out on private and presence channels only"
-        case .privateEncrypted: reason = "the channel is encrypted; only a server can publish on it"
+        case .public: reason = "the channel is public. Use a private or presence channel"
+        case .privateEncrypted: reason = "the channel is encrypted, and only a server can publish on it"
         }
         throw PusherClientError(
             .clientEventsNotAllowed,
-            "the client event \(eventName) was not sent: \(reason)",
+            "Client event \(eventName.quoted) not sent: \(reason).",
             channelName: name
         )
     }
 
-    /// What goes out for an event.
+    /// Makes the messages for an event.
     private func makeMessages(
         _ eventName: String,
         _ encode: () throws -> Envelope.Payload
@@ -129,7 +130,7 @@ extension PusherChannel {
         } catch {
             throw PusherClientError(
                 .invalidClientEventData,
-                "the client event \(eventName) was not sent: its data is not what JSON can hold",
+                "Client event \(eventName.quoted) not sent: its data cannot be written as JSON.",
                 channelName: name,
                 cause: error
             )
@@ -152,7 +153,7 @@ extension PusherChannel {
         do {
             payloads = try transformer.outgoing(payload)
         } catch {
-            throw PusherClientError.transformerThrew(error, "the client event \(message.event) was not sent", name)
+            throw PusherClientError.transformerThrew(error, "Client event \(message.event.quoted) not sent", name)
         }
         let encoding = engine.options.clientEventEncoding
         return try payloads.map { transformed throws(PusherClientError) in
@@ -168,7 +169,7 @@ extension PusherChannel {
         guard size <= limit else {
             throw PusherClientError(
                 .clientEventTooBig,
-                "the client event \(message.event) was not sent: its data has \(size) bytes, and \(limit) are allowed",
+                "Client event \(message.event.quoted) not sent: its data has \(size) bytes, and \(limit) are allowed.",
                 channelName: name
             )
         }
@@ -203,13 +204,13 @@ enum ClientEventData {
         return payload(String(decoding: try encoder.encode(data), as: UTF8.self), encoding)
     }
 
-    /// What a receiver gets of it as an event's data.
+    /// The text that a receiver gets as an event's data.
     static func text(of payload: Envelope.Payload) -> String? {
         guard case .json(let json) = payload else { return payload.text }
         return JSONValue(parsing: json)?.string ?? json
     }
 
-    /// What has a receiver get this text: an object or a list stays one, for servers that want such.
+    /// Makes a payload from which receivers get this text. An object or a list stays one, for servers that require it.
     static func payload(
         ofText text: String?,
         _ encoding: PusherClientOptions.ClientEventEncoding

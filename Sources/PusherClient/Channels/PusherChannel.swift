@@ -1,15 +1,15 @@
 import NIOConcurrencyHelpers
 import PusherProtocol
 
-/// A channel that the application subscribed to: its events, and how its subscription stands.
+/// A channel that the app subscribed to: its events, and the state of its subscription.
 ///
 /// Its events come as sequences and to callbacks: see ``PusherEventSource``.
 ///
 /// Made by ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. It may be used from
-/// any thread. Holding it does not keep the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is
-/// delivered to it any more; subscribing to the same name again makes a new one.
+/// any thread. Holding it does not keep the connection open; only ``Pusher`` does. After it is unsubscribed, it gets no
+/// more events. Subscribing to the same name again creates a new object.
 ///
-/// It is not made for subclassing: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
+/// You cannot subclass it: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
 public class PusherChannel: @unchecked Sendable {
     // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
     // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, an optional
@@ -21,12 +21,11 @@ public class PusherChannel: @unchecked Sendable {
     let id: ChannelID
     let engine: ClientEngine
     let listeners: ListenerRegistry
-    /// Why the channel was never one of a subscription; nil where it was.
+    /// Why the channel was rejected before it started; nil if it was not.
     let fault: SubscriptionError?
     private let observers: NIOLockedValueBox<Observers>
 
-    /// Who wants to know of what seldom happens. Few channels have one, so the broadcasts are made when they are asked
-    /// for.
+    /// The listeners of rare changes. Few channels have them, so the broadcasts are created on first use.
     struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var resubscriptions: Broadcast<Duration>?
@@ -49,10 +48,10 @@ public class PusherChannel: @unchecked Sendable {
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
-    /// The connection of the client that made the channel; it is not kept alive.
+    /// The connection of the client that created the channel; it is not retained.
     public var connection: PusherConnection? { engine.read { $0.connection.value } }
 
-    /// What the name's prefix says about the channel.
+    /// The kind of channel that the name's prefix stands for.
     public var type: PusherChannelType { PusherChannelType(name: name) }
 
     /// Whether the channel is encrypted: its name begins with `private-encrypted-`.
@@ -61,14 +60,14 @@ public class PusherChannel: @unchecked Sendable {
     /// Whether the server keeps the channel's last event for new subscribers: `cache-` follows the rest of the prefix.
     public var isCache: Bool { PusherChannelType.isCacheChannel(name: name) }
 
-    /// Whether the server has confirmed the subscription, on the connection that stands.
+    /// Whether the server has confirmed the subscription on the current connection.
     public var isSubscribed: Bool { subscription?.isSubscribed ?? false }
 
     /// The same as ``isSubscribed``, which new code uses.
     public var subscribed: Bool { isSubscribed }
 
-    /// How many connections are subscribed to the channel, as the server last said; nil while it has said nothing. The
-    /// application must have the feature switched on.
+    /// How many connections are subscribed to the channel, as the server reported last; nil before the first report.
+    /// The feature must be enabled for the app.
     public var subscriptionCount: Int? { subscription?.subscriptionCount }
 
     /// Called on the callback queue with each new ``subscriptionCount``. A PusherSwift member: new code observes the event
@@ -78,9 +77,9 @@ public class PusherChannel: @unchecked Sendable {
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
     }
 
-    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``, once: a
-    /// signature holds for one socket id. One that is set while there is a connection is for that connection, and is
-    /// given up with it. Nil where there is none, or it was used.
+    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``. It is used
+    /// once, because a signature is valid for one socket id. If you set it while there is a connection, it is for that
+    /// connection, and is dropped with it. Nil if there is none, or it was used.
     public var auth: PusherAuth? {
         get {
             guard let own = subscription?.ownAuthorization?.authorization else { return nil }
@@ -103,7 +102,8 @@ public class PusherChannel: @unchecked Sendable {
         engine.bind(eventName, to: listeners, eventCallback)
     }
 
-    /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
+    /// Ends the calls of one callback. After this method has returned on the queue that runs the callback, the callback
+    /// is not called again.
     public func unbind(eventName: String, callbackId: String) { listeners.unbind(eventName, id: callbackId) }
 
     /// Ends the calls of all callbacks. Sequences go on.
@@ -114,25 +114,25 @@ public class PusherChannel: @unchecked Sendable {
 
     // MARK: Subscribing again
 
-    /// Begins the subscription anew: after a failure that is mended, for example by a fresh token, or to have the
-    /// members of a presence channel, or the cached event of a cache channel, once more. Returns at once;
+    /// Subscribes again. Use it after you fixed the cause of a failure, for example with a fresh token, or to get the
+    /// members of a presence channel or the cached event of a cache channel once more. Returns at once;
     /// ``subscribed(timeout:)`` waits for the outcome.
     ///
-    /// Bindings and sequences stay, and so do triggered client events that wait; a `send` that waits throws an error of
-    /// code ``PusherClientError/Code/notSubscribed``. Where the subscription is under way already, or there is no
-    /// connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
+    /// Bindings, sequences and waiting triggered client events stay. A waiting `send` throws an error with the code
+    /// ``PusherClientError/Code/notSubscribed``. Does nothing if the subscription is under way, if there is no
+    /// connection, or if the channel was unsubscribed.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }
 
     // MARK: Inside
 
-    /// Nil where the channel is unsubscribed.
+    /// Nil if the channel is unsubscribed.
     var subscription: SubscriptionStateMachine? {
         engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id && $0.isWanted ? $0 : nil }
     }
 
-    /// Takes the object out of use: nothing is delivered any more, and what callbacks own is released.
+    /// Takes the object out of use: it delivers no more events, and releases what callbacks own.
     func retire() {
         listeners.finish()
         finishListeners()
@@ -141,7 +141,7 @@ public class PusherChannel: @unchecked Sendable {
     // MARK: Observers
 
     func finishListeners() {
-        // What closures own is released outside the lock: it may call back.
+        // Closures are released outside the lock, because releasing them may call the client.
         let finished = observers.withLockedValue { observers in
             defer { observers = Observers(isFinished: true) }
             return observers
@@ -168,8 +168,8 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Observers, Value>, with value: Value) {
-        // What is let go is released outside the lock: what it owns may call back. That is the new closure where the
-        // channel is out of use: it would never be called, and nobody would let go of it any more.
+        // The replaced closure is released outside the lock, because releasing it may call the client. If the channel
+        // is out of use, the new closure is released instead, because it would never be called.
         _ = observers.withLockedValue { observers in
             guard !observers.isFinished else { return value }
             defer { observers[keyPath: path] = value }
@@ -179,7 +179,7 @@ public class PusherChannel: @unchecked Sendable {
 }
 
 extension PusherChannel: Hashable {
-    /// Channels are equal where they are the same object.
+    /// Channels are equal if they are the same object.
     public static func == (left: PusherChannel, right: PusherChannel) -> Bool { left === right }
 
     /// Hashes the object's identity.
@@ -208,14 +208,14 @@ public enum PusherChannelType: Hashable, Sendable {
     /// Reads the type from a channel's name.
     public static func type(forName name: String) -> PusherChannelType { PusherChannelType(name: name) }
 
-    /// Whether the name is that of a presence channel.
+    /// Whether the channel is a presence channel, by its name.
     public static func isPresenceChannel(name: String) -> Bool { PusherChannelType(name: name) == .presence }
 
-    /// Whether the name is that of an encrypted channel: `private-encrypted-…`. Its type is ``private``.
+    /// Whether the channel is an encrypted one, by its name: `private-encrypted-…`. Its type is ``private``.
     public static func isEncryptedChannel(name: String) -> Bool {
         ChannelKind(ofChannelNamed: name).base == .privateEncrypted
     }
 
-    /// Whether the name is that of a cache channel, of whatever type: `cache-…`, `private-cache-…` and so on.
+    /// Whether the channel is a cache channel of any type, by its name: `cache-…`, `private-cache-…` and so on.
     public static func isCacheChannel(name: String) -> Bool { ChannelKind(ofChannelNamed: name).isCache }
 }

@@ -1,4 +1,5 @@
-/// The channels that the application is subscribed to, or wants to be. New code finds one by ``Pusher/channel(_:)``.
+/// The channels that the app has subscribed to, whether or not the server has confirmed them. New code finds a channel
+/// with ``Pusher/channel(_:)``.
 public final class PusherChannels: Sendable {
     let engine: ClientEngine
 
@@ -15,17 +16,18 @@ public final class PusherChannels: Sendable {
         }
     }
 
-    /// The channel of that name; nil where it is not subscribed to.
+    /// The channel of that name; nil if the app is not subscribed to it.
     public func find(name: String) -> PusherChannel? {
         engine.read { $0.channel(named: name) }
     }
 
-    /// The presence channel of that name; nil where it is not subscribed to, or is none.
+    /// The presence channel of that name; nil if the app is not subscribed to it, or if it is not a presence channel.
     public func findPresence(name: String) -> PusherPresenceChannel? { find(name: name) as? PusherPresenceChannel }
 }
 
 extension ClientEngine.State {
-    /// The object of a channel, which is made if there is none. One that cannot be subscribed is not kept.
+    /// The object of a channel, which is created if there is none. An object of a channel that cannot be subscribed is
+    /// not kept.
     mutating func channel(
         of result: ClientStateMachine.SubscribeResult,
         _ make: () -> PusherChannel
@@ -36,7 +38,7 @@ extension ClientEngine.State {
         return (channel, true)
     }
 
-    /// The channel that the application wants under that name.
+    /// The channel that the app has subscribed to under that name.
     func channel(named name: String) -> PusherChannel? {
         guard let subscription = machine.subscriptions[name], subscription.isWanted else { return nil }
         return channels[subscription.id]
@@ -44,7 +46,7 @@ extension ClientEngine.State {
 }
 
 extension PusherChannels: Hashable {
-    /// They are equal where they are the same object.
+    /// They are equal if they are the same object.
     public static func == (left: PusherChannels, right: PusherChannels) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 
-/// A presence channel: one that knows who is subscribed to it.
+/// A presence channel: a channel that knows who is subscribed to it.
 ///
-/// The list of members is the server's, as of its last word: it is replaced with each subscription, nobody stands in it
-/// twice, and it is empty while the channel is not subscribed. Where a server's list cannot be used, that is reported, and
-/// the one before stays until the next.
+/// The list of members is the server's. Each subscription replaces it, each user appears once, and it is empty while
+/// the channel is not subscribed. If a server's list cannot be used, an error is reported, and the previous list stays
+/// until the next one.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
-    // A subclass has to say the conformance again. Proof: it is final, and each property that it adds is a `let` of a
-    // type that is checked: a final class that is Sendable, and a locked box of a Sendable struct.
+    // A subclass must repeat the conformance. Proof: it is final, and each property that it adds is a `let` of a type
+    // that is checked: a final class that is Sendable, and a locked box of a Sendable struct.
     let membershipChanges: Broadcast<MembershipChange>
     private let closures: NIOLockedValueBox<MemberClosures>
 
@@ -41,12 +41,12 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     // MARK: Members
 
-    /// The members, this client's own user among them; none while the channel is not subscribed.
+    /// The members, including this client's own user. Empty while the channel is not subscribed.
     public var members: [PusherPresenceChannelMember] {
         (subscription?.roster?.members ?? []).map { PusherPresenceChannelMember($0) }
     }
 
-    /// The id under which this client is subscribed: known as soon as the authorization is.
+    /// The user id under which this client is subscribed, as soon as the authorization is known.
     public var myId: String? { subscription?.roster?.myID }
 
     /// The member with that id.
@@ -64,8 +64,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_added`.
     ///
-    /// Called on the callback queue with each member who comes: also with those who came while the channel was away,
-    /// when it is subscribed again. Not called for those who are there at the first subscription.
+    /// Called on the callback queue with each member who joins. When the channel is subscribed again, it is also called
+    /// with members who joined meanwhile. It is not called for the members of the first list.
     @preconcurrency public var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? {
         get { closures.withLockedValue { $0.onMemberAdded } }
         set { replace(\.onMemberAdded, with: newValue) }
@@ -73,14 +73,15 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_removed`.
     ///
-    /// Called on the callback queue with each member who leaves: also with those who left while the channel was away,
-    /// when it is subscribed again.
+    /// Called on the callback queue with each member who leaves. When the channel is subscribed again, it is also
+    /// called with members who left meanwhile.
     @preconcurrency public var onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? {
         get { closures.withLockedValue { $0.onMemberRemoved } }
         set { replace(\.onMemberRemoved, with: newValue) }
     }
 
-    /// Every change of the list of members from now on. It ends when the channel is unsubscribed.
+    /// Every change of the list of members from now on, as a sequence. The sequence ends when the channel is
+    /// unsubscribed.
     public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
 
     override func retire() {
@@ -93,7 +94,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     }
 
     private func replace<Value>(_ path: WritableKeyPath<MemberClosures, Value>, with value: Value) {
-        // As with those that all channels have.
+        // As with the closures that all channels have.
         _ = closures.withLockedValue { closures in
             guard !closures.isFinished else { return value }
             defer { closures[keyPath: path] = value }
@@ -104,8 +105,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
 /// The list of members of a presence channel has changed.
 public enum MembershipChange: Hashable, Sendable {
-    /// The channel is subscribed, and this is the list. Where it was subscribed before, `added` and `removed` are those
-    /// who came and went since its last word; else both are empty.
+    /// The channel is subscribed, and this is the list. If it was subscribed before, `added` and `removed` are the
+    /// members who joined and left meanwhile. If not, both are empty.
     case replaced(
         members: [PusherPresenceChannelMember],
         added: [PusherPresenceChannelMember],
@@ -116,7 +117,7 @@ public enum MembershipChange: Hashable, Sendable {
     /// Somebody left.
     case removed(PusherPresenceChannelMember)
 
-    /// What it takes, in bytes, if a member takes as much as most do.
+    /// The estimated size in bytes, for members of the usual size.
     fileprivate var size: Int {
         switch self {
         case .replaced(let members, let added, let removed): 256 * (1 + members.count + added.count + removed.count)

@@ -1,22 +1,22 @@
 public import Foundation
 
-/// What PusherSwift calls the information about a user: the members of a JSON object.
+/// PusherSwift's name for the information about a user: the members of a JSON object.
 public typealias PusherUserInfoObject = [String: AnyObject]
 
-/// Somebody who is subscribed to a presence channel.
+/// A user who is subscribed to a presence channel.
 public final class PusherPresenceChannelMember: Sendable {
-    /// Who it is. The server sees to it that it is there once, however many connections the user has.
+    /// Who it is. The server lists each user once, however many connections the user has.
     public let userId: String
     /// ``userInfo`` as JSON text.
     package let userInfoText: String?
 
-    /// Makes a member: what a `userDataFetcher` gives.
+    /// Makes a member, for a `userDataFetcher` to return.
     ///
     /// - Parameters:
-    ///   - userId: Who it is.
-    ///   - userInfo: What else the other members are to know: anything that `JSONSerialization` takes, or an
-    ///     `Encodable` value. It is kept as JSON text, keys sorted. What is neither, or has a number in it that JSON
-    ///     cannot hold, counts as nil.
+    ///   - userId: The user's id.
+    ///   - userInfo: What the other members may know: anything that `JSONSerialization` accepts, or an `Encodable`
+    ///     value. It is kept as JSON text, keys sorted. A value that is neither, or has a number that JSON cannot
+    ///     represent, counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
         self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }
@@ -27,9 +27,9 @@ public final class PusherPresenceChannelMember: Sendable {
         self.userInfoText = userInfoText
     }
 
-    /// What else is known of the member, as `JSONSerialization` reads it; nil where there is nothing.
+    /// The information about the member, as `JSONSerialization` reads it; nil if there is none.
     ///
-    /// It is made from the JSON text at each call; ``decodeUserInfo(as:decoder:)`` makes a type of yours.
+    /// It is parsed at each call. ``decodeUserInfo(as:decoder:)`` decodes it as your own type.
     public var userInfo: Any? {
         let value = userInfoText.flatMap(JSONText.value)
         return value is NSNull ? nil : value
@@ -37,8 +37,8 @@ public final class PusherPresenceChannelMember: Sendable {
 
     /// Decodes ``userInfo``.
     ///
-    /// - Throws: The decoder's error. Where there is nothing to decode, JSON's `null` is decoded, so that an optional
-    ///   type gives nil.
+    /// - Throws: The decoder's error. If there is no information, JSON's `null` is decoded, so an optional type gives
+    ///   nil.
     public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
     {
         try decoder.decode(type, from: Data((userInfoText ?? "null").utf8))
@@ -46,7 +46,7 @@ public final class PusherPresenceChannelMember: Sendable {
 }
 
 extension PusherPresenceChannelMember: Hashable {
-    /// Members are equal where id and information are: a channel makes new objects each time it is asked.
+    /// Members are equal if id and information are equal. A channel makes new objects at each call.
     public static func == (left: PusherPresenceChannelMember, right: PusherPresenceChannelMember) -> Bool {
         left.userId == right.userId && left.userInfoText == right.userInfoText
     }

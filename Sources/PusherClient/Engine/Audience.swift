@@ -5,9 +5,9 @@ final class Audience: Sendable {
     /// The callbacks that one dispatcher runs.
     private struct Callbacks: Sendable {
         let dispatcher: CallbackDispatcher
-        /// Those of the first registry, usually the client's.
+        /// The callbacks of the first registry, usually the client's.
         var first: [Binding] = []
-        /// Those of the second registry: the channel's or the user's.
+        /// The callbacks of the second registry: the channel's or the user's.
         var second: [Binding] = []
     }
 
@@ -15,11 +15,11 @@ final class Audience: Sendable {
     let sequences: [SequenceListener]
     /// The queues that have to run callbacks.
     let queues: [CallbackDispatcher]
-    /// The other queues that are in use. The callbacks that they run may be about to bind others.
+    /// The other queues that are in use. Their callbacks may be about to bind others.
     let otherQueues: [CallbackDispatcher]
-    /// Those that run on the event loop.
+    /// The callbacks that run on the event loop.
     private let inPlace: Callbacks?
-    /// The others, for each queue.
+    /// The other callbacks, for each queue.
     private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
@@ -39,7 +39,7 @@ final class Audience: Sendable {
         self.first = first
         self.second = second
         self.context = context
-        // Read first: a change during the look-up must not go unnoticed.
+        // Read first, so that a change during the look-up is noticed.
         self.count = count ?? context.changes.value
         var sequences: [SequenceListener] = []
         var callbacks: [Callbacks] = []
@@ -121,7 +121,7 @@ extension [Binding] {
     }
 }
 
-/// What all audiences of a client have in common.
+/// The values that all audiences of a client share.
 final class ListenerContext: Sendable {
     let changes: ChangeCount
     /// The dispatchers that do not run callbacks in place.

@@ -1,6 +1,6 @@
 /// The requests to authorizers that are under way. Confined to the event loop.
 struct AuthorizationTasks {
-    /// Some ask for several authorizations at once.
+    /// Some requests ask for several authorizations.
     private struct Request {
         var task: Task<Void, Never>
         var unanswered: Set<AuthorizationTry>
@@ -12,7 +12,7 @@ struct AuthorizationTasks {
 
     /// How many requests are under way.
     var count: Int { requests.count }
-    /// How many answers are still to come.
+    /// How many answers are missing.
     var unansweredCount: Int { requestOf.count }
 
     mutating func add(_ task: Task<Void, Never>, for authorizations: [AuthorizationTry]) {
@@ -21,9 +21,9 @@ struct AuthorizationTasks {
         for authorization in authorizations { requestOf[authorization] = serial }
     }
 
-    /// An answer has come, or is not wanted any more.
+    /// Removes an authorization whose answer has come, or is no longer needed.
     ///
-    /// - Returns: The task, if this was the last answer that it was to bring.
+    /// - Returns: The task, if no other answer is expected from it.
     mutating func remove(_ authorization: AuthorizationTry) -> Task<Void, Never>? {
         guard let serial = requestOf.removeValue(forKey: authorization) else { return nil }
         requests[serial]?.unanswered.remove(authorization)

@@ -1,7 +1,7 @@
 import Atomics
 import NIOConcurrencyHelpers
 
-/// How much the buffer of one listener may keep.
+/// The limits of one listener's buffer.
 struct BufferBudget: Sendable {
     let count: Int
     /// In bytes.
@@ -15,7 +15,7 @@ struct BufferBudget: Sendable {
     }
 }
 
-/// How much the buffers of all listeners of a client may keep, in bytes.
+/// The limit of all listeners' buffers of a client, in bytes.
 final class TotalBudget: Sendable {
     private let size: Int
     private let used = ManagedAtomic(0)
@@ -23,7 +23,7 @@ final class TotalBudget: Sendable {
 
     init(size: Int) { self.size = max(size, 1) }
 
-    /// Sets what is called, on any thread, when a listener has caught up that the client waits for.
+    /// Sets the function to call, on any thread, when a listener that the client waits for has caught up.
     func onCaughtUp(_ body: @escaping @Sendable () -> Void) { caughtUp.withLockedValue { $0 = body } }
 
     func tellCaughtUp() { caughtUp.withLockedValue { $0 }?() }
@@ -32,7 +32,7 @@ final class TotalBudget: Sendable {
 
     fileprivate var isSpent: Bool { used.load(ordering: .relaxed) > size }
 
-    /// Buffers that nobody reads leave half of the budget to the others.
+    /// Buffers that nobody reads use at most half of the budget.
     fileprivate var isHalfSpent: Bool { used.load(ordering: .relaxed) > size / 2 }
 }
 
@@ -47,12 +47,13 @@ struct BufferLevel {
     }
 
     private let budget: BufferBudget
-    /// Whether the client can wait for the listener. If not, the oldest elements go as soon as the buffer is full.
+    /// Whether the client can wait for the listener. If not, the oldest elements are dropped as soon as the buffer is
+    /// full.
     private let canBeAwaited: Bool
     private var mode = Mode.open
     private var count = 0
     private var size = 0
-    /// What the budget knows of. It is shared by threads, so it is told now and then.
+    /// The size that the budget has counted. Threads share the budget, so it is updated only now and then.
     private var knownSize = 0
 
     init(_ budget: BufferBudget, canBeAwaited: Bool) {
@@ -66,14 +67,14 @@ struct BufferLevel {
 
     private var isOver: Bool { count > budget.count || size > budget.size }
 
-    /// How much can be added.
+    /// How much fits into the buffer.
     struct Space {
         var count = 0
         /// In bytes.
         var size = 0
     }
 
-    /// How much can be added. It is negative if the buffer has more than it may keep.
+    /// How much fits into a buffer. It is negative if the buffer exceeds its limits.
     var space: Space { Space(count: budget.count - count, size: budget.size - size) }
 
     /// Elements were added. Returns whether the client has to wait for the listener.
@@ -83,7 +84,8 @@ struct BufferLevel {
         return isAwaited
     }
 
-    /// The listener has taken elements. Returns whether it has caught up, so that the client need not wait any more.
+    /// Counts elements that the listener has taken. Returns whether the listener has caught up, so that the client can
+    /// stop waiting.
     mutating func take(_ size: Int, count: Int = 1) -> Bool {
         change(by: -count, -size)
         switch mode {
@@ -98,18 +100,18 @@ struct BufferLevel {
         }
     }
 
-    /// Whether the oldest element has to go. One always stays, however large it is.
+    /// Whether the oldest element must be dropped. One always stays, however large it is.
     var mustDrop: Bool { mode == .stalled && count > 1 && (isOver || knownSize > 0 && budget.total.isHalfSpent) }
 
     mutating func drop(_ size: Int) { change(by: -1, -size) }
 
-    /// The client does not wait any more. From now on the oldest elements go.
+    /// Stops waiting for the listener. From now on the oldest elements are dropped.
     mutating func stopWaiting() { if mode == .awaited { mode = .stalled } }
 
-    /// The client waits when the buffer is full again.
+    /// Lets the client wait again when the buffer is full.
     mutating func reopen() { if canBeAwaited { mode = .open } }
 
-    /// The buffer is empty. Returns whether the client waits for it.
+    /// Empties the count. Returns whether the client waits for it.
     mutating func clear() -> Bool {
         defer { reopen() }
         budget.total.use(-knownSize)

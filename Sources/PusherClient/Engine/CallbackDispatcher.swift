@@ -6,12 +6,12 @@ import NIOCore
 
 /// Runs callbacks on one queue, or in place, in order, with a limit on those that wait.
 final class CallbackDispatcher: Sendable {
-    /// What runs on the queue.
+    /// The work that runs on the queue.
     fileprivate enum Job: Sendable {
         case events(EventBatch)
         case call(@Sendable () -> Void)
 
-        /// How many callbacks it stands for.
+        /// How many callbacks it represents.
         var count: Int {
             switch self {
             case .events(let batch): batch.count
@@ -28,20 +28,19 @@ final class CallbackDispatcher: Sendable {
         }
     }
 
-    /// What has to become of a job that waits for a queue that is too slow.
+    /// Which waiting jobs are dropped if the queue is too slow.
     enum Retention: Sendable {
-        /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
+        /// If there are too many jobs, the oldest one is dropped. For jobs that a server can cause in any number.
         case newest
-        /// The same, if there are too many of its own kind alone: the outcome of a subscription, and that callbacks
-        /// were dropped.
+        /// The same, but counted separately: for the outcome of a subscription, and for reports of dropped callbacks.
         case outcomes
-        /// The same for changes of the connection's state, so that the last one always arrives.
+        /// The same for changes of the connection's state, so that the last one is always delivered.
         case states
     }
 
     enum Drop: Sendable {
         case began
-        /// The queue has caught up; so many jobs are lost.
+        /// The queue has caught up, and this many jobs were dropped.
         case ended(count: Int)
     }
 
@@ -52,15 +51,15 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct State {
         fileprivate var events = Self.empty
-        /// How many callbacks ``events`` stand for.
+        /// How many callbacks ``events`` represents.
         fileprivate var eventCount = 0
         fileprivate var level: BufferLevel
         fileprivate var outcomes = Self.empty
         fileprivate var states = Self.empty
-        // Shared by all, until they have a job: most clients never have one in most of theirs.
+        // Shared by all until they have a job, because most clients never use most of them.
         private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
-        /// Since the queue last had caught up.
+        /// Since the queue last caught up.
         var droppedCount = 0
         var droppedInAll = 0
         var isScheduled = false
@@ -68,7 +67,7 @@ final class CallbackDispatcher: Sendable {
         var watchdog: Scheduled<Void>?
     }
 
-    /// How long a queue may leave the first callback alone before the log says so.
+    /// How long the first callback may wait before the log reports it.
     static let patience = TimeAmount.seconds(5)
 
     /// `nil` if callbacks run in place.
@@ -79,7 +78,7 @@ final class CallbackDispatcher: Sendable {
     private let state: NIOLockedValueBox<State>
     /// How many callbacks have run.
     private let runCount = ManagedAtomic(0)
-    /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
+    /// The events that the next ``submit(for:)`` adds to the queue, together for all events of one read.
     private let collected: NIOLoopBoundBox<EventBatch>
     private let used = ManagedAtomic(false)
     /// Whether the event loop may be shut down.
@@ -116,16 +115,16 @@ final class CallbackDispatcher: Sendable {
     /// Whether a callback ever had to wait for the queue.
     var isUsed: Bool { used.load(ordering: .acquiring) }
 
-    /// How many callbacks had to go so far, because the queue was slower than they came.
+    /// How many callbacks were dropped so far, because the queue was slower than they arrived.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
 
-    /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
+    /// Adds an event. The caller calls ``submit(for:)`` after adding all of them. Called on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
         use()
         collected.value.append(event, audience)
     }
 
-    /// Hands over what was collected. Called on the event loop.
+    /// Adds the collected events to the queue. Called on the event loop.
     func submit(for engine: ClientEngine) {
         guard !collected.value.isEmpty else { return }
         var batch = EventBatch()
@@ -136,8 +135,8 @@ final class CallbackDispatcher: Sendable {
 
     /// Calls a function on the queue. Called on the event loop.
     ///
-    /// - Parameter engine: Who is told when a slow queue begins to cost jobs, and when it has caught up. It is there for
-    ///   as long as something waits for the queue.
+    /// - Parameter engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up. It
+    ///   is retained while jobs wait for the queue.
     func enqueue(
         keep retention: Retention = .newest,
         for engine: ClientEngine,
@@ -157,9 +156,10 @@ final class CallbackDispatcher: Sendable {
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
         use()
-        // Optional, so that it is moved into the closure. With a copy, both threads would change the counts of its events.
+        // Optional, so that it is moved into the closure. With a copy, two threads would change the reference counts of
+        // its events.
         var job = Optional(job)
-        // What is dropped is released outside the lock.
+        // Dropped jobs are released outside the lock.
         let (dropped, mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
             let dropped = job.take().map { state.append($0, keep: retention, limit: budget.count) } ?? Dropped()
             defer { state.isScheduled = true }
@@ -172,14 +172,14 @@ final class CallbackDispatcher: Sendable {
     }
 
     private func noteDrop(of dropped: Dropped, for engine: ClientEngine) {
-        // Events for which nobody would have been called are not missed.
+        // Dropped events without a callback do not count.
         let count = dropped.calls.count + dropped.events.count { $0.renewed().hasCallbacks(by: self) }
         guard count > 0 else { return }
         let (isFirst, isOver) = state.withLockedValue { state in
             let isFirst = state.droppedCount == 0
             state.droppedCount += count
             state.droppedInAll += count
-            // The queue may have caught up since, and would say nothing of these before it has another job.
+            // The queue may have caught up meanwhile. It would not report these before it has another job.
             let isOver = !state.isScheduled
             defer { if isOver { state.droppedCount = 0 } }
             return (isFirst, isOver)
@@ -188,7 +188,7 @@ final class CallbackDispatcher: Sendable {
         if isOver { engine.callbacksDropped(.ended(count: count)) }
     }
 
-    /// Runs what was pending when it began, and leaves the rest to another turn of the queue.
+    /// Runs the jobs that were pending when it began, and leaves later ones to another turn of the queue.
     private func drain(_ queue: DispatchQueue, for engine: ClientEngine) {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
@@ -224,7 +224,7 @@ final class CallbackDispatcher: Sendable {
 
     private func run(_ batch: EventBatch) {
         batch.forEach { event, audience in
-            // Code that binds in the callback of an event gets those that came meanwhile.
+            // Code that binds in the callback of an event gets the events that arrived meanwhile.
             if !audience.isCurrent { audience = audience.renewed() }
             audience.call(event, by: self)
             runCount.wrappingIncrement(ordering: .relaxed)
@@ -256,7 +256,7 @@ final class CallbackDispatcher: Sendable {
         if isLate { watchdog.cancel() }
     }
 
-    /// Nothing is left of the dispatcher's own on the event loop.
+    /// Removes all tasks of the dispatcher from the event loop.
     func stop() {
         isStopped.store(true, ordering: .releasing)
         let watchdog = state.withLockedValue { state in
@@ -283,14 +283,14 @@ extension CallbackDispatcher: AwaitedListener {
     }
 }
 
-/// What had to go.
+/// The jobs that were dropped.
 private struct Dropped {
     var events = EventBatch()
     var calls: [CallbackDispatcher.Job] = []
 }
 
 extension CallbackDispatcher.State {
-    /// Returns what had to go for it.
+    /// Returns the jobs that were dropped for it.
     fileprivate mutating func append(
         _ job: CallbackDispatcher.Job,
         keep retention: CallbackDispatcher.Retention,
@@ -323,7 +323,7 @@ extension CallbackDispatcher.State {
 
     fileprivate var count: Int { eventCount + outcomes.count + states.count }
 
-    /// Takes out the events that have to go.
+    /// Removes the events that must be dropped.
     fileprivate mutating func dropEvents() -> Dropped {
         var dropped = Dropped()
         while level.mustDrop, let oldest = events.popFirst() {
@@ -344,7 +344,7 @@ extension CallbackDispatcher.State {
         return dropped
     }
 
-    /// Takes out the oldest of the first ones.
+    /// Removes the oldest of the first ones.
     fileprivate mutating func takeFirst() -> (job: CallbackDispatcher.Job, hasCaughtUp: Bool)? {
         let (event, outcome, change) = (serial(events), serial(outcomes), serial(states))
         if event < outcome, event < change {
@@ -360,11 +360,12 @@ extension CallbackDispatcher.State {
     private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
 }
 
-/// Events that came in one read, and who gets them.
+/// Events of one read, and their listeners.
 private struct EventBatch: Sendable {
     /// Events that follow each other and have the same audience.
     private struct Run: Sendable {
-        // One reference for all of them. With one for each event, both threads would change its count at the same time.
+        // One reference for all events. With one for each event, two threads would change its reference count at the
+        // same time.
         var audience: Audience
         var count: Int
     }
@@ -391,13 +392,13 @@ private struct EventBatch: Sendable {
         }
     }
 
-    /// Reverses the order after the last event was added: the oldest can be taken out without moving the others.
+    /// Reverses the order after the last event was added, so that the oldest can be removed without moving the others.
     mutating func close() {
         events.reverse()
         runs.reverse()
     }
 
-    /// Takes out the oldest event, after ``close()``.
+    /// Removes the oldest event, after ``close()``.
     mutating func popFirst() -> (PusherEvent, Audience)? {
         guard let event = events.popLast(), let run = runs.last else { return nil }
         size -= event.size

@@ -3,8 +3,8 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Telling what happens to subscriptions, to channels of particular kinds, and to the user: listeners, closures, sequences
-/// and the delegate. All of this happens on the event loop.
+/// Announces what happens to subscriptions, to channels of particular kinds, and to the user: to listeners, closures,
+/// sequences and the delegate. All of this happens on the event loop.
 extension ClientEngine {
     // MARK: Subscriptions
 
@@ -74,7 +74,7 @@ extension ClientEngine {
         announce(envelope, on: id)
     }
 
-    /// The closure is read when its turn has come: it may have been changed by then.
+    /// The closure is read when the job runs, because it may have been changed by then.
     private func call(
         _ member: PusherPresenceChannelMember,
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
@@ -129,7 +129,7 @@ extension ClientEngine {
 }
 
 extension SubscriptionError {
-    /// The error for an API that knows `NSError` only.
+    /// The error as an `NSError`, for an API that knows only that.
     fileprivate var bridged: NSError {
         NSError(
             domain: "com.pusher.PusherClient",

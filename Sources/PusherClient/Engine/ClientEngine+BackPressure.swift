@@ -7,9 +7,10 @@ protocol AwaitedListener: AnyObject, Sendable {
     var isAwaited: Bool { get }
     /// A number that changes whenever the listener takes an element.
     var progress: Int { get }
-    /// Drops the elements above the limits. The client does not wait any more.
+    /// Drops the elements above the limits. Stops waiting for the listener.
     ///
-    /// - Parameter isStalled: Whether the listener does not move. If it does, the client waits again when the buffer is full.
+    /// - Parameter isStalled: Whether the listener takes nothing. If it does take elements, the client waits again when
+    ///   the buffer is full.
     func stopWaiting(isStalled: Bool, for engine: ClientEngine)
 }
 
@@ -18,16 +19,16 @@ struct AwaitedListeners {
     private struct Entry {
         let listener: any AwaitedListener
         var progress: Int
-        /// When the progress was seen first.
+        /// When this progress was seen first.
         var since: Instant
     }
 
     private var entries: [Entry] = []
-    /// The connection that is not read meanwhile, and since when.
+    /// The connection that is not read meanwhile, and since when it is not.
     fileprivate(set) var pause: (attempt: AttemptID, start: Instant)?
     fileprivate var timer: Scheduled<Void>?
 
-    /// When the first of them is judged; nil if there are no listeners to wait for.
+    /// When the first listener is checked; nil if the client waits for none.
     fileprivate var firstDue: Instant? { entries.map { $0.since + ClientEngine.stallTime }.min() }
 
     fileprivate mutating func add(_ listener: any AwaitedListener, now: Instant) {
@@ -37,7 +38,7 @@ struct AwaitedListeners {
 
     fileprivate mutating func removeCaughtUp() { entries.removeAll { !$0.listener.isAwaited } }
 
-    /// Takes out the stalled ones.
+    /// Removes the listeners that take nothing.
     fileprivate mutating func takeStalled(now: Instant) -> [any AwaitedListener] {
         var stalled: [any AwaitedListener] = []
         entries = entries.compactMap { entry in
@@ -61,7 +62,7 @@ extension ClientEngine {
     /// A listener that takes nothing for this time is stalled: the client does not wait for it.
     static let stallTime = Duration.milliseconds(90)
 
-    /// The longest time without reading. Pings and answers must not come too late.
+    /// The longest time without reading. A longer pause would delay pings and answers too much.
     private func longestPause(of attempt: AttemptID) -> Duration {
         let longest = loopState.value.connections[attempt]?.longestPause ?? .zero
         return min(read { $0.machine.configuration.timeouts.pong } / 2, longest)
@@ -78,7 +79,7 @@ extension ClientEngine {
             connection.setReading(false)
         }
         loopState.value.awaited.add(listener, now: now)
-        // Some may have been waited for on earlier connections.
+        // The client may have waited for some listeners on earlier connections.
         if loopState.value.awaited.timer == nil { judgeListeners() }
     }
 
@@ -115,7 +116,7 @@ extension ClientEngine {
         loopState.value.connections[pause.attempt]?.setReading(true)
     }
 
-    /// The connection has ended. Listeners that have not caught up are judged on the next one, for the time on both.
+    /// The connection has ended. Listeners that have not caught up are checked on the next one, for the time on both.
     func connectionEnded(_ id: AttemptID) {
         loopState.value.connections[id] = nil
         if loopState.value.awaited.pause?.attempt == id { endPause() }

@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Handing events to those who want them. All of this happens on the event loop, and never under the lock.
+/// Delivers events to their listeners. All of this happens on the event loop, and never under the lock.
 extension ClientEngine {
     func audience(
         of event: PusherEvent,
@@ -11,8 +11,8 @@ extension ClientEngine {
         _ second: ListenerRegistry? = nil
     ) -> Audience { Audience(event.eventName, first, second, listenerContext) }
 
-    /// Delivers an event of the server, by way of the ``PayloadTransformer`` if there is one, and counts it if nobody
-    /// listens.
+    /// Delivers an event of the server through the ``PayloadTransformer`` if there is one, and counts it if it has no
+    /// listener.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
         guard transformsPayloads else { return deliverCounting(event, to: audience) }
         for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
@@ -23,13 +23,13 @@ extension ClientEngine {
         loopState.value.counts.unhandledEvents += 1
     }
 
-    /// Delivers an event that the client itself makes, for example of a member who came.
+    /// Delivers an event that the client itself makes, for example for a new member.
     func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
         deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))
     }
 
-    /// - Returns: Whether somebody was there for it.
+    /// - Returns: Whether there was a listener.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
         for sequence in audience.sequences {
@@ -41,26 +41,27 @@ extension ClientEngine {
         }
         audience.callInPlace(event)
         for queue in audience.queues { queue.collect(event, audience) }
-        // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
+        // While callbacks run or wait, they may be about to bind others. If they are done, the look-up finds what they
+        // bound.
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }
         return !audience.isEmpty
     }
 
-    /// Hands an element to sequences, and reports those that begin to drop because of it.
+    /// Adds an element to sequences, and reports those that begin to drop elements because of it.
     func broadcast<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
         count(broadcast.send(element), on: channel)
     }
 
-    /// Hands an error to the sequences of errors. To those that drop errors another one is of no use.
+    /// Adds an error to the sequences of errors. Sequences that drop errors do not get another error about that.
     func publish(_ error: PusherClientError) {
         let drop = errors.send(error)
         loopState.value.counts.sequenceOverflows += drop.count
         if drop.began > 0 { tell(self.error(drop.began, on: nil)) }
     }
 
-    /// Counts what sequences drop, and reports those that begin to.
+    /// Counts the elements that sequences drop, and reports the sequences that begin to drop.
     func count(_ drop: Drop, on channel: String? = nil) {
         guard drop.count > 0 else { return }
         loopState.value.counts.sequenceOverflows += drop.count
@@ -70,15 +71,15 @@ extension ClientEngine {
         publish(error)
     }
 
-    /// Callbacks were dropped. What tells of it must not cost others.
+    /// Callbacks were dropped. The report must not displace other callbacks.
     func callbacksDropped(_ drop: CallbackDispatcher.Drop) {
         let message =
             switch drop {
-            case .began: "callbacks are being dropped: the callback queue is slower than they come"
-            case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
+            case .began: "Callbacks dropped: the callback queue is slower than the events arrive."
+            case .ended(let count): "Callbacks dropped: \(count). The callback queue has caught up."
             }
         let error = PusherClientError(.eventsDropped, message)
-        // It may be the callback queue that is here.
+        // This may run on the callback queue.
         eventLoop.execute {
             self.tell(error, keep: .outcomes)
             self.publish(error)
@@ -97,14 +98,14 @@ extension ClientEngine {
         PusherClientError(
             .eventsDropped,
             """
-            \(sequences) sequences keep only the newest \(limits.sequenceBuffer) elements or \
-            \(limits.listenerBufferSize) bytes: they are read more slowly than elements come
+            Events dropped: \(sequences) sequences are read more slowly than elements arrive. Each keeps the newest \
+            \(limits.sequenceBuffer) elements or \(limits.listenerBufferSize) bytes.
             """,
             channelName: channel
         )
     }
 
-    /// Hands over an event that came before. It may be called anywhere.
+    /// Delivers an event again. It may be called anywhere.
     func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
             self.deliver(event, to: self.audience(of: event, first, second))
@@ -113,8 +114,8 @@ extension ClientEngine {
         }
     }
 
-    /// Lets the consumers of sequences and the queues of callbacks go on. Called after all that comes together was
-    /// delivered, so that they do not compete for it with the event loop.
+    /// Wakes the consumers of sequences and the queues of callbacks. Called after all events of a read were delivered,
+    /// so that consumers do not compete with the event loop for a processor.
     func endDelivery() {
         for dispatcher in dispatchers { dispatcher.submit(for: self) }
         guard !loopState.value.sequences.isEmpty else { return }
@@ -123,7 +124,7 @@ extension ClientEngine {
         for buffer in submit(to: sequences) { buffer.wake() }
     }
 
-    /// Returns the buffers for whose events somebody waits.
+    /// Returns the buffers for whose events a consumer waits.
     private func submit(to sequences: [SequenceListener]) -> [EventBuffer<PusherEvent>] {
         var toWake: [EventBuffer<PusherEvent>] = []
         var drops: [String?: Drop] = [:]
@@ -140,7 +141,7 @@ extension ClientEngine {
 
     // MARK: The payload transformer
 
-    /// What is delivered for an event of a channel.
+    /// The events to deliver for an event of a channel.
     func transformed(_ event: PusherEvent) -> [PusherEvent] {
         guard let transformer = options.payloadTransformer, let channelName = event.channelName,
             !EventName.isProtocolEvent(event.eventName)
@@ -151,7 +152,7 @@ extension ClientEngine {
             channelName: channelName,
             userId: event.userId
         )
-        // Taken out: what it keeps would be copied as soon as it changes.
+        // Removed from the table, because it would be copied when it changes.
         var reader =
             loopState.value.payloadReaders.removeValue(forKey: channelName)
             ?? transformer.makeReader(channelName: channelName)
@@ -162,12 +163,12 @@ extension ClientEngine {
             }
         } catch {
             loopState.value.counts.untransformedEvents += 1
-            report(.transformerThrew(error, "the event \(event.eventName.quoted) was not delivered", channelName))
+            report(.transformerThrew(error, "Event \(event.eventName.quoted) not delivered", channelName))
             return []
         }
     }
 
-    /// Nothing is left over from what came before.
+    /// Removes the reader of a channel with everything that it has kept.
     func forgetPayloads(of channelName: String) {
         loopState.value.payloadReaders[channelName] = nil
     }
@@ -183,9 +184,9 @@ extension ClientEngine {
 
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
-    ///   - listeners: Those of a channel, of the client or of the user.
+    ///   - listeners: The listeners of a channel, of the client or of the user.
     ///   - dispatcher: What runs the callback; `nil` for the queue of the options.
-    /// - Returns: The callback's id. If there are too many, that is reported, and the id belongs to no callback.
+    /// - Returns: The callback's id. If there are too many, the client reports that, and the id belongs to no callback.
     func bind(
         _ name: String?,
         to listeners: ListenerRegistry,
@@ -196,13 +197,13 @@ extension ClientEngine {
             ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 
-    /// - Returns: The id of no callback.
+    /// - Returns: An id that belongs to no callback.
     func reportUnbound(_ what: String) -> String {
         let error = PusherClientError(
             .tooManyBindings,
             """
-            a callback was not bound to \(what): \(limits.bindings) are bound to the same object already, and \
-            limits.bindings allows no more. Unbind callbacks that are not needed, or use observe(…)
+            Callback for \(what) not bound: \(limits.bindings) are bound to the same object already, and \
+            limits.bindings allows no more. Unbind callbacks that are not needed, or use observe(…).
             """
         )
         step { state, _ in state.pending.append(.report(error)) }

@@ -74,7 +74,7 @@ extension ClientEngine {
             userListeners.finish()
             watchlistEvents.finish()
             watchlistCallbacks.finish()
-            // Released outside the lock: what it owns may call back.
+            // The old object is released outside the lock, because releasing it may call the client.
             _ = update { state in
                 defer { state.userDataFetcher = nil }
                 return state.userDataFetcher
@@ -113,7 +113,7 @@ extension ClientEngine {
 
     private func write(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
         guard let connection = loopState.value.connections[id] else {
-            promise?.fail(PusherClientError(.notSubscribed, "the connection was lost"))
+            promise?.fail(PusherClientError(.notSubscribed, "Message not sent: the connection was lost."))
             return
         }
         let text = envelope.jsonText
@@ -124,11 +124,11 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    /// A message of the app's own. Nobody sends it again.
+    /// Writes a message of the app's own. It is not sent again.
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in
-            let message = "the message \(envelope.event) was not sent: the connection was lost"
+            let message = "Message \(envelope.event.quoted) not sent: the connection was lost."
             self.step { state, _ in
                 state.machine.countUnsentMessage()
                 state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
@@ -173,7 +173,7 @@ extension ClientEngine {
         }
     }
 
-    /// The same for all that failed together, so that they are asked for again together.
+    /// The same number for all authorizations that failed together, so that they are tried again together.
     private func sharedRandom() -> Double {
         if let number = loopState.value.sharedRandom { return number }
         let number = random()
@@ -184,7 +184,8 @@ extension ClientEngine {
 
     // MARK: Authorizers, which are your code, and slow
 
-    /// In another turn of the loop: what comes up in this one, retries that are due among it, comes together.
+    /// In another turn of the loop, so that all authorizations of this turn, including retries that are due, are
+    /// requested together.
     func gatherAuthorizations() {
         eventLoop.execute { [self] in
             let batchSize = options.authMethod.maximumBatchSize
@@ -231,7 +232,7 @@ extension ClientEngine {
         }
     }
 
-    /// A request of which no answer is wanted any more is cancelled.
+    /// Cancels a request if no answer of it is needed any more.
     func cancelAuthorization(_ authorization: AuthorizationTry) {
         loopState.value.authorizations.remove(authorization)?.cancel()
     }

@@ -2,9 +2,9 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherProtocol
 
-/// What comes from the wire. All of this happens on the event loop.
+/// Receives messages from the connection. All of this happens on the event loop.
 extension ClientEngine {
-    /// What is to be called with whatever happens on the socket of an attempt.
+    /// Makes the function that the transport calls with each event of an attempt's socket.
     func makeReceiver(_ id: AttemptID) -> @Sendable (TransportEvent) -> Void {
         let reception = NIOLoopBound(Reception(id, self), eventLoop: eventLoop)
         return { event in reception.value.received(event) }
@@ -25,7 +25,7 @@ extension ClientEngine {
         }
     }
 
-    /// Looks up who gets an ordinary event. Returns `nil` for any other message.
+    /// Looks up the listeners of an ordinary event. Returns `nil` for any other message.
     func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
         let count = changes.value
         let (recipient, channel) = state.withLockedValue {
@@ -40,7 +40,7 @@ extension ClientEngine {
 
     // MARK: The careful way
 
-    /// Has the machine look at messages, and carries out what that leads to. The caller follows with ``endTurn()``.
+    /// Gives messages to the machine, and carries out the resulting effects. The caller follows with ``endTurn()``.
     func receive(_ messages: [Envelope], size: Int, on id: AttemptID) {
         let (_, mustCarryOut) = makeTransition { state, now in
             state.counts.messagesReceived += messages.count

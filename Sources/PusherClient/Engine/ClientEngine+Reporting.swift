@@ -2,14 +2,14 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Telling those who read the log, the statistics or the delegate's errors what happens.
+/// Reports what happens, to the log, to the statistics and to the delegate.
 extension ClientEngine {
     // MARK: The connection
 
-    /// What somebody should know who follows nothing but the log is a warning: the first failure of an outage, and the
-    /// end of all attempts.
+    /// The level is warning for the lines that a person must know who reads only the log: the first failure of an
+    /// outage, and the end of all attempts.
     func log(_ status: ConnectionStatus) {
-        // The reason has a key of its own.
+        // The reason has its own metadata key.
         let text = status.descriptionWithoutReason(at: clock())
         switch status {
         case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
@@ -21,7 +21,7 @@ extension ClientEngine {
             )
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
-            // As loud as what it puts an end to.
+            // The level of the message whose outage it ends.
             let outage = read { $0.machine.connection.lastOutage } ?? .zero
             logger.warning("Connected again", metadata: ["pusher.status": "\(text)", "pusher.outage": "\(outage)"])
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
@@ -42,7 +42,7 @@ extension ClientEngine {
         }
     }
 
-    /// Says which transport carries the connection, and why a better one does not, when that changes.
+    /// Logs which transport carries the connection, and why a preferred one does not, whenever that changes.
     func logTransport() {
         guard options.transports != .webSocket else { return }
         let statistics = read { $0.machine.connection.statistics }
@@ -63,10 +63,10 @@ extension ClientEngine {
 
     private func connectionStateText(_ status: ConnectionStatus) -> String {
         switch status {
-        case .waiting: "There is no connection; trying again"
-        case .refused(let reason) where reason.code != .connectionRefused: "No connection can be made"
-        case .refused: "The connection is refused"
-        default: "The connection has ended"
+        case .waiting: "No connection. The client tries again."
+        case .refused(let reason) where reason.code != .connectionRefused: "The client cannot connect."
+        case .refused: "The server refuses the connection."
+        default: "The connection ended."
         }
     }
 
@@ -78,7 +78,7 @@ extension ClientEngine {
         notify { $0.receivedError(error: reported) }
     }
 
-    /// Calls the delegate, if there is one by then, on the callback queue.
+    /// Calls the delegate on the callback queue, if there is one when the job runs.
     func notify(
         keep retention: CallbackDispatcher.Retention = .newest,
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
@@ -90,7 +90,7 @@ extension ClientEngine {
         }
     }
 
-    /// Writes a line to the log, at debug, and tells the delegate.
+    /// Writes a line to the log at the level debug, and calls the delegate with it.
     func debug(_ message: @autoclosure () -> String) {
         guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
         let message = message()
@@ -98,14 +98,14 @@ extension ClientEngine {
         tellDelegate(message)
     }
 
-    /// Tells the delegate what the log says in its own way.
+    /// Calls the delegate with a line that the log has in another form.
     func tellDelegate(_ message: @autoclosure () -> String) {
         guard read({ $0.delegate.value }) != nil else { return }
         let message = message().escapingControls
         notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
     }
 
-    /// Writes a message to the log. Of those that have a signature in them, or may have, no more than is safe.
+    /// Writes a message to the log. Signatures are left out of messages that have one, or may have one.
     func trace(_ what: Logger.Message, _ envelope: Envelope, _ text: String) {
         let shown: String
         switch envelope.event {
@@ -122,7 +122,7 @@ extension ClientEngine {
 
     // MARK: Warnings
 
-    /// The errors that only a change of the app, of its backend or of their settings can end.
+    /// The errors that only a change of the app, its backend or their settings can fix.
     static let warnings: [PusherClientError.Code: Logger.Message] = [
         .undecodableData: "An event does not fit the type that it is decoded as",
         .invalidEventName: "An event was not sent",
@@ -139,9 +139,9 @@ extension ClientEngine {
         .notConnected: "There is no connection",
     ]
 
-    /// Writes a warning to the log, if its kind was not there for a minute. Called on the event loop.
+    /// Writes a warning to the log, unless there was one of its kind in the last minute. Called on the event loop.
     ///
-    /// - Returns: False if the log has nothing of the error.
+    /// - Returns: Whether the log has the error.
     @discardableResult
     func warn(_ error: PusherClientError) -> Bool {
         guard let warning = Self.warnings[error.code] else { return false }
@@ -160,16 +160,17 @@ extension ClientEngine {
         return true
     }
 
-    /// Has the log say that a call waits for a connection which nobody has asked for, if that is still so after 5 s.
+    /// Logs that a call waits for a connection that nothing opens, if that is still so after 5 s.
     ///
-    /// - Returns: What has to be cancelled when the call comes back; nil if there is a connection, or one is being made.
+    /// - Returns: The scheduled check, to cancel when the call returns. Nil if there is a connection, or an attempt is
+    ///   under way.
     func watchForConnection(_ call: String) -> Scheduled<Void>? {
         guard !isConnectionWanted else { return nil }
         return eventLoop.scheduleTask(in: CallbackDispatcher.patience) { [weak self] in
             guard let self, !self.isConnectionWanted else { return }
-            let message = "\(call) has waited for 5 s, and nothing connects: call connect()"
+            let message = "\(call) has waited for 5 s, and nothing connects. Call connect()."
             var error = PusherClientError(.notConnected, message)
-            // Or an event that was not sent would hide it. What waits has one warning for all.
+            // Otherwise an event that was not sent would hide it. All waiting calls share one warning.
             error.eventName = "waiting"
             self.warn(error)
         }
@@ -181,7 +182,7 @@ extension ClientEngine {
 
     var statistics: PusherStatistics {
         let now = now()
-        // A callback on the event loop asks in the middle of a read.
+        // A callback on the event loop may read it in the middle of a read.
         if eventLoop.inEventLoop { publishCounts() }
         let droppedCallbacks = dispatchers.reduce(0) { $0 + $1.droppedCount }
         var statistics = read { state in
@@ -193,13 +194,13 @@ extension ClientEngine {
         return statistics
     }
 
-    /// Makes what the event loop has counted visible in ``statistics``.
+    /// Publishes the event loop's counts in ``statistics``.
     func publishCounts() {
         let counts = takeCounts()
         update { $0.counts.add(counts) }
     }
 
-    /// Takes what the event loop has counted. The caller adds it to the counts under the lock.
+    /// Removes the event loop's counts. The caller adds it to the counts under the lock.
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()
         swap(&counts, &loopState.value.counts)

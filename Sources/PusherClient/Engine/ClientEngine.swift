@@ -11,22 +11,22 @@ package import RealtimeNetworking
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
-        /// Where the machine connects, in the app's terms.
+        /// The server that the machine connects to, as the app named it.
         var endpoint: Endpoint
-        /// Effects of transitions that were made, and not carried out yet.
+        /// Effects of transitions that were made, but not carried out yet.
         var pending: [Effect] = []
-        /// Whether somebody carries them out already. A nested call only adds to them.
+        /// Whether a call on the stack carries them out already. A nested call only adds to them.
         var isDraining = false
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
         var delegate = WeakDelegate(value: nil)
         var connection = WeakConnection(value: nil)
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
-        /// What happened outside the machine.
+        /// Counts of the shell.
         var counts = DeliveryCounts()
     }
 
-    /// What only the event loop touches.
+    /// The state that only the event loop uses.
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
         var timers = TimerTable()
@@ -39,22 +39,22 @@ package final class ClientEngine: Sendable {
         /// The sequences for which events were collected.
         var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
-        /// What reads the events of a channel, if the app transforms them.
+        /// The readers of channels whose events the app transforms.
         var payloadReaders: [String: any PayloadReader] = [:]
-        /// The number that the policy for authorizations is given in this turn of the loop.
+        /// The random number for the authorization policy in this turn of the loop.
         var sharedRandom: Double?
-        /// True once the log has said that there is no connection, until there is one.
+        /// True once the log has reported a missing connection, until there is one.
         var hasLoggedOutage = false
         var warnings = WarningLimiter()
-        /// What the log has said last of it.
+        /// The interval that was logged last.
         var keepAliveInterval: Duration?
         var transport: TransportReport?
         var countdowns = Countdowns()
         var counts = DeliveryCounts()
         #if Metrics
-            /// Taken out while it tells: the factory's code may call the client, which comes back to it.
+            /// Removed while it reports, because the factory's code may call the client again.
             var metrics: MetricsReporter?
-            /// Whether there was something to tell meanwhile.
+            /// Whether there are changes to report afterwards.
             var hasMoreMetrics = false
         #endif
     }
@@ -67,12 +67,12 @@ package final class ClientEngine: Sendable {
         weak let value: PusherConnection?
     }
 
-    /// What tests replace: time, chance, loop and wire.
+    /// The parts that tests replace: time, randomness, event loop and connection.
     package struct Environment: Sendable {
         package var eventLoop: any EventLoop
         package var transport: any Transport
         package var requester: any HTTPRequester
-        /// Those that the other two go by.
+        /// The proxy rules that the transport and the requester use.
         package var proxies: ProxyRules
         package var now: @Sendable () -> ContinuousClock.Instant
         /// Draws a number in `0..<1`, for jitter.
@@ -101,23 +101,23 @@ package final class ClientEngine: Sendable {
     let proxies: ProxyRules
     let options: PusherClientOptions
     let clock: @Sendable () -> ContinuousClock.Instant
-    /// Where the machine's time begins.
+    /// The origin of the machine's time.
     private let origin: ContinuousClock.Instant
     let random: @Sendable () -> Double
     var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
     let tracesMessages: Bool
     let transformsPayloads: Bool
-    /// Runs callbacks where the options say.
+    /// Runs callbacks on the queue of the options.
     let dispatcher: CallbackDispatcher
-    /// Runs callbacks on the main queue, wherever others run.
+    /// Runs callbacks on the main queue, whatever the callback queue.
     let mainDispatcher: CallbackDispatcher
     /// The distinct dispatchers: callback queue and main queue, or one if they are the same.
     let dispatchers: [CallbackDispatcher]
     private let buffers: TotalBudget
     let sequenceBudget: BufferBudget
     let listenerContext: ListenerContext
-    /// Raised whenever an event may have to go elsewhere.
+    /// Raised whenever the listeners of an event may have changed.
     let changes: ChangeCount
     /// Whether there are effects to carry out. Read without the lock.
     let hasPendingEffects = ManagedAtomic(false)
@@ -203,15 +203,15 @@ package final class ClientEngine: Sendable {
 
     func now() -> Instant { Instant(clock(), since: origin) }
 
-    /// In the app's terms.
+    /// The status as the app sees it.
     func status(_ status: ConnectionStateMachine.Status) -> ConnectionStatus { ConnectionStatus(status, since: origin) }
 
     var status: ConnectionStatus { status(read { $0.machine.status }) }
 
     // MARK: The funnel
 
-    /// Makes a transition, and has its effects carried out: at once if this is the event loop and nobody carries out
-    /// effects already, otherwise as soon as the loop comes to it.
+    /// Makes a transition, and has its effects carried out. On the event loop this happens at once, unless a call on
+    /// the stack carries out effects already. Elsewhere it happens in a later turn of the loop.
     @discardableResult
     func step<Result>(_ change: (inout State, Instant) -> Result) -> Result {
         let (result, mustDrain) = makeTransition(change)
@@ -235,22 +235,22 @@ package final class ClientEngine: Sendable {
         }
     }
 
-    /// Looks at the state.
+    /// Reads the state.
     func read<Result>(_ body: (State) -> Result) -> Result { state.withLockedValue { body($0) } }
 
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until there are none. Your code can cause more without an end, so after ``effectsInOneTurn``
-    /// sockets and timers have their turn. A pass always carries out all effects that were there when it began:
-    /// otherwise a busy server could make the rest grow with each read. Call it only if ``makeTransition(_:)`` has
+    /// Carries out effects until there are none. The app's code can cause effects without end, so sockets and timers
+    /// get a turn after ``effectsInOneTurn``. A pass always carries out all effects that were pending when it began.
+    /// Otherwise a busy server could make the rest grow with each read. Call it only if ``makeTransition(_:)`` has
     /// returned `mustDrain`.
     func drain() {
         carryOut()
         endTurn()
     }
 
-    /// The first half of ``drain()``. The caller follows with ``endTurn()`` when it has done all that comes together.
+    /// The first half of ``drain()``. The caller calls ``endTurn()`` after everything that belongs to the turn.
     func carryOut() {
         var count = 0
         var isDone = endDraining()
@@ -273,7 +273,8 @@ package final class ClientEngine: Sendable {
 
     private static let effectsInOneTurn = 10_000
 
-    /// Runs it after sockets were looked at. The loop does not come to that as long as there are tasks to be run at once.
+    /// Runs the work after the loop has looked at sockets. The loop does not look at them while it has tasks to run at
+    /// once.
     func inAnotherTurn(_ work: @escaping @Sendable () -> Void) {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1), work)
     }
@@ -286,7 +287,7 @@ package final class ClientEngine: Sendable {
         }
     }
 
-    /// Returns `true` if no effects are left: then nobody carries them out any more.
+    /// Returns `true` if no effects are left. The caller then stops carrying them out.
     private func endDraining() -> Bool {
         let counts = takeCounts()
         return state.withLockedValue { state in
@@ -317,12 +318,12 @@ package final class ClientEngine: Sendable {
 
     // MARK: Waiting calls
 
-    /// Has the machine begin a wait, and waits for the outcome. Cancellation ends it with `CancellationError`.
+    /// Begins a wait in the machine, and waits for its outcome. Cancellation ends it with `CancellationError`.
     ///
     /// - Parameters:
-    ///   - channelName: The channel whose subscription it waits for; nil if it waits for something else.
-    ///   - call: What waits, if it needs a connection that only another call makes; nil for anything else.
-    ///   - limit: How long it waits; nil for without end.
+    ///   - channelName: The channel whose subscription it waits for; nil for other waits.
+    ///   - call: The name of the call, if it needs a connection that only another call opens; otherwise nil.
+    ///   - limit: How long it waits; nil for no limit.
     func wait(
         subscribing channelName: String? = nil,
         of call: String? = nil,
@@ -341,7 +342,7 @@ package final class ClientEngine: Sendable {
             await withCheckedContinuation { continuation in
                 step { state, now in
                     state.waiters[waiter] = continuation
-                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    // Checked under the lock, so that a later cancellation finds the waiter.
                     if Task.isCancelled {
                         state.pending.append(.resume(waiter, .cancelled))
                     } else {
@@ -349,7 +350,7 @@ package final class ClientEngine: Sendable {
                     }
                 }
                 guard let limit else { return }
-                // The wait has begun, so that the timer finds it.
+                // The wait has begun, so the timer finds it.
                 let scheduled = eventLoop.scheduleTask(in: TimeAmount(limit.duration)) {
                     isTimedOut.store(true, ordering: .relaxed)
                     self.cancelWait(waiter, subscribing: channelName)
@@ -357,7 +358,7 @@ package final class ClientEngine: Sendable {
                 timer.withLockedValue { $0 = scheduled }
             }
         } onCancel: {
-            // Never in place: what it causes must not run inside the code that cancels.
+            // Not in place, because its effects must not run inside the code that cancels.
             eventLoop.execute { self.cancelWait(waiter, subscribing: channelName) }
         }
         switch outcome {
@@ -378,13 +379,13 @@ package final class ClientEngine: Sendable {
 
     // MARK: Release
 
-    /// The app has dropped the client.
+    /// Releases the client after the app's last reference is gone.
     func release() {
         step { state, now in state.machine.release(now: now, into: &state.pending) }
     }
 }
 
-/// Every object that the app has holds the engine, and the engine knows the secrets.
+/// Every object of the app refers to the engine, and the engine knows the secrets.
 extension ClientEngine: CustomReflectable {
     /// Nothing, for `dump`.
     package var customMirror: Mirror { Mirror(self, children: []) }
@@ -393,7 +394,7 @@ extension ClientEngine: CustomReflectable {
 /// How long a call waits.
 struct WaitLimit: Sendable {
     let duration: Duration
-    /// What it throws then.
+    /// The error that it throws afterwards.
     let error: @Sendable () -> any Error
 
     init(_ duration: Duration, _ error: @escaping @Sendable () -> any Error) {

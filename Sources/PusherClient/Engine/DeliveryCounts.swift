@@ -1,4 +1,5 @@
-/// What the shell counts. The event loop keeps its own until it next holds the lock: nothing of it is worth a lock.
+/// The counts of the shell. The event loop has its own, and adds them up when it next holds the lock, because counting
+/// is not worth a lock.
 struct DeliveryCounts {
     var messagesReceived = 0
     var bytesReceived = 0
@@ -6,11 +7,11 @@ struct DeliveryCounts {
     var bytesSent = 0
     /// The events that did not go through the machine.
     var eventsDelivered = 0
-    /// Delivered events that nobody was there for.
+    /// Delivered events without a listener.
     var unhandledEvents = 0
-    /// Elements that sequences have dropped.
+    /// Elements that sequences dropped.
     var sequenceOverflows = 0
-    /// Events whose data was not what a consumer expected.
+    /// Events whose data did not fit a consumer's type.
     var undecodableEvents = 0
     /// Events for which the app's transformer threw.
     var untransformedEvents = 0
@@ -51,7 +52,7 @@ extension PusherStatistics {
 }
 
 extension PusherStatistics.Events {
-    /// A reason that never came up has no entry.
+    /// A reason that never occurred has no entry.
     mutating func add(_ count: Int, to reason: PusherStatistics.DropReason) {
         if count > 0 { dropped[reason, default: 0] += count }
     }

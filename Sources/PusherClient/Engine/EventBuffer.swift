@@ -1,15 +1,15 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// What has happened and was not taken yet, as much as the budget allows.
+/// Elements that wait for a consumer, within the budget.
 final class EventBuffer<Element: Sendable>: Sendable {
-    /// What adding elements did.
+    /// The result of adding elements.
     struct Addition {
-        /// Somebody waits for an element, and the caller has to call ``EventBuffer/wake()``.
+        /// A call waits for an element, and the caller must call ``EventBuffer/wake()``.
         var mustWake = false
-        /// The client has to wait for the consumer from now on.
+        /// The client must wait for the consumer from now on.
         var mustAwait = false
-        /// What the buffer has left.
+        /// How much still fits into the buffer.
         var space = BufferLevel.Space()
         var drop = Drop()
     }
@@ -25,10 +25,10 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
-        /// Whether a call waits, and somebody is going to call ``EventBuffer/wake()``.
+        /// Whether a call waits, and another one will call ``EventBuffer/wake()``.
         var isToBeWoken = false
 
-        /// Takes out the elements that have to go.
+        /// Removes the elements that must be dropped.
         mutating func drop(_ size: (Element) -> Int) -> (elements: [Element], drop: Drop) {
             var dropped: [Element] = []
             while level.mustDrop, let oldest = elements.popFirst() {
@@ -43,16 +43,16 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 
     private let budget: BufferBudget
-    /// The event loop that elements come from, if they come in numbers.
+    /// The event loop that adds most elements, if there is one.
     private let eventLoop: (any EventLoop)?
     /// In bytes.
     private let size: @Sendable (Element) -> Int
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - eventLoop: The event loop that stops reading for a consumer that is slow. If there is none, the oldest elements
-    ///     go.
-    ///   - size: What an element takes, in bytes.
+    ///   - eventLoop: The event loop that stops reading for a slow consumer. If it is nil, the oldest elements are
+    ///     dropped.
+    ///   - size: The size of an element, in bytes.
     init(
         _ budget: BufferBudget,
         awaitedBy eventLoop: (any EventLoop)? = nil,
@@ -71,7 +71,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// How many calls of ``next()`` wait for an element.
     var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
 
-    /// Adds an element, and gives it to a call that waits for one.
+    /// Adds an element, and resumes a call that waits for one.
     @discardableResult
     func add(_ element: Element) -> Drop {
         let addition = append([element])
@@ -79,11 +79,12 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return addition.drop
     }
 
-    /// Adds elements, in their order. If somebody waits for one, and nobody is to wake them yet, the caller has to call
-    /// ``wake()`` when it has added to all buffers: a consumer that is woken earlier would compete for the processor with
-    /// the event loop.
+    /// Adds elements, in their order. If a call waits for an element and has not been scheduled to wake, the caller
+    /// must call ``wake()`` after adding to all buffers. A consumer that wakes earlier would compete with the event
+    /// loop for a processor.
     func append(_ elements: consuming [Element]) -> Addition {
-        // Moved out one by one. With copies, both threads would change the count of an element at the same time.
+        // Moved out one by one. With copies, two threads would change the reference count of an element at the same
+        // time.
         elements.reverse()
         let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
             guard !state.isFinished else { return (Addition(), []) }
@@ -102,12 +103,12 @@ final class EventBuffer<Element: Sendable>: Sendable {
             addition.space = state.level.space
             return (addition, dropped.elements)
         }
-        // An element can own anything; it must not be released while the lock is held.
+        // An element can own any object, so it must not be released while the lock is held.
         withExtendedLifetime(dropped) {}
         return addition
     }
 
-    /// Gives what was added to those who wait for it.
+    /// Resumes the calls that wait for elements.
     func wake() {
         state.withLockedValue { $0.isToBeWoken = false }
         while let (element, continuation) = takeForWaiting() { continuation.resume(returning: element) }
@@ -132,14 +133,14 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return (element, state.level.take(size))
     }
 
-    /// Takes out elements that were taken before, if there are many or no others are left.
+    /// Removes the consumed elements, if there are many or no others are left.
     private func takeSpent(_ state: inout State) -> Spent<Element>? {
         state.spent.isFull || state.elements.isEmpty ? state.spent.take() : nil
     }
 
-    /// No element will come any more; those that are kept can still be taken.
+    /// Ends the buffer: no elements are added any more, but the kept ones can still be taken.
     ///
-    /// - Parameter last: Elements that came before, for which there is always space.
+    /// - Parameter last: Elements from before the end, which are added whatever the limits.
     func finish(after last: [Element] = []) {
         // Released here, because the event loop may be shut down from now on.
         let spent = state.withLockedValue { state in
@@ -161,9 +162,9 @@ final class EventBuffer<Element: Sendable>: Sendable {
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
     }
 
-    /// Nobody is left who could take an element.
+    /// Drops all elements, because no consumer is left.
     func discard() {
-        // Released outside the lock: an element can own anything.
+        // Released outside the lock, because an element can own any object.
         var elements = CircularBuffer<Element>(initialCapacity: 1)
         let (wasAwaited, spent) = state.withLockedValue { state in
             state.isFinished = true
@@ -174,8 +175,8 @@ final class EventBuffer<Element: Sendable>: Sendable {
         if wasAwaited { budget.total.tellCaughtUp() }
     }
 
-    // Called from other modules, which cannot make a copy of it for their element. Without one, the type of every
-    // buffer and option in it is looked up at run time, for each element.
+    // Called from other modules, which cannot specialize it for their element. Without specialization, the type of
+    // every buffer and option in it is looked up at run time, for each element.
     @specialized(where Element == PusherEvent)
     func next() async -> Element? {
         if Task.isCancelled { return nil }
@@ -193,7 +194,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
-                    // Looked at under the lock: a cancellation after this finds the continuation.
+                    // Checked under the lock, so that a later cancellation finds the continuation.
                     if Task.isCancelled { return (.some(nil), false) }
                     if let (element, hasCaughtUp) = takeFirst(&state) { return (element, hasCaughtUp) }
                     if state.isFinished { return (.some(nil), false) }
@@ -227,10 +228,10 @@ extension EventBuffer: AwaitedListener {
     }
 }
 
-/// Elements that sequences have dropped.
+/// Elements that sequences dropped.
 struct Drop {
     var count = 0
-    /// For how many sequences it was the first since they were empty.
+    /// For how many sequences this was the first drop since they were empty.
     var began = 0
 
     mutating func add(_ other: Drop) {

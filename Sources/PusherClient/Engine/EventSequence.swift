@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 
-/// The elements that happen from the moment the sequence is made: none is missed between making and iterating it.
+/// A sequence of elements from the moment it is created, also those before the iteration begins.
 ///
-/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events of channels come
-/// faster than the consumer takes them, the client stops reading from the socket for a while. If the consumer does not
-/// move, and in sequences of anything else, the newest elements are kept. The others are counted in ``droppedCount``.
-/// The sequence ends when its source does: the channel is unsubscribed, or the client is released; and, for the task
-/// that iterates, when that task is cancelled. Each element goes to one iterator: make a sequence for each consumer.
-/// Dropping the sequence, with its iterators, ends its upkeep.
+/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events of channels arrive
+/// faster than the consumer takes them, the client stops reading from the socket for a while. If the consumer takes
+/// nothing, or if the elements are not events of channels, the sequence keeps the newest elements. It counts the others
+/// in ``droppedCount``. The sequence ends when its source does: when the channel is unsubscribed, or the client is
+/// released. For the task that iterates, it also ends when that task is cancelled. Each element goes to one iterator:
+/// make a sequence for each consumer. To stop it, release the sequence and its iterators.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence does not throw.
     public typealias Failure = Never
@@ -23,7 +23,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// How many elements were dropped so far, because they came faster than they were taken.
+    /// How many elements were dropped so far, because they arrived faster than they were consumed.
     public var droppedCount: Int { buffer.droppedCount }
 
     /// Makes an iterator.
@@ -51,18 +51,17 @@ final class Registration: Sendable {
     deinit { onRelease() }
 }
 
-/// Hands each element to every sequence that was made of it.
+/// Adds each element to every sequence that was made from it.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Recipient {
         let buffer: EventBuffer<Element>
-        /// Whether the sequence wants an element.
+        /// Which elements the sequence gets; nil for all.
         let wants: (@Sendable (Element) -> Bool)?
     }
 
     private struct State {
         var recipients: [Recipient] = []
-        /// What a sequence begins with: one element, or none. An array, so that those which have none need no memory
-        /// for one.
+        /// The first element of a new sequence, or none. An array, so that an empty one needs no memory.
         var replayed: [Element]
         var isFinished = false
     }
@@ -72,8 +71,8 @@ final class Broadcast<Element: Sendable>: Sendable {
     private let replaysLatest: Bool
 
     /// - Parameters:
-    ///   - initial: What a sequence begins with, until there is something later; nil for sequences that begin with what
-    ///     comes next.
+    ///   - initial: The first element of a sequence, until there is a later one; nil if sequences begin with the next
+    ///     element.
     ///   - makeBuffer: Makes the buffer of a sequence.
     init(initial: Element? = nil, _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>) {
         self.makeBuffer = makeBuffer
@@ -81,7 +80,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         self.replaysLatest = initial != nil
     }
 
-    /// - Parameter wants: Which elements the sequence has; nil for all.
+    /// - Parameter wants: Which elements the sequence gets; nil for all.
     func makeSequence(of wants: (@Sendable (Element) -> Bool)? = nil) -> EventSequence<Element> {
         let buffer = makeBuffer()
         let isFinished = state.withLockedValue { state in
@@ -95,7 +94,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         let id = ObjectIdentifier(buffer)
         return EventSequence(buffer: buffer) { [weak self] in
-            // Taken out under the lock, released outside it: what it keeps can own anything.
+            // Removed under the lock and released outside it, because an element can own any object.
             _ = self?.state.withLockedValue { state in
                 state.recipients.firstIndex { ObjectIdentifier($0.buffer) == id }.map {
                     state.recipients.remove(at: $0)
@@ -106,7 +105,7 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     @discardableResult
     func send(_ element: Element) -> Drop {
-        // What was the latest is released outside the lock: it can own anything.
+        // The previous element is released outside the lock, because it can own any object.
         var latest = [element]
         let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }

@@ -1,14 +1,14 @@
 import NIOCore
 
-/// What a client has at the moment: for tests that look for what is left behind.
+/// The objects that a client holds at the moment, for tests that look for leaks.
 package struct Holdings: Sendable {
     package var timers: [TimerID.Purpose]
     /// Timers that repeat the status.
     package var countdowns: Int
     package var sockets: [AttemptID]
-    /// Authorizations that are being asked for, or about to be.
+    /// Authorizations that are under way, or will be soon.
     package var authorizations: Int
-    /// The tries of authorizations that tasks are at.
+    /// The tries of authorizations that tasks work on.
     package var tries: Int
     /// Calls that wait.
     package var waiters: Int

@@ -19,14 +19,14 @@ final class ListenerRegistry: Sendable {
         var byName: [String: [Listener]] = [:]
         var bindingCount = 0
         var accepted = Accepted.everything
-        /// Whether somebody may have kept what ``ListenerRegistry/listeners(for:)`` has returned since the last change.
+        /// Whether code may have kept the result of ``ListenerRegistry/listeners(for:)`` since the last change.
         var isLookedUp = false
     }
 
-    /// What can still be added.
+    /// The number and the bytes of elements that can still be added.
     fileprivate enum Accepted {
         case everything
-        /// Sequences end at once.
+        /// Callbacks only. Sequences end at once.
         case callbacks
         case nothing
     }
@@ -68,7 +68,7 @@ final class ListenerRegistry: Sendable {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - dispatcher: What runs the callback.
-    /// - Returns: Its id; `nil` if as many are bound as the limit allows.
+    /// - Returns: The callback's id; `nil` if the limit is reached.
     func bind(
         _ name: String?,
         by dispatcher: CallbackDispatcher,
@@ -92,7 +92,7 @@ final class ListenerRegistry: Sendable {
         remove(from: name) { $0.binding != nil }
     }
 
-    /// Unbinds every callback. Sequences stay: they end when they are dropped.
+    /// Unbinds every callback. Sequences stay: they end when they are released.
     func unbindAll() {
         unbindAll(nil)
         for name in state.withLockedValue({ Array($0.byName.keys) }) { unbindAll(name) }
@@ -138,7 +138,7 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Delivery
 
-    /// The listeners of an event. Those of every event come first.
+    /// The listeners of an event. The listeners of every event come first.
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
@@ -159,11 +159,11 @@ final class ListenerRegistry: Sendable {
         return listeners
     }
 
-    /// No event comes by itself: callbacks are kept for those that the app hands over, and sequences end, because they
-    /// would wait for ever.
+    /// Accepts callbacks only. No event arrives by itself: callbacks get the events that the app passes in, and
+    /// sequences end, because they would wait for ever.
     func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
 
-    /// Nothing will be delivered any more: sequences end, callbacks are unbound.
+    /// Ends all delivery: sequences end, and callbacks are unbound.
     func finish() {
         let listeners = change { state in
             state.accepted = .nothing
@@ -183,7 +183,7 @@ final class ListenerRegistry: Sendable {
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
-        // Released outside the lock: a closure can own anything, and that may call back.
+        // Released outside the lock, because a closure can own objects that call the client when they are released.
         let removed = change { $0.remove(from: name, where: matches) }
         for listener in removed { listener.binding?.unbind() }
     }
@@ -220,21 +220,21 @@ extension ListenerRegistry.State {
     }
 }
 
-/// A sequence, as the event loop sees it: its events are collected, and added to its buffer together.
+/// A sequence from the point of view of the event loop: its events are collected, and added to its buffer together.
 final class SequenceListener: Sendable {
     private struct State {
         var collected: [PusherEvent] = []
         /// In bytes.
         var size = 0
-        /// What the buffer had left when events were last added to it.
+        /// How much fitted into the buffer when events were last added.
         var space: BufferLevel.Space
     }
 
-    /// What the caller of ``collect(_:)`` has to do.
+    /// The action that the caller of ``collect(_:)`` must take.
     enum Duty {
-        /// Call ``submit()`` when it has collected all.
+        /// Call ``submit()`` after collecting everything.
         case submitLater
-        /// Call ``submit()`` at once: the buffer may not have space for more.
+        /// Call ``submit()`` at once, because the buffer may be full.
         case submit
         case nothing
     }
@@ -258,23 +258,23 @@ final class SequenceListener: Sendable {
         }
     }
 
-    /// Adds what was collected to the buffer. Called on the event loop.
+    /// Adds the collected events to the buffer. Called on the event loop.
     ///
-    /// - Returns: What that did, and the channel of the last event; nil if nothing was collected.
+    /// - Returns: The result, and the channel of the last event; nil if nothing was collected.
     func submit() -> (addition: EventBuffer<PusherEvent>.Addition, channelName: String?)? {
         state.withLockedValue { state in
             guard let last = state.collected.last else { return nil }
             var events: [PusherEvent] = []
             swap(&events, &state.collected)
             state.size = 0
-            // Under the lock: events that come before the end must not meet a buffer that was finished meanwhile.
+            // Under the lock, so that events from before the end do not meet a finished buffer.
             let addition = buffer.append(events)
             state.space = addition.space
             return (addition, last.channelName)
         }
     }
 
-    /// Ends the sequence, after what was collected. Called on any thread.
+    /// Ends the sequence after the collected events. Called on any thread.
     func finish() {
         state.withLockedValue { state in
             var events: [PusherEvent] = []
@@ -284,14 +284,13 @@ final class SequenceListener: Sendable {
     }
 }
 
-/// A bound callback. After ``unbind()`` returned, no call of it begins on the queue that calls it.
+/// A bound callback. After ``unbind()`` has returned on the queue that runs it, it is not called again.
 final class Binding: Sendable {
     let id: String
     let dispatcher: CallbackDispatcher
     private let callback: NIOLockedValueBox<Callback?>
 
-    // A function that is itself the value of a generic box is wrapped once more, for good, each time that it is looked
-    // at.
+    // A function stored directly in a generic box is wrapped once more at each read, and keeps the wrapper.
     private struct Callback: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }
@@ -307,7 +306,7 @@ final class Binding: Sendable {
     }
 
     func unbind() {
-        // The closure is released after the lock is.
+        // The closure is released after the lock.
         _ = callback.withLockedValue { callback in
             defer { callback = nil }
             return callback

@@ -1,8 +1,8 @@
 #if Metrics
     import CoreMetrics
 
-    /// Tells swift-metrics what has changed since it was last told. Several clients may share a label: what is now is told
-    /// as a difference too, so that it adds up.
+    /// Reports changes to swift-metrics since the last report. Several clients may share a label, so current levels are
+    /// reported as differences too, and add up.
     struct MetricsReporter {
         private typealias Count = @Sendable (PusherStatistics) -> Int
         private typealias CountByReason = @Sendable (PusherStatistics) -> [String: Int]
@@ -52,7 +52,7 @@
             ("pusher.events.dropped", { $0.events.dropped.byName }),
         ]
 
-        /// What is now, rather than what has been.
+        /// Current levels, as opposed to counts.
         private static let levels: [(label: String, level: Count)] = [
             ("pusher.connection.up", { $0.connections.current }),
             ("pusher.events.held", { $0.events.held }),
@@ -94,7 +94,7 @@
             told = statistics
         }
 
-        /// Another one takes over: what is now is not told twice.
+        /// Sets this client's levels to zero, because another reporter takes over.
         func withdraw() { tellLevels(PusherStatistics()) }
 
         private func tellLevels(_ statistics: PusherStatistics) {
@@ -121,7 +121,7 @@
     }
 
     extension PusherStatistics.Connections {
-        /// Whether there is one, as a number.
+        /// Whether there is a connection, as a number.
         fileprivate var current: Int { established - lost.values.reduce(0, +) - closed }
     }
 
@@ -132,7 +132,7 @@
     }
 
     extension Duration {
-        /// The time of a clock within this process: far from where 64 bits end, and no more than that if it is not.
+        /// The nanoseconds of a duration, clamped to the range of 64 bits.
         fileprivate var nanoseconds: Int64 {
             let (seconds, attoseconds) = min(max(self, .zero), .seconds(9_000_000_000)).components
             return seconds * 1_000_000_000 + attoseconds / 1_000_000_000

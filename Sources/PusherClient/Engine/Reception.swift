@@ -4,26 +4,26 @@ import NIOCore
 import PusherProtocol
 import RealtimePrimitives
 
-/// Receives the events of one connection's transport. Only the event loop touches it.
+/// Receives the events of one connection's transport. Used on the event loop only.
 ///
-/// An event that changes nothing is delivered as soon as its bytes are seen: the fast way. For that the reception claims the
-/// funnel, so that nothing else has effects meanwhile. Any other message takes the careful way, through the machine: it ends
-/// the claim, and is collected with those that follow it, until the next event that is known to be ordinary, or the end of
-/// the read.
+/// The fast way: an event that changes no state is delivered as soon as its bytes are scanned. For that, the reception
+/// claims the funnel, so that no other effects are carried out meanwhile. All other messages take the slow path,
+/// through the machine. It ends the claim. The message is collected with those that follow, until the next event that
+/// is known to be ordinary, or until the end of the read.
 final class Reception {
     private let engine: ClientEngine
     private let id: AttemptID
     private let routes: RouteTable
     private let changes: ChangeCount
     private var text = UnescapedText()
-    /// The messages of this read that take the careful way.
+    /// The messages of this read that take the slow path.
     private var messages: [Envelope] = []
     /// In bytes.
     private var size = 0
     private var hasClaim = false
-    /// Whether a message is being looked at, whose data is in `text`.
+    /// Whether a message is being scanned, whose data is in `text`.
     private var isReceiving = false
-    /// Of the events of the claim.
+    /// The counts of the events of the claim.
     private var counts = DeliveryCounts()
 
     init(_ id: AttemptID, _ engine: ClientEngine) {
@@ -36,9 +36,9 @@ final class Reception {
     func received(_ event: TransportEvent) {
         if case .text(let bytes) = event { return receive(bytes) }
         if case .closed = event {
-            // As long as there is a connection, full buffers keep what the last read has brought.
+            // While there is a connection, full buffers keep everything from the last read.
             engine.endDelivery()
-            // Nothing that the last messages lead to is for a socket that is about to say how it ended.
+            // Effects of the last messages must not write to a socket that has ended.
             engine.connectionEnded(id)
         }
         endRead()
@@ -54,7 +54,7 @@ final class Reception {
             }
         case .binary(let buffer):
             malformed(
-                "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",
+                "Malformed message: the server sent \(buffer.readableBytes) bytes as binary, which the protocol does not have.",
                 size: buffer.readableBytes
             )
         case .closed(let closure):
@@ -81,14 +81,14 @@ final class Reception {
 
     // MARK: The fast way
 
-    /// Delivers a message, if it is an ordinary event. Otherwise there is no claim when it returns.
+    /// Delivers a message, if it is an ordinary event. If it returns `false`, there is no claim.
     private func deliver(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
         let known = routes.route(for: message, of: bytes)
         if !messages.isEmpty {
             guard known != nil else { return false }
             handOver()
         }
-        // What callbacks and other threads have caused comes before the event.
+        // Effects of callbacks and other threads are carried out before the event.
         if engine.hasPendingEffects.load(ordering: .acquiring) { endClaim() }
         guard hasClaim || claim() else { return false }
         if let known, known.count == changes.value {
@@ -134,7 +134,7 @@ final class Reception {
         if hasEnded { engine.endTurn() }
     }
 
-    /// Whether the end of this read will not be reported any more, because the connection has ended in the middle of it.
+    /// Whether the end of this read will not be reported, because the connection ended in the middle of it.
     private var hasEnded: Bool { engine.loopState.value.connections[id] == nil }
 
     func takeCounts() -> DeliveryCounts {
@@ -151,7 +151,7 @@ final class Reception {
             return known
         }
         let route = Route(eventName: names.0, channelName: names.1, audience)
-        // The table must not grow by the length of names too.
+        // Names must not make the table grow without limit either.
         if message.event.count <= EventName.maximumLength, message.channel.count <= ChannelName.maximumLength {
             routes.add(route, for: message, of: bytes)
         }
@@ -172,7 +172,10 @@ final class Reception {
                 engine.logger.trace("Received", metadata: ["pusher.message": "\(message)"])
             }
             endRead()
-            malformed("the server sent \(bytes.count) bytes that are no message: \(error)", size: bytes.count)
+            malformed(
+                "Malformed message: the server sent \(bytes.count) bytes that are not a message: \(error).",
+                size: bytes.count
+            )
         }
     }
 
@@ -182,7 +185,7 @@ final class Reception {
         if hasEnded { handOver() }
     }
 
-    /// Hands the collected messages over to the machine.
+    /// Gives the collected messages to the machine.
     private func handOver() {
         guard !messages.isEmpty else { return }
         var (messages, size) = ([Envelope](), 0)

@@ -1,12 +1,12 @@
 import Foundation
 import PusherProtocol
 
-/// Where the events of one name on one channel go.
+/// The listeners for the events of one name on one channel.
 final class Route {
     let eventName: String
     let channelName: String?
     private(set) var audience: Audience
-    /// The count of changes for which the audience holds.
+    /// The count of changes for which the audience is valid.
     private(set) var count: Int
     /// See ``Audience/onlyCallback``.
     private(set) var onlyCallback: Binding?
@@ -42,10 +42,10 @@ final class Route {
     }
 }
 
-/// The routes of the events that came before. With them, the bytes of a message lead to its listeners without a look at the
-/// machine. Only the event loop touches it.
+/// The routes of earlier events. They lead from the bytes of a message to its listeners without asking the machine.
+/// Only the event loop touches it.
 final class RouteTable {
-    /// A server can fill the table with names. It is emptied when it is full.
+    /// A server can fill the table with names, so it is emptied when it is full.
     static let limit = 16_384
 
     private var routes: [Int: Route] = [:]
@@ -71,7 +71,7 @@ final class RouteTable {
         last = nil
     }
 
-    /// Names with equal hashes take each other's place.
+    /// Names with equal hashes replace each other.
     private static func hash(_ message: PlainMessage, of bytes: Span<UInt8>) -> Int {
         var hasher = Hasher()
         bytes.withUnsafeBytes { bytes in

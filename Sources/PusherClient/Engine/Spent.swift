@@ -2,8 +2,8 @@ import NIOCore
 
 /// Events that were consumed.
 ///
-/// The event loop releases them, for it has allocated their memory: allocators take several times as long when one thread
-/// frees what another one allocates meanwhile.
+/// The event loop releases them, because it has allocated their memory. Allocators take several times as long if one
+/// thread frees memory while another one allocates.
 struct Spent<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var count = 0
@@ -16,7 +16,7 @@ struct Spent<Element: Sendable>: Sendable {
         self.size += size
     }
 
-    /// Whether so much is kept that it has to be released. No budget counts it.
+    /// Whether the events must be released, because many are kept. No budget counts it.
     var isFull: Bool { count >= 64 || size >= 65_536 }
 
     /// Takes everything out.
@@ -26,7 +26,7 @@ struct Spent<Element: Sendable>: Sendable {
         return taken
     }
 
-    /// Releases everything: on the event loop, unless it is less than a task costs.
+    /// Releases everything. It does so on the event loop, unless that costs more than it saves.
     mutating func release(on eventLoop: any EventLoop) {
         let (released, isWorthATask) = (elements, count >= 16)
         self = Self()

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The timers that run, by the ids that the machine gave them. Confined to the event loop.
+/// The running timers, by the ids from the machine. Confined to the event loop.
 struct TimerTable {
     private var timers: [TimerID: Scheduled<Void>] = [:]
 
@@ -20,7 +20,7 @@ struct TimerTable {
         timers.removeValue(forKey: id)?.cancel()
     }
 
-    /// The timer has fired.
+    /// Removes a timer that has fired.
     mutating func remove(_ id: TimerID) {
         timers.removeValue(forKey: id)
     }

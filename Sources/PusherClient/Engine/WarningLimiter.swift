@@ -1,13 +1,13 @@
-/// Chooses the warnings that the log gets, of those that can come as often as events do: the first of each kind, and then
-/// at most one a minute.
+/// Chooses which warnings are logged, of those that can come as often as events: the first of each kind, and then at
+/// most one a minute.
 struct WarningLimiter {
-    /// Warnings that count as one and the same.
+    /// Warnings that count as the same.
     struct Kind: Hashable {
         let code: PusherClientError.Code
         let channelName: String?
         let eventName: String?
 
-        /// Cuts the names: a server's may be as long as its messages.
+        /// Shortens the names, because a server's names may be as long as its messages.
         init(code: PusherClientError.Code, channelName: String? = nil, eventName: String? = nil) {
             self.code = code
             self.channelName = channelName?.prefix(fittingUTF8Bytes: 200)
@@ -21,17 +21,17 @@ struct WarningLimiter {
     }
 
     static let pause = Duration.seconds(60)
-    /// Names can come from the server or from the users of the app, in any number.
+    /// The server and the app's users can make up any number of names.
     static let maximumKinds = 100
 
     private var records: [Kind: Record] = [:]
 
-    /// - Returns: How many of the kind were left out since the last one; nil if this one is to be left out too.
+    /// - Returns: How many of the kind were left out since the last one; nil if this one is left out too.
     mutating func admit(_ kind: Kind, now: Instant) -> Int? {
         var kind = kind
         if records[kind] == nil, records.count >= Self.maximumKinds {
             records = records.filter { now - $0.value.loggedAt < Self.pause }
-            // Those beyond the limit share what is left: one place for each code.
+            // Kinds beyond the limit share one entry for each code.
             if records.count >= Self.maximumKinds { kind = Kind(code: kind.code) }
         }
         guard let record = records[kind] else {

@@ -1,5 +1,5 @@
 extension PusherClientError {
-    /// Why TLS failed, if that is what this error is about, or what one of its causes is.
+    /// Why TLS failed, if this error or one of its causes is about TLS.
     public var tlsFailure: TLSFailure? {
         switch cause {
         case let failure as TLSFailure: failure
@@ -12,6 +12,6 @@ extension PusherClientError {
 }
 
 extension AuthorizationError {
-    /// Why TLS with the backend failed, if that is what this error is about.
+    /// Why TLS with the backend failed, if this error is about that.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }

@@ -7,7 +7,7 @@ public struct TypedEvent<Value> {
     /// The event itself.
     public let event: PusherEvent
 
-    /// The user who sent it: for client events on presence channels, else nil.
+    /// The user who sent the event, for client events on presence channels. Otherwise nil.
     public var userId: String? { event.userId }
 }
 
@@ -15,14 +15,14 @@ extension TypedEvent: Sendable where Value: Sendable {}
 
 /// The events of one name with their data decoded. Ends as ``EventSequence`` does.
 public struct DecodedEventSequence<Value: Decodable>: AsyncSequence {
-    /// The sequence does not throw: what cannot be decoded is reported and left out.
+    /// The sequence does not throw: data that cannot be decoded is reported and skipped.
     public typealias Failure = Never
 
     let base: EventSequence<PusherEvent>
     let decoder: JSONDecoder
     let engine: ClientEngine
 
-    /// How many events were dropped so far, because they came faster than they were taken.
+    /// How many events were dropped so far, because they arrived faster than they were consumed.
     public var droppedCount: Int { base.droppedCount }
 
     /// Makes an iterator.
@@ -55,12 +55,12 @@ public struct DecodedEventSequence<Value: Decodable>: AsyncSequence {
 
 /// The decoded data of the events of one name. Ends as ``EventSequence`` does.
 public struct DecodedValueSequence<Value: Decodable>: AsyncSequence {
-    /// The sequence does not throw: what cannot be decoded is reported and left out.
+    /// The sequence does not throw: data that cannot be decoded is reported and skipped.
     public typealias Failure = Never
 
     let base: DecodedEventSequence<Value>
 
-    /// How many events were dropped so far, because they came faster than they were taken.
+    /// How many events were dropped so far, because they arrived faster than they were consumed.
     public var droppedCount: Int { base.droppedCount }
 
     /// Makes an iterator.
@@ -80,19 +80,21 @@ public struct DecodedValueSequence<Value: Decodable>: AsyncSequence {
     }
 }
 
-/// Not if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate the sequence.
+/// Not Sendable if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate
+/// the sequence.
 extension DecodedEventSequence: Sendable where Value: SendableMetatype {}
 
-/// Not if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate the sequence.
+/// Not Sendable if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate
+/// the sequence.
 extension DecodedValueSequence: Sendable where Value: SendableMetatype {}
 
 extension ClientEngine {
-    /// The event's data; nil, having reported it, where it cannot be decoded.
+    /// The event's data. If it cannot be decoded, the client reports that, and this is nil.
     func decode<Value: Decodable>(_ event: PusherEvent, as type: Value.Type, decoder: JSONDecoder) -> Value? {
         do {
             return try event.decode(as: type, decoder: decoder)
         } catch {
-            // Through the machine's queue, so that it is reported as everything else is.
+            // Reported through the machine's queue, like all other errors.
             step { state, _ in
                 state.counts.undecodableEvents += 1
                 state.pending.append(.report((error as? PusherClientError) ?? .init(.undecodableData, "\(error)")))

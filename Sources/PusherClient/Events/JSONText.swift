@@ -1,6 +1,6 @@
 import Foundation
 
-/// JSON text of what users hand over without a type.
+/// JSON text of values that the app passes without a type.
 enum JSONText {
     /// The JSON text of anything that `JSONSerialization` takes, including a single string or number, or of an
     /// `Encodable` value; keys sorted, slashes not escaped.

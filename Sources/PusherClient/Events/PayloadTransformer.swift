@@ -1,34 +1,33 @@
-/// Changes payloads between the app and the wire, for both directions of all channels: to compress them, to cut
-/// those that are too long for the server into parts, to sign them.
+/// Changes payloads between the app and the server, in both directions and for all channels. Use it, for example, to
+/// compress or sign them, or to split those that are too long for the server.
 ///
-/// It stands between the protocol and everything that delivers events: callbacks and sequences get what it makes of the
-/// events that come, in their order, encrypted ones after they were decrypted; and the server gets what it makes of
-/// client events. Events of the protocol itself, whose names begin with `pusher:`, do not pass through it. See
-/// <doc:Production> for an example.
+/// Callbacks and sequences get its output for received events, in order, and for encrypted ones after decryption. The
+/// server gets its output for client events. Events of the protocol itself, whose names begin with `pusher:`, do not
+/// pass through it. See <doc:Production> for an example.
 public protocol PayloadTransformer: Sendable {
-    /// Makes what reads the events of one channel, from one subscription to its end: each time the channel is
-    /// subscribed, so that parts from before a loss are never joined with later ones. Called on
-    /// the client's event loop.
+    /// Makes a reader for the events of one channel during one subscription. Each subscription gets its own, so that
+    /// parts from before a loss are never joined with later ones. Called on the client's event loop.
     ///
-    /// - Parameter channelName: The channel, or that of the user's own events, which begins with `#server-to-user-`.
+    /// - Parameter channelName: The channel, or the channel of the user's own events, which begins with
+    ///   `#server-to-user-`.
     func makeReader(channelName: String) -> any PayloadReader
 
     /// Returns the payloads to send for a client event, in order: the payload itself, another one, several, or none.
     /// Called in the task or on the thread that sends, by several at once.
     ///
-    /// The data is what a receiver would get as ``PusherEvent/data``: a string as it is, anything else as JSON text;
-    /// and what is returned is what the receiver's ``PayloadReader/incoming(_:)`` gets, text of any kind. What is JSON
-    /// of an object or a list goes out as such, unless ``PusherClientOptions/clientEventEncoding`` is
-    /// ``PusherClientOptions/ClientEventEncoding/string``. The names must be those of client events. Several payloads
-    /// begin to wait together or not at all, and each counts for
+    /// The data is what a receiver would get as ``PusherEvent/data``: a string as it is, anything else as JSON text.
+    /// The receiver's ``PayloadReader/incoming(_:)`` gets the returned text, which may be any text. JSON objects and
+    /// lists are sent as such, unless ``PusherClientOptions/clientEventEncoding`` is
+    /// ``PusherClientOptions/ClientEventEncoding/string``. Each event name must be valid for a client event. Several
+    /// payloads begin to wait together, or not at all. Each counts toward
     /// ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` and
-    /// ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``; a loss may come between them, or the end of
-    /// the task that sends, so receivers must be ready for a part without the others.
+    /// ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. The connection may be lost between two of
+    /// them, or the task that sends may end, so receivers must handle a part without the others.
     ///
     /// The default is the payload itself.
     ///
-    /// - Throws: What is the cause of the error that the sender gets, of code
-    ///   ``PusherClientError/Code/payloadTransformerFailed``.
+    /// - Throws: Any error. The sender gets an error with the code ``PusherClientError/Code/payloadTransformerFailed``
+    ///   and this one as the cause.
     func outgoing(_ payload: EventPayload) throws -> [EventPayload]
 }
 
@@ -37,14 +36,15 @@ extension PayloadTransformer {
     public func outgoing(_ payload: EventPayload) throws -> [EventPayload] { [payload] }
 }
 
-/// Reads the events of a channel, one after the other: see ``PayloadTransformer``. It may keep what it needs between
-/// them, within bounds of its own.
+/// Reads the events of a channel, one after the other: see ``PayloadTransformer``. It may keep data between events,
+/// within its own limits.
 public protocol PayloadReader {
-    /// Returns the payloads that the app gets for an event: the payload itself, another one, several, or none if it is
-    /// a part of what is not complete. Called on the client's event loop: it must not block.
+    /// Returns the payloads that the app gets for an event: the payload itself, another one, several, or none while a
+    /// message is incomplete. Called on the client's event loop: it must not block.
     ///
-    /// - Throws: What is the cause of an error of code ``PusherClientError/Code/payloadTransformerFailed``, which is
-    ///   reported; the app does not get the event.
+    /// - Throws: Any error. The client reports an error with the code
+    ///   ``PusherClientError/Code/payloadTransformerFailed`` and this one as the cause, and the app does not get the
+    ///   event.
     mutating func incoming(_ payload: EventPayload) throws -> [EventPayload]
 }
 
@@ -67,7 +67,7 @@ public struct EventPayload: Hashable, Sendable {
         self.userId = userId
     }
 
-    /// Whether nothing was changed: texts that are equal may be written with other bytes.
+    /// Whether nothing was changed. Equal texts may have different bytes.
     func hasBytes(of other: EventPayload) -> Bool {
         Self.haveSameBytes(eventName, other.eventName) && Self.haveSameBytes(data, other.data)
     }
@@ -78,12 +78,12 @@ public struct EventPayload: Hashable, Sendable {
 }
 
 extension PusherClientError {
-    /// For what a transformer of the user threw. Its text is not repeated, here or by ``description``: nobody knows
-    /// what is in it.
+    /// Makes the error for a failure in the app's transformer. The text of that error is not repeated, here or in
+    /// ``description``, because it may contain secrets.
     static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
         PusherClientError(
             .payloadTransformerFailed,
-            "\(what): the payload transformer threw an error of type \(type(of: error)); it is the cause of this one",
+            "\(what): the payload transformer threw an error of the type '\(type(of: error))'. The cause has it.",
             channelName: channelName,
             cause: error
         )

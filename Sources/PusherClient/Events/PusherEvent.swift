@@ -7,8 +7,8 @@ public final class PusherEvent: Sendable {
     public let eventName: String
     /// The channel it came on; nil if it belongs to the connection.
     public let channelName: String?
-    /// The data: the string that the publisher sent, mostly JSON. If a server sent an object or another JSON value
-    /// rather than a string, its JSON text. Nil if there was none.
+    /// The data: the string that the publisher sent, mostly JSON. If the server sent an object or another JSON value,
+    /// this is its JSON text. Nil if there was none.
     public let data: String?
     /// The user who sent it: for client events on presence channels.
     public let userId: String?
@@ -21,12 +21,12 @@ public final class PusherEvent: Sendable {
     private let isDataEncodedOnce: Bool
     private let unknownKeysText: String?
 
-    /// Out of line: it is large, and hardly any event has one.
+    /// Stored out of line, because it is large and few events have one.
     private indirect enum Failure: Sendable {
         case subscription(SubscriptionError)
     }
 
-    /// Makes an event that came from nowhere: for tests of code that handles events.
+    /// Makes an event, for tests of code that handles events.
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
@@ -53,7 +53,7 @@ public final class PusherEvent: Sendable {
         if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
     }
 
-    /// An ordinary event of the server.
+    /// An event of an ordinary message.
     init(eventName: String, channelName: String?, data: String?, userID: String?) {
         failure = nil
         self.eventName = eventName
@@ -64,10 +64,10 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = false
     }
 
-    /// The memory that it takes, in bytes. Names are shared by many events.
+    /// The memory that it takes, in bytes. Names are shared with other events.
     var size: Int { 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) }
 
-    /// The same event with what a ``PayloadTransformer`` made of it.
+    /// The same event with the payload that a ``PayloadTransformer`` made.
     init(_ original: PusherEvent, carrying payload: EventPayload) {
         failure = original.failure
         eventName = payload.eventName
@@ -80,9 +80,9 @@ public final class PusherEvent: Sendable {
 
     /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil if the key is missing.
     ///
-    /// `"data"` gives the string, or what else the server sent there; of an encrypted event, the decrypted text.
-    /// `"user_id"` gives a string, even if the server sent a number. Keys that the protocol does not know are found
-    /// too.
+    /// `"data"` gives the string, or any other value that the server sent. For an encrypted event it gives the
+    /// decrypted text. `"user_id"` gives a string, even if the server sent a number. Keys that the protocol does not
+    /// know are found too.
     public func property(withKey key: String) -> Any? {
         switch key {
         case "event": return eventName
@@ -114,7 +114,10 @@ public final class PusherEvent: Sendable {
     private func undecodable<Value>(as type: Value.Type, cause: (any Error)?) -> PusherClientError {
         var error = PusherClientError(
             .undecodableData,
-            "the data of \(eventName.prefix(fittingUTF8Bytes: EventName.maximumLength)) cannot be decoded as \(type)\(data == nil ? ": there is none" : "")",
+            """
+            Data of the event \(eventName.quoted) not decoded: \(data == nil ? "there is none" : "it does not fit '\(type)'"). \
+            The cause says which part.
+            """,
             channelName: channelName,
             cause: cause
         )
@@ -124,7 +127,7 @@ public final class PusherEvent: Sendable {
 }
 
 extension PusherEvent: NSCopying {
-    /// The event itself: nothing of it can change.
+    /// The event itself, because it is immutable.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
     /// The event itself.

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// What events come from: ``Pusher`` (all channels), ``PusherChannel``, ``PusherUser`` and ``PusherWatchlist``.
+/// A source of events: ``Pusher`` (all channels), ``PusherChannel``, ``PusherUser`` and ``PusherWatchlist``.
 ///
-/// All of them offer the same: sequences for code that is `async`, and ``observe(named:_:)`` for code that is called
-/// back. Both take every event or those of one name, as they come or decoded.
+/// All of them have the same members: sequences for `async` code, and ``observe(named:_:)`` for callbacks. Both take
+/// every event or those of one name, raw or decoded.
 ///
 /// ```swift
 /// for await event in channel.events(named: "created") { print(event.data ?? "") }
@@ -22,22 +22,22 @@ public import Foundation
 /// | callback, one name | ``observe(named:_:)`` | ``observe(named:as:decoder:_:)`` | |
 /// | callback on the main actor | ``observe(named:on:_:)`` | ``observe(named:as:decoder:on:_:)`` | |
 ///
-/// A type goes with a name, because events of different names have different data. The events of a watchlist are decoded
-/// already: they are ``WatchlistEvent``s.
+/// To decode, give a name too, because events of different names have different data. The events of a watchlist are
+/// decoded already: they are ``WatchlistEvent``s.
 public protocol PusherEventSource<Event>: Sendable {
     /// What is delivered: ``PusherEvent``, or ``WatchlistEvent`` for a watchlist.
     associatedtype Event: Sendable
 
-    /// What the other members are made of. It is not for your code.
+    /// The basis of the other members. Do not use it in your code.
     var _listeners: _PusherListeners<Event> { get }
 }
 
-/// Those who get the events of a ``PusherEventSource``.
+/// The listeners of a ``PusherEventSource``.
 public struct _PusherListeners<Event: Sendable>: Sendable {
     let engine: ClientEngine
-    /// Makes a sequence of the events of a name; of all, if it is nil.
+    /// Makes a sequence of the events of a name, or of all events if it is nil.
     let makeSequence: @Sendable (_ name: String?) -> EventSequence<Event>
-    /// Binds a callback for the events of a name, or for all, to a queue, and returns what unbinds it.
+    /// Binds a callback to a queue, for the events of a name or for all, and returns a closure that unbinds it.
     let bind:
         @Sendable (_ name: String?, _ queue: CallbackDispatcher, _ callback: @escaping @Sendable (Event) -> Void)
             -> EventObservation
@@ -48,7 +48,7 @@ public struct _PusherListeners<Event: Sendable>: Sendable {
 extension PusherEventSource {
     /// Every event from now on.
     ///
-    /// Those of a channel include the ones that the client itself makes: `pusher:subscription_succeeded`,
+    /// The events of a channel include those that the client makes itself: `pusher:subscription_succeeded`,
     /// `pusher:subscription_error`, `pusher:subscription_count`, `pusher:member_added` and `pusher:member_removed`. The
     /// sequence ends when the channel is unsubscribed or the client is released.
     public var events: EventSequence<Event> { _listeners.makeSequence(nil) }
@@ -72,8 +72,8 @@ extension PusherEventSource where Event == PusherEvent {
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
-    ///   - type: What the data is decoded as, on the actor that iterates. Its conformance to `Decodable` may belong to
-    ///     the main actor; then only code on the main actor can iterate the sequence.
+    ///   - type: The type to decode the data as, on the actor that iterates. Its conformance to `Decodable` may belong
+    ///     to the main actor; then only code on the main actor can iterate the sequence.
     ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
     public func events<Value: Decodable>(
         named eventName: String,
@@ -100,7 +100,8 @@ extension PusherEventSource where Event == PusherEvent {
 // MARK: Callbacks
 
 extension PusherEventSource {
-    /// Calls back for each event of a name, or for every event, until what is returned is cancelled or released.
+    /// Calls back for each event of a name, or for every event, until the returned observation is cancelled or
+    /// released.
     ///
     /// ```swift
     /// observation = channel.observe(named: "created") { event in print(event.data ?? "") }
@@ -109,7 +110,7 @@ extension PusherEventSource {
     /// - Parameters:
     ///   - eventName: The event's name. Default: every event.
     ///   - callback: Called on the callback queue (``PusherClientOptions/callbackQueue``).
-    /// - Returns: What keeps the callback bound: hold it in whatever the callback belongs to.
+    /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe(
         named eventName: String? = nil,
         _ callback: @escaping @Sendable (Event) -> Void
@@ -129,7 +130,7 @@ extension PusherEventSource {
     ///   - eventName: The event's name. Default: every event.
     ///   - actor: `MainActor.shared`.
     ///   - callback: Called on the main actor, in the order of the events.
-    /// - Returns: What keeps the callback bound.
+    /// - Returns: The observation that keeps the callback bound.
     public func observe(
         named eventName: String? = nil,
         on actor: MainActor,
@@ -143,17 +144,18 @@ extension PusherEventSource {
 }
 
 extension PusherEventSource where Event == PusherEvent {
-    /// Calls back for each event of that name with its data decoded, until what is returned is cancelled or released.
+    /// Calls back for each event of that name with its data decoded, until the returned observation is cancelled or
+    /// released.
     ///
     /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
     /// ``PusherClientError/Code/undecodableData``.
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
-    ///   - type: What the data is decoded as, on the callback queue.
+    ///   - type: The type to decode the data as, on the callback queue.
     ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
     ///   - callback: Called on the callback queue (``PusherClientOptions/callbackQueue``).
-    /// - Returns: What keeps the callback bound: hold it in whatever the callback belongs to.
+    /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe<Value: Decodable & SendableMetatype>(
         named eventName: String,
         as type: Value.Type,
@@ -187,9 +189,9 @@ extension PusherEventSource where Event == PusherEvent {
     }
 }
 
-/// A callback that is bound for as long as this object lives: hold it in whatever the callback belongs to.
+/// A callback that is bound for as long as this object lives. Store it in the object that the callback belongs to.
 ///
-/// Made by ``PusherEventSource/observe(named:_:)`` and its likes.
+/// ``PusherEventSource/observe(named:_:)`` and its variants return it.
 public final class EventObservation: Sendable {
     private let unbind: @Sendable () -> Void
 
@@ -197,30 +199,30 @@ public final class EventObservation: Sendable {
 
     deinit { unbind() }
 
-    /// Ends the calls. Called on the queue that runs the callback, no call begins after it has returned. Calling it again
-    /// does nothing.
+    /// Ends the calls. After this method has returned on the queue that runs the callback, the callback is not called
+    /// again. Calling it again does nothing.
     public func cancel() { unbind() }
 }
 
 // MARK: The sources
 
 extension Pusher: PusherEventSource {
-    /// Those who get the events of all channels, and those that belong to none.
+    /// The listeners of all events, on every channel or without a channel.
     public var _listeners: _PusherListeners<PusherEvent> { engine.clientListeners.listeners(of: engine) }
 }
 
 extension PusherChannel: PusherEventSource {
-    /// Those who get the events of this channel.
+    /// The listeners of this channel's events.
     public var _listeners: _PusherListeners<PusherEvent> { listeners.listeners(of: engine) }
 }
 
 extension PusherUser: PusherEventSource {
-    /// Those who get the events that are sent to the user, `pusher:signin_success` and `pusher:signin_error` among them.
+    /// The listeners of the user's events, including `pusher:signin_success` and `pusher:signin_error`.
     public var _listeners: _PusherListeners<PusherEvent> { engine.userListeners.listeners(of: engine) }
 }
 
 extension PusherWatchlist: PusherEventSource {
-    /// Those who are told that watched users come online (`online`) or go offline (`offline`).
+    /// The listeners of the events `online` and `offline` of watched users.
     public var _listeners: _PusherListeners<WatchlistEvent> {
         _PusherListeners(
             engine: engine,
@@ -244,7 +246,7 @@ extension ListenerRegistry {
             makeSequence: { [self] name in makeSequence(name) },
             bind: { [self] name, queue, callback in
                 let id = engine.bind(name, to: self, by: queue, callback)
-                // Does not keep the registry: an observation may outlive its channel.
+                // Does not retain the registry, because an observation may outlive its channel.
                 return EventObservation { [weak self] in self?.unbind(name, id: id) }
             }
         )

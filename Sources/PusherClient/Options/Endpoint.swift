@@ -5,7 +5,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 import WebSocketClient
 
-/// Where a client connects, and as what, checked.
+/// The checked address and identity of a client.
 struct Endpoint: Sendable {
     /// The client's name in the URL.
     static let clientName = "pusher-client-swift"
@@ -21,8 +21,9 @@ struct Endpoint: Sendable {
     private let target: String
 
     /// - Parameters:
-    ///   - server: The server; nil for that of the options.
-    ///   - authMethod: What the options' will become; nil if it stays, as with the next one.
+    ///   - server: The server; nil for the one in the options.
+    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The next parameter works
+    ///     likewise.
     init(
         key: String,
         server: PusherEndpoint? = nil,
@@ -78,12 +79,12 @@ struct Endpoint: Sendable {
         return "\(server.useTLS ? "wss" : "ws")://\(host):\(server.port)\(target)"
     }
 
-    /// A slash at the end would make two before "app".
+    /// A slash at the end would produce two before "app".
     private static func prefix(_ path: String?) -> String {
         path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
     }
 
-    /// With a `&` before each.
+    /// The items with a `&` before each.
     private static func query(_ items: [URLQueryItem]) -> String {
         items.map { item in
             "&\(FormEncoding.encode(item.name))" + (item.value.map { "=\(FormEncoding.encode($0))" } ?? "")
@@ -96,33 +97,32 @@ struct Endpoint: Sendable {
         guard !key.isEmpty, key.utf8.allSatisfy(\.isUnreserved) else {
             throw PusherClientError(
                 .invalidKey,
-                "the app key \(key.quoted) is not usable: it must have letters, digits, - . _ ~ only, and at least one"
+                "Invalid app key \(key.quoted): it must have letters, digits and - . _ ~ only, and at least one."
             )
         }
     }
 
     private static func check(host: String, port: Int, path: String?) throws(PusherClientError) {
         guard HostName.isValid(HostName.withoutBrackets(host)) else {
-            // Before an @ there may be a password.
+            // The text before an @ may be a password.
             let shown = host.contains("@") ? "" : " \(host.quoted)"
             throw PusherClientError(
                 .invalidHost,
                 """
-                the host\(shown) is neither a host name nor an IP address; give it without a scheme, \
-                a path and a port
+                Invalid host\(shown): it is neither a host name nor an IP address. Leave scheme, path and port out.
                 """
             )
         }
         guard (1...65_535).contains(port) else {
-            throw PusherClientError(.invalidPort, "the port \(port) is not within 1 and 65535")
+            throw PusherClientError(.invalidPort, "Invalid port \(port): it is not within 1 and 65535.")
         }
         let prefix = prefix(path)
         guard prefix.isEmpty || prefix.utf8.first == UInt8(ascii: "/"), prefix.utf8.allSatisfy(isPathByte) else {
             throw PusherClientError(
                 .invalidPath,
                 """
-                the path \((path ?? "").quoted) is not usable: it must start with a slash and have nothing in it \
-                that a URL's path cannot hold unescaped
+                Invalid path \((path ?? "").quoted): it must start with a slash, and have no characters that a URL must \
+                escape.
                 """
             )
         }

@@ -2,8 +2,8 @@ import Foundation
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// The host of a Pusher server whose key is pinned. Authorization requests are not sent there: the HTTP client has no way
-/// to look at a server's key before it sends, and somebody who poses as the server would get what they hold.
+/// The host of a Pusher server whose key is pinned. Authorization requests are not sent there: the HTTP client cannot
+/// check a server's key before it sends, and an attacker who poses as the server would get the request's secrets.
 package struct PinnedHost: Sendable {
     private let name: String
 
@@ -13,14 +13,14 @@ package struct PinnedHost: Sendable {
         name = server.host
     }
 
-    /// Why requests to a URL are refused; nil if they are not. The port makes no difference: somebody who can pose as a host
-    /// can do so on all of its ports.
+    /// Why requests to a URL are refused; nil if they are not. The port does not matter: an attacker who can pose as a
+    /// host can do so on all of its ports.
     func problem(withRequestsTo url: String) -> String? {
         guard let host = URL(string: url)?.host, isHost(host) else { return nil }
         return """
-            tls.pins cannot be checked for '\(HTTPRequest.printable(url: url))', which is on the Pusher server's own host; \
-            give the endpoint another host name, use an authorizer of your own (AuthMethod.authorizer, \
-            UserAuthMethod.authenticator) that checks the key, or leave the pins out
+            tls.pins cannot be checked for '\(HTTPRequest.printable(url: url))', which is on the Pusher server's own host. \
+            Give the endpoint another host name, use .authorizer or .authenticator with code that checks the key, or \
+            remove the pins
             """
     }
 
@@ -55,7 +55,7 @@ extension PinnedHost {
     func check(_ authMethod: AuthMethod, _ userAuthMethod: UserAuthMethod) throws(PusherClientError) {
         for url in [authMethod.endpointURL, userAuthMethod.endpointURL] {
             guard let url, let problem = problem(withRequestsTo: url) else { continue }
-            throw PusherClientError(.invalidOption, problem)
+            throw PusherClientError(.invalidOption, "Invalid authorization endpoint: \(problem).")
         }
     }
 }

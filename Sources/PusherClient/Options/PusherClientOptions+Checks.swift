@@ -3,7 +3,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 extension PusherClientOptions {
-    /// Refuses what no attempt could be made with, whatever the server.
+    /// Rejects options with which no attempt could be made, whatever the server.
     func checkForConnecting() throws(PusherClientError) {
         try checkNumbers()
         try checkQueryItems()
@@ -18,18 +18,21 @@ extension PusherClientOptions {
     private func checkQueryItems() throws(PusherClientError) {
         let own = ["client", "version", "protocol"]
         guard let item = queryItems.first(where: { $0.name.isEmpty || own.contains($0.name) }) else { return }
-        let problem = item.name.isEmpty ? "has no name" : "is set by the client itself"
-        throw PusherClientError(.invalidOption, "the query item \(item.name.quoted) \(problem)")
+        let problem = item.name.isEmpty ? "it has no name" : "the client sets it itself"
+        throw PusherClientError(.invalidOption, "Invalid query item \(item.name.quoted): \(problem).")
     }
 
     private func checkTransports() throws(PusherClientError) {
         guard let first = transports.elements.first else {
-            throw PusherClientError(.invalidOption, "transports is empty; name at least one, such as .webSocket")
+            throw PusherClientError(
+                .invalidOption,
+                "Invalid option transports: it is empty. Name at least one, such as .webSocket."
+            )
         }
         guard tls.pins.isEmpty || transports.elements.contains(.webSocket) else {
             throw PusherClientError(
                 .invalidOption,
-                "tls.pins cannot be checked by \(first); add .webSocket to transports, or leave the pins out"
+                "Invalid option tls.pins: \(first) cannot check pins. Add .webSocket to transports, or remove the pins."
             )
         }
     }
@@ -38,7 +41,7 @@ extension PusherClientOptions {
         if let timeout = activityTimeout, !(timeout >= 0.001) {
             throw PusherClientError(
                 .invalidOption,
-                "the activityTimeout \(timeout) is not at least 0.001 seconds"
+                "Invalid option activityTimeout: \(timeout) s is less than 1 ms."
             )
         }
         let durations = [
@@ -47,10 +50,16 @@ extension PusherClientOptions {
             ("authorization", timeouts.authorization), ("signIn", timeouts.signIn), ("closing", timeouts.closing),
         ]
         if let (name, duration) = durations.first(where: { $0.1 <= .zero }) {
-            throw PusherClientError(.invalidOption, "the timeout \(name), \(duration), is not positive")
+            throw PusherClientError(
+                .invalidOption,
+                "Invalid option timeouts.\(name): \(duration.inWords) is not positive."
+            )
         }
         guard timeouts.backOffReset >= .zero else {
-            throw PusherClientError(.invalidOption, "the timeout backOffReset, \(timeouts.backOffReset), is negative")
+            throw PusherClientError(
+                .invalidOption,
+                "Invalid option timeouts.backOffReset: \(timeouts.backOffReset.inWords) is negative."
+            )
         }
         let sizes = [
             ("messageSize", limits.messageSize), ("sequenceBuffer", limits.sequenceBuffer),
@@ -66,13 +75,13 @@ extension PusherClientOptions {
             ("sendBufferSize", limits.sendBufferSize),
         ]
         if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
-            throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
+            throw PusherClientError(.invalidOption, "Invalid option limits.\(name): \(size) is not positive.")
         }
-        // The buffers that messages are collected in hold no more than 4 GiB, and grow by doubling.
+        // The buffers for messages hold at most 4 GiB, and grow by doubling.
         guard limits.messageSize <= 1 << 30 else {
             throw PusherClientError(
                 .invalidOption,
-                "the limit messageSize, \(limits.messageSize), is more than a GiB: \(1 << 30) bytes"
+                "Invalid option limits.messageSize: \(limits.messageSize) bytes are more than a GiB, \(1 << 30) bytes."
             )
         }
     }

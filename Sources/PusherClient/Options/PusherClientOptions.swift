@@ -15,8 +15,8 @@ import NIOConcurrencyHelpers
 /// A client takes the values that the properties have when it is created. ``authMethod`` and ``userAuthMethod`` are the
 /// exception: setting them later changes the clients that were created with the same object.
 ///
-/// Values that cannot be used do not trap: the client that gets them makes no attempt, and ``Pusher/connected(timeout:)``
-/// and the delegate say what is wrong with which.
+/// Invalid values do not trap. The client makes no attempt, and ``Pusher/connected(timeout:)`` and the delegate report
+/// which value is invalid and why.
 public final class PusherClientOptions: Sendable {
     private struct Authorizing: Sendable {
         var channels = AuthMethod.noMethod
@@ -53,7 +53,7 @@ public final class PusherClientOptions: Sendable {
         self.values = NIOLockedValueBox(values)
     }
 
-    /// What a client keeps: its values do not change with those of the original, except how it authorizes.
+    /// The client's own copy. Its values do not change when the original changes, except the way to authorize.
     func copyForClient() -> PusherClientOptions {
         PusherClientOptions(values.withLockedValue { $0 }, sharing: authorizing)
     }
@@ -68,7 +68,7 @@ public final class PusherClientOptions: Sendable {
         in box: NIOLockedValueBox<Root>,
         with value: Value
     ) {
-        // The old one is released outside the lock: what it owns may call back.
+        // The old method is released outside the lock, because releasing it may call the client.
         var value = value
         box.withLockedValue { swap(&$0[keyPath: path], &value) }
     }
@@ -87,17 +87,18 @@ public final class PusherClientOptions: Sendable {
         self.init(Values(endpoint: endpoint), sharing: NIOLockedValueBox(Authorizing()))
     }
 
-    /// Creates options as PusherSwift does. New code names the server by ``init(cluster:)`` or ``init(endpoint:)``, and sets
-    /// the properties.
+    /// Creates options as PusherSwift does. New code uses ``init(cluster:)`` or ``init(endpoint:)``, and sets the
+    /// properties.
     ///
     /// - Parameters:
-    ///   - authMethod: How private, presence and encrypted channels are authorized. Default: not at all.
+    ///   - authMethod: How private, presence and encrypted channels are authorized. Default:
+    ///     ``UserAuthMethod/noMethod``.
     ///   - autoReconnect: Whether the client reconnects after losing the connection. Default: `true`.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
     ///   - port: The port. Default: 443 with TLS, 80 without.
-    ///   - path: What stands before `/app/` in the path of the URL, with a slash at its start. Default: nothing.
+    ///   - path: The part of the URL's path before `/app/`, with a slash at its start. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: `true`.
-    ///   - activityTimeout: The longest silence, in seconds, before the server is asked for a sign of life. Default: 120.
+    ///   - activityTimeout: The longest silence, in seconds, before the client pings the server. Default: 120.
     public convenience init(
         authMethod: AuthMethod = .noMethod,
         autoReconnect: Bool = true,
@@ -155,36 +156,36 @@ public final class PusherClientOptions: Sendable {
     public var host: String { endpoint.host }
     /// The port of the ``endpoint``.
     public var port: Int { endpoint.port }
-    /// What stands before `/app/` in the path of the URL: see ``endpoint``.
+    /// The part of the URL's path before `/app/`: see ``endpoint``.
     public var path: String? { endpoint.path }
     /// Whether the connection is encrypted: see ``endpoint``.
     public var useTLS: Bool { endpoint.useTLS }
 
-    /// Which certificates are trusted, and which is shown. ``TLSOptions/pins`` are for the WebSocket only. Default: those
-    /// that the system trusts.
+    /// Which certificates the client trusts, and which one it shows. ``TLSOptions/pins`` apply to the WebSocket only.
+    /// Default: the system's trusted certificates.
     ///
     /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
     /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
     /// ``UserAuthMethod/authenticator(_:)``.
     ///
-    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not be
-    /// checked there. For ``authMethod`` and ``userAuthMethod`` as they are when the client is created, or given to
-    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, that is ``PusherClientError/Code/invalidOption``. An
-    /// endpoint that is set later, or that a request builder names, fails each authorization with
-    /// ``AuthorizationError/Kind-swift.struct/invalidRequest``.
+    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not
+    /// be checked there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client is created, or in
+    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
+    /// ``PusherClientError/Code/invalidOption``. If such an endpoint is set later, or a request builder names it, each
+    /// authorization fails with ``AuthorizationError/Kind-swift.struct/invalidRequest``.
     public var tls: TLSOptions {
         get { self[\.tls] }
         set { self[\.tls] = newValue }
     }
 
-    /// The proxy that connections and authorization requests go through. Default: the one that the environment names, if it
-    /// does.
+    /// The proxy that connections and authorization requests go through. Default: the proxy that the environment names,
+    /// if any.
     public var proxy: HTTPProxy {
         get { self[\.proxy] }
         set { self[\.proxy] = newValue }
     }
 
-    /// The ways in which the client may connect, the preferred one first. Default: WebSocket only.
+    /// The transports that the client may use, the preferred one first. Default: WebSocket only.
     public var transports: PusherTransports {
         get { self[\.transports] }
         set { self[\.transports] = newValue }
@@ -196,14 +197,14 @@ public final class PusherClientOptions: Sendable {
         set { self[\.headers] = newValue }
     }
 
-    /// Additional items of the query, behind those of the client, in the URL of the WebSocket and in those of HTTP requests
-    /// that receive. They are part of ``PusherConnection/url``. Default: none.
+    /// Additional query items, after the client's own, in the URL of the WebSocket and of HTTP requests that receive.
+    /// They are part of ``PusherConnection/url``. Default: none.
     public var queryItems: [URLQueryItem] {
         get { self[\.queryItems] }
         set { self[\.queryItems] = newValue }
     }
 
-    /// The WebSocket subprotocol that is offered. No answer to it is ever required. Default: none.
+    /// The WebSocket subprotocol that the client offers. The server does not have to select it. Default: none.
     public var subprotocol: String? {
         get { self[\.subprotocol] }
         set { self[\.subprotocol] = newValue }
@@ -211,23 +212,23 @@ public final class PusherClientOptions: Sendable {
 
     // MARK: Authorizing
 
-    /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
-    /// are begun after it use the new one. Default: not at all.
+    /// How private, presence and encrypted channels are authorized. You can change it at any time; authorizations that
+    /// begin afterwards use the new one. Default: ``AuthMethod/noMethod``.
     public var authMethod: AuthMethod {
         get { authorizing.withLockedValue { $0.channels } }
         set { Self.replace(\.channels, in: authorizing, with: newValue) }
     }
 
-    /// How ``Pusher/signIn()`` finds out who the user is. It can be changed at any time; sign-ins that are begun after
-    /// it use the new one. Default: not at all.
+    /// How ``Pusher/signIn()`` authenticates the user. You can change it at any time; sign-ins that begin afterwards
+    /// use the new one. Default: ``AuthMethod/noMethod``.
     public var userAuthMethod: UserAuthMethod {
         get { authorizing.withLockedValue { $0.user } }
         set { Self.replace(\.user, in: authorizing, with: newValue) }
     }
 
-    /// When to ask for an authorization again, where that can help: after transport errors, timeouts, and the HTTP
-    /// statuses 408, 429 and 5xx. How often is for ``Limits-swift.struct/authorizationTries``. Default: exponential with full
-    /// jitter, from 0.5 s up to 5 s.
+    /// How long to wait before another try of an authorization, if one can help: after transport errors, timeouts, and
+    /// the HTTP statuses 408, 429 and 5xx. ``Limits-swift.struct/authorizationTries`` limits the number of tries.
+    /// Default: exponential with full jitter, from 0.5 s up to 5 s.
     public var authorizationRetryPolicy: any RetryPolicy {
         get { self[\.authorizationRetryPolicy] }
         set { self[\.authorizationRetryPolicy] = newValue }
@@ -241,21 +242,21 @@ public final class PusherClientOptions: Sendable {
         set { self[\.autoReconnect] = newValue }
     }
 
-    /// When to try to connect again. A longer wait is cut to ``PusherConnection/maxReconnectGapInSeconds``, if that is set.
-    /// Default: exponential with full jitter, up to 30 s, without end.
+    /// How long to wait before another attempt to connect. ``PusherConnection/maxReconnectGapInSeconds`` limits the
+    /// wait, if it is set. Default: exponential with full jitter, up to 30 s, without a limit of attempts.
     public var retryPolicy: any RetryPolicy {
         get { self[\.retryPolicy] }
         set { self[\.retryPolicy] = newValue }
     }
 
-    /// The longest silence, in seconds, before the server is asked for a sign of life; nil for 120. The shorter of this and
-    /// the server's holds. Default: nil.
+    /// The longest silence, in seconds, before the client pings the server; nil for 120. If the server announces a
+    /// shorter one, that applies. Default: nil.
     public var activityTimeout: TimeInterval? {
         get { self[\.activityTimeout] }
         set { self[\.activityTimeout] = newValue }
     }
 
-    /// How long things may take.
+    /// The time limits.
     public var timeouts: PusherTimeouts {
         get { self[\.timeouts] }
         set { self[\.timeouts] = newValue }
@@ -269,25 +270,25 @@ public final class PusherClientOptions: Sendable {
         set { self[\.callbackQueue] = newValue }
     }
 
-    /// How the data of client events is written. Default: as JSON.
+    /// How the data of client events is encoded. Default: as JSON.
     public var clientEventEncoding: ClientEventEncoding {
         get { self[\.clientEventEncoding] }
         set { self[\.clientEventEncoding] = newValue }
     }
 
-    /// What changes payloads between the app and the wire. Default: nothing.
+    /// Changes payloads between the app and the server. Default: nothing.
     public var payloadTransformer: (any PayloadTransformer)? {
         get { self[\.payloadTransformer] }
         set { self[\.payloadTransformer] = newValue }
     }
 
-    /// What may grow, and how far.
+    /// The limits of everything that can grow.
     public var limits: Limits {
         get { self[\.limits] }
         set { self[\.limits] = newValue }
     }
 
-    /// Has no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
+    /// Has no effect. Kept for source compatibility with PusherSwift. ``PusherEvent/data`` is always text.
     @available(*, deprecated, message: "It has no effect: an event's data is always text.")
     public var attemptToReturnJSONObject: Bool { self[\.attemptsToReturnJSONObject] }
 
@@ -296,9 +297,9 @@ public final class PusherClientOptions: Sendable {
     /// Where the client writes its log. Its metadata keys start with `pusher.`; secrets are never logged, and payloads only at
     /// trace level.
     ///
-    /// Default: a logger of its own, for warnings only: the first failure of an outage, refusals, subscriptions and sign-ins
-    /// that fail, events that cannot be decrypted, a client that is released while it is in use, callbacks that wait for a
-    /// queue that does not run, and events that were dropped.
+    /// Default: a logger for warnings only: the first failure of an outage, refusals, subscriptions and sign-ins that
+    /// fail, events that cannot be decrypted, a client that is released while it is in use, callbacks that wait for a
+    /// queue that does not run, and dropped events.
     public var logger: Logger {
         get { self[\.logger] }
         set { self[\.logger] = newValue }
@@ -317,11 +318,11 @@ public final class PusherClientOptions: Sendable {
 }
 
 extension PusherClientOptions {
-    /// How the data of a client event is written.
+    /// How the data of a client event is encoded.
     public enum ClientEventEncoding: Hashable, Sendable {
-        /// As a JSON value: an object stays an object. What pusher-js and PusherSwift send.
+        /// As a JSON value: an object stays an object. pusher-js and PusherSwift do the same.
         case json
-        /// As a string with the JSON text inside; a string stays as it is. For servers and receivers that expect it.
+        /// As a string with the JSON text inside; a string stays as it is. Some servers and receivers expect this.
         case string
     }
 
@@ -329,7 +330,7 @@ extension PusherClientOptions {
     public enum LogLevel: Hashable, Sendable {
         /// Nothing.
         case silent
-        /// What a person should know: see ``PusherClientOptions/logger``.
+        /// The messages for a person: see ``PusherClientOptions/logger``.
         case warning
         /// All errors too.
         case notice
@@ -348,7 +349,7 @@ extension PusherClientOptions {
             }
         }
 
-        /// The client logs no errors and nothing critical in swift-log's terms.
+        /// The client logs nothing at swift-log's levels error and critical.
         fileprivate var level: Logger.Level {
             switch self {
             case .silent: .critical
@@ -360,25 +361,24 @@ extension PusherClientOptions {
         }
     }
 
-    /// Where callbacks run: bound closures, the delegate's methods, the `on…` closures. Async sequences never pass
-    /// through it.
+    /// Where callbacks run: bound closures, the delegate's methods, the `on…` closures. Sequences do not use it.
     public enum CallbackQueue: Sendable {
         /// The main queue. A process that never runs it gets no callbacks; the log says so once.
         case main
-        /// A queue of yours. Make it a serial one, or events overtake each other.
+        /// A queue of yours. Use a serial one; otherwise events can overtake each other.
         case queue(DispatchQueue)
-        /// The client's event loop: the shortest way. Callbacks must not block, or they hold up the socket.
+        /// The client's event loop, which is the fastest. Callbacks must not block, because that blocks the socket.
         case eventLoop
     }
 }
 
 extension PusherClientOptions: CustomReflectable {
-    /// Nothing, for `dump`: headers and items of the query may be secret.
+    /// An empty mirror, because headers and query items may be secret: see `dump`.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension PusherClientOptions: Hashable {
-    /// Options are equal where they are the same object.
+    /// Options are equal if they are the same object.
     public static func == (left: PusherClientOptions, right: PusherClientOptions) -> Bool { left === right }
 
     /// Hashes the object's identity.

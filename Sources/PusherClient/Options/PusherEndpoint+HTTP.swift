@@ -1,11 +1,11 @@
 extension PusherEndpoint {
-    /// Where a server has the HTTP transports. It uses TLS if the endpoint does.
+    /// Where a server offers the HTTP transports. It uses TLS if the endpoint does.
     public struct HTTPAddress: Hashable, Sendable {
         /// A host name or an IP address.
         public var host: String
         /// The port.
         public var port: Int
-        /// What stands before `/app/` in the path of the URLs, with a slash at its start; nil for nothing.
+        /// The part of the URLs' path before `/app/`, with a slash at its start; nil for none.
         public var path: String?
 
         /// The path of the hosted service, which pusher-js uses for every server.
@@ -16,7 +16,7 @@ extension PusherEndpoint {
         /// - Parameters:
         ///   - host: A host name or an IP address.
         ///   - port: The port.
-        ///   - path: What stands before `/app/` in the path of the URLs. Default: ``defaultPath``.
+        ///   - path: The part of the URLs' path before `/app/`. Default: ``defaultPath``.
         public init(host: String, port: Int, path: String? = Self.defaultPath) {
             self.host = host
             self.port = port
@@ -24,7 +24,7 @@ extension PusherEndpoint {
         }
     }
 
-    /// Where the HTTP transports are: ``http``, or what follows from the host. For `ws-eu.pusher.com` that is
+    /// Where the HTTP transports are: ``http``, or an address derived from the host. For `ws-eu.pusher.com` that is
     /// `sockjs-eu.pusher.com`, for the default cluster `sockjs.pusher.com`, and for any other host the same one.
     public var httpAddress: HTTPAddress { http ?? HTTPAddress(host: Self.httpHost(for: host), port: port) }
 

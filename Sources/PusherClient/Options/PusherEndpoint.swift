@@ -1,20 +1,20 @@
-/// A server that speaks the Pusher Channels protocol: everything of its address but the app key.
+/// A server that speaks the Pusher Channels protocol: its whole address, without the app key.
 ///
 /// ```swift
 /// let options = PusherClientOptions(endpoint: .reverb(host: "ws.example.com"))
 /// ```
-/// Parts that cannot be used do not trap: the client that gets them makes no attempt, and says which part it is.
+/// Invalid parts do not trap. The client makes no attempt, and reports which part is invalid.
 public struct PusherEndpoint: Hashable, Sendable {
     /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
     public var host: String
     /// The port.
     public var port: Int
-    /// What stands before `/app/` in the path of the URL, with a slash at its start; nil for nothing.
+    /// The part of the URL's path before `/app/`, with a slash at its start; nil for none.
     public var path: String?
     /// Whether the connection is encrypted: `wss` rather than `ws`.
     public var useTLS: Bool
-    /// Where the HTTP transports are; nil for what ``httpAddress`` says then. Only ``PusherClientOptions/transports`` with HTTP
-    /// need it.
+    /// Where the HTTP transports are; nil for the default of ``httpAddress``. Only ``PusherClientOptions/transports``
+    /// with HTTP use it.
     public var http: HTTPAddress?
 
     /// Makes an endpoint.
@@ -22,9 +22,9 @@ public struct PusherEndpoint: Hashable, Sendable {
     /// - Parameters:
     ///   - host: A host name or an IP address.
     ///   - port: The port. Default: 443 with TLS, 80 without.
-    ///   - path: What stands before `/app/` in the path of the URL. Default: nothing.
+    ///   - path: The part of the URL's path before `/app/`. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: true.
-    ///   - http: Where the HTTP transports are. Default: what ``httpAddress`` says.
+    ///   - http: Where the HTTP transports are. Default: the address that ``httpAddress`` derives.
     public init(
         host: String,
         port: Int? = nil,
@@ -42,8 +42,8 @@ public struct PusherEndpoint: Hashable, Sendable {
     /// A cluster of the hosted service, over TLS: `.pusher(cluster: "eu")` is `wss://ws-eu.pusher.com:443`.
     public static func pusher(cluster: String) -> Self { Self(host: PusherHost.cluster(cluster).stringValue) }
 
-    /// A Laravel Reverb server. What Laravel's settings call `REVERB_HOST`, `REVERB_PORT` and `REVERB_SCHEME` are its
-    /// host, port, and whether it uses TLS.
+    /// A Laravel Reverb server. Laravel's settings `REVERB_HOST`, `REVERB_PORT` and `REVERB_SCHEME` give the host, the
+    /// port, and whether it uses TLS.
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
@@ -55,14 +55,13 @@ public struct PusherEndpoint: Hashable, Sendable {
         Self(host: host, port: port ?? (useTLS ? 443 : 8_080), path: path, useTLS: useTLS)
     }
 
-    /// A soketi server. One that runs as it was installed speaks without TLS:
-    /// `.soketi(host: "127.0.0.1", useTLS: false)`.
+    /// A soketi server. soketi uses no TLS after installation: `.soketi(host: "127.0.0.1", useTLS: false)`.
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
-    ///   - port: The port. Default: 6001, where soketi listens with TLS and without.
+    ///   - port: The port. Default: 6001, with TLS and without.
     ///   - path: The server's path prefix, with a slash at its start. Default: nothing.
-    ///   - useTLS: Whether the connection is encrypted. Default: true; soketi itself needs a certificate for it.
+    ///   - useTLS: Whether the connection is encrypted. Default: true. soketi itself needs a certificate for TLS.
     public static func soketi(host: String, port: Int = 6_001, path: String? = nil, useTLS: Bool = true) -> Self {
         Self(host: host, port: port, path: path, useTLS: useTLS)
     }

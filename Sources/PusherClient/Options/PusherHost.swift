@@ -1,11 +1,11 @@
-/// The server to connect to, in PusherSwift's terms. New code has ``PusherEndpoint``.
+/// The server to connect to, in PusherSwift's terms. New code uses ``PusherEndpoint``.
 public enum PusherHost: Hashable, Sendable {
     /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
     case host(String)
     /// A cluster of the hosted service: `.cluster("eu")` stands for `ws-eu.pusher.com`.
     case cluster(String)
 
-    /// The hosted service where no cluster is named: `ws.pusherapp.com`.
+    /// The default host of the hosted service: `ws.pusherapp.com`.
     public static var defaultHost: PusherHost { .host("ws.pusherapp.com") }
 
     /// The host name.

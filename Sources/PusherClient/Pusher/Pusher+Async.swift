@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 #if ServiceLifecycle
     import NIOConcurrencyHelpers
     public import ServiceLifecycle
@@ -11,14 +13,13 @@ extension Pusher {
     /// Connects, and waits until that has succeeded.
     ///
     /// It waits through failures that are retried. A timeout and the cancellation of the task end the wait, not the
-    /// attempts. Unlike ``connect()`` it does not cut the wait between two attempts short.
+    /// attempts. Unlike ``connect()``, it does not shorten the wait between two attempts.
     ///
     /// - Parameter timeout: How long to wait. Default: without end.
     /// - Returns: The socket id.
-    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the server refuses the client for good,
-    ///   the options cannot be used,
-    ///   reconnecting is switched off or given up, or ``disconnect()`` is called meanwhile; `CancellationError` where
-    ///   the task is cancelled.
+    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the server
+    ///   refuses the client for good, the options cannot be used, the client stops reconnecting, or ``disconnect()`` is
+    ///   called meanwhile. `CancellationError` if the task is cancelled.
     @discardableResult
     public func connected(timeout: Duration? = nil) async throws -> String {
         let limit = timeout.map { waitLimit($0, "connected(timeout:)") }
@@ -26,16 +27,16 @@ extension Pusher {
             machine.awaitConnection(waiter, now: now, into: &effects)
         }
         guard case .connected(let socketID) = outcome else {
-            throw PusherClientError(.disconnected, "the connection ended")
+            throw PusherClientError(.disconnected, "Disconnected: the connection ended.")
         }
         return socketID
     }
 
     /// Disconnects, and waits until the closing handshake is done, or its time is over.
     ///
-    /// Where the task is cancelled the wait ends at once, and the closing goes on by itself.
+    /// If the task is cancelled, the wait ends at once, and the closing handshake continues.
     public func disconnected() async {
-        // A task that is cancelled already does not begin to wait, but it has asked for the end all the same.
+        // A task that is cancelled already does not wait, but disconnects all the same.
         disconnect()
         _ = try? await engine.wait { machine, waiter, now, effects in
             machine.awaitDisconnection(waiter, now: now, into: &effects)
@@ -44,13 +45,13 @@ extension Pusher {
 
     /// Connects, stays connected until the task is cancelled, and disconnects: for a task group or a service.
     ///
-    /// With the package's trait `ServiceLifecycle`, `Pusher` is a `Service` by it, and a graceful shutdown ends it too,
-    /// with the closing handshake.
+    /// With the package's trait `ServiceLifecycle`, `Pusher` conforms to `Service` through this method. A graceful
+    /// shutdown ends it with the closing handshake.
     ///
-    /// - Throws: ``PusherClientError`` where the connection ends for good in another way than by ``disconnect()``.
+    /// - Throws: ``PusherClientError`` if the connection ends for good for another reason than ``disconnect()``.
     public func run() async throws {
         #if ServiceLifecycle
-            // A shutdown that has begun already calls the handler first, and the operation all the same.
+            // If a shutdown has begun already, the handler is called first, and the operation is called all the same.
             let isShuttingDown = NIOLockedValueBox(false)
             try await withGracefulShutdownHandler {
                 try await runToEnd { isShuttingDown.withLockedValue { $0 } }
@@ -63,7 +64,7 @@ extension Pusher {
         #endif
     }
 
-    /// - Parameter isStopped: Looked at when the wait begins.
+    /// - Parameter isStopped: Called when the wait begins.
     private func runToEnd(unless isStopped: @escaping @Sendable () -> Bool) async throws {
         do {
             _ = try await engine.wait { machine, waiter, now, effects in
@@ -78,18 +79,17 @@ extension Pusher {
     /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too:
     /// call ``connect()``. If nothing connects for 5 s, the log says so.
     ///
-    /// It waits for the user's own channel too, so that no event is lost that your backend sends to the user from then
-    /// on. If the server refuses that channel, or does not answer in
-    /// ``PusherTimeouts/subscription``, the user is signed in all the same: ``errors`` says
-    /// what happened, and the next call asks for the channel again.
+    /// It waits for the user's own channel too, so that no event is lost that your backend sends to the user
+    /// afterwards. If the server refuses that channel, or does not answer within ``PusherTimeouts/subscription``, the
+    /// user is signed in all the same. ``errors`` reports what happened, and the next call subscribes to the channel
+    /// again.
     ///
     /// - Parameter timeout: How long to wait. It ends the wait, not the sign-in. Default: without end.
     /// - Returns: The user.
-    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the user cannot be authorized, the
-    ///   server refuses the sign-in or does not
-    ///   answer in ``PusherTimeouts/signIn``, ``signOut()`` is called, or the connection ends
-    ///   for good otherwise than by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the
-    ///   sign-in as it is.
+    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the user cannot
+    ///   be authorized, the server refuses the sign-in or does not answer within ``PusherTimeouts/signIn``,
+    ///   ``signOut()`` is called, or the connection ends for good for another reason than ``disconnect()``.
+    ///   `CancellationError` if the task is cancelled; the sign-in continues.
     @discardableResult
     public func signedIn(timeout: Duration? = nil) async throws -> PusherUser {
         let limit = timeout.map { waitLimit($0, "signedIn(timeout:)") }
@@ -101,16 +101,19 @@ extension Pusher {
 
     private func waitLimit(_ timeout: Duration, _ call: String) -> WaitLimit {
         WaitLimit(timeout) { [engine] in
-            PusherClientError(.waitTimedOut, "\(call) waited for \(timeout); the connection: \(engine.status)")
+            PusherClientError(
+                .waitTimedOut,
+                "No result of \(call) within \(timeout.inWords): the connection is in the status \"\(engine.status)\"."
+            )
         }
     }
 
-    /// What the connection does, from the last status that was announced. It can be behind ``status`` for a moment. See
-    /// ``ConnectionStatus``.
+    /// The connection's status, and each change of it. The first element is the last status that was announced. It can
+    /// be behind ``status`` for a moment. See ``ConnectionStatus``.
     public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
 
-    /// What the connection does, as ``statuses``, and the same status again and again while the client waits before an
-    /// attempt: for a display that counts down.
+    /// The same as ``statuses``, but repeats the status while the client waits before an attempt, so that a display can
+    /// count down.
     ///
     /// ```swift
     /// for await status in pusher.statuses(every: .seconds(1)) {
@@ -126,8 +129,8 @@ extension Pusher {
         return sequence
     }
 
-    /// All that goes wrong from now on, whether anybody waits for it or not: failed attempts and lost connections,
-    /// `pusher:error`, subscriptions and sign-ins that fail, client events that cannot be sent, messages that are none,
-    /// data that cannot be decoded or decrypted, dropped events.
+    /// All errors from now on, also those that a call throws: failed attempts and lost connections, `pusher:error`,
+    /// subscriptions and sign-ins that fail, client events that cannot be sent, malformed messages, data that cannot be
+    /// decoded or decrypted, and dropped events.
     public var errors: EventSequence<PusherClientError> { engine.errors.makeSequence() }
 }

@@ -1,7 +1,7 @@
 /// Callbacks for the events of all channels.
 extension Pusher {
-    /// Calls back for every event on every channel, and for those that belong to none, on the callback queue. A PusherSwift
-    /// member: new code has ``PusherEventSource/observe(named:_:)``.
+    /// Calls back on the callback queue for every event, on every channel or without a channel. A PusherSwift member:
+    /// new code has ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
@@ -12,6 +12,6 @@ extension Pusher {
     /// Ends the calls of one callback that was bound to every event.
     public func unbind(callbackId: String) { engine.clientListeners.unbind(nil, id: callbackId) }
 
-    /// Ends the calls of all callbacks that are bound to the client rather than to a channel. Sequences go on.
+    /// Ends the calls of all callbacks that are bound to the client, and not to a channel. Sequences go on.
     public func unbindAll() { engine.clientListeners.unbindAll() }
 }

@@ -5,27 +5,27 @@ import PusherProtocol
 extension Pusher {
     /// Subscribes to a channel, now or as soon as there is a connection, and again after each loss.
     ///
-    /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
-    /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
-    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
+    /// If the channel is subscribed already, this returns it. If its subscription failed, this subscribes again. New
+    /// closures and a new authorization replace those that it had. Failures are reported to the delegate, as
+    /// `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
     ///
-    /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. One that uses it as an
-    /// event gets the events: ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``.
+    /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. A trailing closure
+    /// that uses its argument as an event gets the events: ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``.
     ///
-    /// A channel stays until it is unsubscribed. Beyond ``PusherClientOptions/Limits-swift.struct/channels`` of them
-    /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, nothing that is bound
-    /// to it is called, and its ``PusherChannel/subscribed(timeout:)`` throws. The delegate is told, and what is bound to the
-    /// client.
+    /// A channel stays until it is unsubscribed. If there are ``PusherClientOptions/Limits-swift.struct/channels``
+    /// channels already, the client does not subscribe. The channel that is returned stays empty, its sequences end at
+    /// once, its callbacks are not called, and its ``PusherChannel/subscribed(timeout:)`` throws. The delegate and the
+    /// client's callbacks get the error.
     ///
     /// - Parameters:
-    ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
-    ///     or none for a public one; and, after that, `cache-` for a channel whose last event is kept.
-    ///   - auth: An authorization for the connection that stands, in place of ``PusherClientOptions/authMethod``; see
+    ///   - channelName: The channel. Its prefix determines its kind: `private-`, `private-encrypted-`, `presence-`, or
+    ///     none for a public channel. After that, `cache-` makes a channel whose last event the server keeps.
+    ///   - auth: An authorization for the current connection, instead of ``PusherClientOptions/authMethod``; see
     ///     ``PusherChannel/auth``.
-    ///   - onMemberAdded: Called with each member who comes to a presence channel.
-    ///   - onMemberRemoved: Called with each member who leaves it.
+    ///   - onMemberAdded: Called with each member who joins a presence channel.
+    ///   - onMemberRemoved: Called with each member who leaves a presence channel.
     ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
-    /// - Returns: The channel; a ``PusherPresenceChannel`` where the name is that of one.
+    /// - Returns: The channel. If the name begins with `presence-`, it is a ``PusherPresenceChannel``.
     @preconcurrency @discardableResult
     public func subscribe(
         _ channelName: String,
@@ -52,14 +52,14 @@ extension Pusher {
     /// pusher.subscribe("orders") { event in print(event.eventName, event.data ?? "") }
     /// ```
     ///
-    /// If a closure would do for members too, because it uses no more than `userId` or ignores its argument, it is
-    /// PusherSwift's `onMemberAdded`. Name the type (`{ (event: PusherEvent) in … }`) or the label to decide it.
+    /// A closure that uses only `userId`, or ignores its argument, fits members too, and becomes PusherSwift's
+    /// `onMemberAdded`. Name the type (`{ (event: PusherEvent) in … }`) or the label to choose.
     ///
     /// To stop the calls earlier, or to get events of one name, use ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Parameters:
     ///   - channelName: The channel.
-    ///   - auth: An authorization for the connection that stands.
+    ///   - auth: An authorization for the current connection.
     ///   - onEvent: Called with each event. Subscribing again with a closure adds it to the earlier ones.
     ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
     /// - Returns: The channel.
@@ -81,8 +81,8 @@ extension Pusher {
     /// Subscribes to a presence channel, as
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     ///
-    /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays
-    /// empty, nothing that is bound to it is called, and its ``PusherChannel/subscribed(timeout:)`` throws.
+    /// If the name does not begin with `presence-`, the client does not subscribe. The channel that is returned stays
+    /// empty, its callbacks are not called, and its ``PusherChannel/subscribed(timeout:)`` throws.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,
@@ -104,7 +104,7 @@ extension Pusher {
             let error = SubscriptionError(
                 .invalidChannelName,
                 channelName: channelName,
-                "\(channelName.quoted) is no presence channel: its name does not begin with presence-"
+                "Invalid presence channel \(channelName.quoted): its name does not begin with presence-."
             )
             let id = state.machine.makeFailedChannel(error, into: &state.pending)
             return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
@@ -187,8 +187,8 @@ extension Pusher {
         )
     }
 
-    /// Ends the subscription to a channel, in whatever state it is. Its sequences end, and its callbacks are unbound:
-    /// after it has returned, on the queue that runs a callback, no call of it begins.
+    /// Unsubscribes from a channel, in any state. Its sequences end, and its callbacks are unbound. After this method
+    /// has returned on the queue that runs a callback, that callback is not called again.
     public func unsubscribe(_ channelName: String) {
         let channel = engine.step { state, now in
             defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
@@ -197,7 +197,7 @@ extension Pusher {
         channel?.retire()
     }
 
-    /// Ends the subscriptions to all channels, as ``unsubscribe(_:)`` does.
+    /// Unsubscribes from all channels, as ``unsubscribe(_:)`` does.
     public func unsubscribeAll() {
         let channels = engine.step { state, now in
             defer { state.machine.unsubscribeAll(now: now, into: &state.pending) }

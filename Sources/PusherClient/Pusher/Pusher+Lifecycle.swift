@@ -1,19 +1,17 @@
 import Logging
 
-/// For applications that know something which the client does not: they are in the foreground again, or the network has
-/// changed.
+/// For apps that know more than the client: they are in the foreground again, or the network has changed.
 extension Pusher {
-    /// Finds out now whether the connection is still there: when the application comes back to the foreground, or the
-    /// network has changed.
+    /// Checks now whether the connection still works. Call it when the app comes back to the foreground, or the network
+    /// has changed.
     ///
-    /// Where there is a connection the server is asked for a sign of life; where none comes in time, a new connection
-    /// is made, as after any loss. Where the client waits before another attempt, that attempt is made now. Where
-    /// nothing is wanted, because nobody connected or the server has refused, nothing happens. Returns at once; see
-    /// ``statuses`` for what comes of it.
+    /// If there is a connection, the client pings the server. If no answer comes in time, the client reconnects. If the
+    /// client waits before another attempt, it starts that attempt now. If the app has not connected, or the server has
+    /// refused the client, nothing happens. Returns at once; ``statuses`` reports the result.
     ///
-    /// - Parameter timeout: How long the server may take to answer, if that is less than
-    ///   ``PusherTimeouts/pong``; zero or less counts as a millisecond. Default: 5 s.
-    ///   Where an answer is awaited already, it may take no longer for another call.
+    /// - Parameter timeout: How long the server may take to answer, but not longer than ``PusherTimeouts/pong``. Zero
+    ///   or less counts as a millisecond. Default: 5 s. If a ping is unanswered already, a second call can only shorten
+    ///   its timeout.
     public func checkConnection(timeout: Duration = .seconds(5)) {
         engine.step { state, now in
             state.machine.checkConnection(
@@ -24,39 +22,39 @@ extension Pusher {
         }
     }
 
-    /// Makes a new connection at once, in whatever state the client is, without waiting for a timeout or for the end of
-    /// the old one; channels are subscribed again. Where ``disconnect()`` was called, or the server has refused, it
+    /// Opens a new connection at once, in any state, without waiting for a timeout or for the old connection to close.
+    /// Channels are subscribed again. If ``disconnect()`` was called, or the server has refused the client, it
     /// connects.
     ///
-    /// A connection that stands is given up for it, without a closing handshake: ask ``checkConnection(timeout:)``
-    /// first, unless you know that it is dead.
+    /// The client drops a current connection without a closing handshake. Call ``checkConnection(timeout:)`` first,
+    /// unless you know that the connection is dead.
     public func reconnectNow() {
         engine.step { state, now in state.machine.reconnectNow(now: now, into: &state.pending) }
     }
 
-    /// Goes over to another server, or another app, with all channels, bindings and sequences: to a second cluster
-    /// where the first one fails, for example.
+    /// Switches to another server, or another app, with all channels, bindings and sequences. Use it, for example, if a
+    /// cluster fails.
     ///
-    /// A connection that stands, an attempt that is under way and a wait are given up for an attempt to connect to the
-    /// new server, at once; channels are subscribed there, and the user is signed in. Where the old server had refused
-    /// the client, or reconnecting was given up, the client connects too. Where nobody connected, or ``disconnect()``
-    /// was called, the next ``connect()`` goes there.
+    /// The client drops the current connection, attempt or wait, and connects to the new server at once. There it
+    /// subscribes to the channels and signs the user in. The client also connects if the old server had refused it, or
+    /// if it had stopped reconnecting. If nobody connected, or ``disconnect()`` was called, the next ``connect()`` uses
+    /// the new server.
     ///
-    /// Everything else stays as the options have it. ``TLSOptions/pins`` have to be right for both servers; and what is
-    /// secret in ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` is sent to the new one. So are
-    /// client events that still wait.
+    /// All other options stay as they are. ``TLSOptions/pins`` must fit both servers. Secrets in
+    /// ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` are sent to the new server. Client events
+    /// that still wait are sent there too.
     ///
     /// ```swift
     /// try pusher.switchTo(endpoint: .pusher(cluster: "us2"), key: "key-of-the-second-app", authMethod: secondMethod)
     /// ```
     /// - Parameters:
     ///   - endpoint: The server.
-    ///   - key: The app key there. Default: the one that is used now, also on the way back.
-    ///   - authMethod: What ``PusherClientOptions/authMethod`` becomes, for all clients that were made with the same
-    ///     options object: give each its own, where they go over one by one. Default: what it is.
-    ///   - userAuthMethod: What ``PusherClientOptions/userAuthMethod`` becomes, likewise. Default: what it is.
-    /// - Throws: ``PusherClientError`` if the endpoint or the key cannot be used, or if a key is pinned and an authorization
-    ///   endpoint is on the new host. Nothing has changed then.
+    ///   - key: The app key there. Default: the current key, also on the way back.
+    ///   - authMethod: The new value of ``PusherClientOptions/authMethod``, for all clients that were created with the
+    ///     same options object. If clients switch one by one, give each its own options. Default: the current one.
+    ///   - userAuthMethod: The new value of ``PusherClientOptions/userAuthMethod``, likewise. Default: the current one.
+    /// - Throws: ``PusherClientError`` if the endpoint or the key cannot be used, or if a key is pinned and an
+    ///   authorization endpoint is on the new host. In that case nothing has changed.
     public func switchTo(
         endpoint: PusherEndpoint,
         key: String? = nil,
@@ -75,7 +73,7 @@ extension Pusher {
         if let authMethod { connection.options.authMethod = authMethod }
         if let userAuthMethod { connection.options.userAuthMethod = userAuthMethod }
         engine.logger.notice(
-            "Going over to another server",
+            "Switching to another server",
             metadata: ["pusher.host": "\(request.host)", "pusher.port": "\(request.port)"]
         )
         engine.step { state, now in

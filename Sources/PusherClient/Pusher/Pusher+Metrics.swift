@@ -4,19 +4,19 @@
 
     /// Part of the trait `Metrics`.
     extension Pusher {
-        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before; only
-        /// single times (recoveries, authorizations, pings) are those from now on, and the time connected is not told.
-        /// See <doc:ObservingAClient> for the names.
+        /// Reports to swift-metrics what ``statistics`` counts. Counters include everything that was counted before.
+        /// Single times (recoveries, authorizations, pings) are reported from now on, and the time connected is not
+        /// reported. See <doc:ObservingAClient> for the names.
         ///
-        /// It is told what has changed after each piece of work on the client's event loop, for example all messages of
-        /// one read: the factory's counters, meters and timers are called there, and must not block; they may call the
-        /// client. Calling this again goes over to another factory, which is told all counts from the beginning. What was
-        /// made by a factory is never destroyed by it: other clients may have the same.
+        /// The client reports changes after each piece of work on its event loop, for example after all messages of one
+        /// read. It calls the factory's counters, meters and timers there, so they must not block. They may call the
+        /// client. Calling this again switches to another factory, which gets all counts from the beginning. The client
+        /// never destroys the metrics that a factory made, because other clients may share them.
         ///
         /// - Parameters:
-        ///   - factory: Who is told. Default: the one that the program has set up.
-        ///   - dimensions: What tells this client's metrics from those of others. Default: nothing; the numbers of all
-        ///     clients add up then.
+        ///   - factory: Where the client reports. Default: the factory that the program has set up.
+        ///   - dimensions: What distinguishes this client's metrics from those of others. Default: none. The numbers of
+        ///     all clients then add up.
         public func emitMetrics(
             to factory: any MetricsFactory = MetricsSystem.factory,
             dimensions: [(String, String)] = []
@@ -45,7 +45,7 @@
             let samples = update { $0.machine.takeSamples() }
             reporter.tell(statistics, samples)
             loopState.value.metrics = reporter
-            // In a turn of its own: a factory that causes something each time must not keep the loop from all else.
+            // In another turn of the loop: a factory that causes new changes each time must not block everything else.
             if loopState.value.hasMoreMetrics { inAnotherTurn { self.tellMetrics() } }
         }
     }

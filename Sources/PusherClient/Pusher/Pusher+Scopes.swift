@@ -14,17 +14,17 @@ extension Pusher {
     /// refuses the client or the retry policy stops, `body` is cancelled: sequences of events end, and calls that wait
     /// throw. When `body` has returned, whatever its outcome, this method throws the connection's error.
     ///
-    /// If your code calls ``disconnect()``, `body` is cancelled too as soon as the connection is closed, and its outcome
-    /// counts. To go on with another user or another server, call ``reconnectNow()`` or
+    /// If your code calls ``disconnect()``, `body` is cancelled too as soon as the connection is closed, and its
+    /// outcome counts. To continue with another user or another server, call ``reconnectNow()`` or
     /// ``switchTo(endpoint:key:authMethod:userAuthMethod:)`` instead.
     ///
     /// - Parameters:
     ///   - isolation: The caller's actor, on which `body` runs. Leave it out.
-    ///   - body: The work; it is given the socket id. It runs in a task of its own, which is cancelled with the caller's.
+    ///   - body: The work, which gets the socket id. It runs in a task of its own, which is cancelled with the caller's.
     /// - Returns: What `body` returns.
-    /// - Throws: What ``connected(timeout:)`` throws, before `body` runs. After that, whichever comes first: the error with which
-    ///   the connection ended, or what `body` throws. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
-    ///   code ``PusherClientError/Code/disconnected`` takes the place of a `CancellationError`.
+    /// - Throws: The errors of ``connected(timeout:)``, before `body` runs. After that, the first of these: the error with which
+    ///   the connection ended, or the error of `body`. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
+    ///   code ``PusherClientError/Code/disconnected`` replaces a `CancellationError`.
     public func withConnection<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: (String) async throws -> Result
@@ -40,9 +40,9 @@ extension Pusher {
         }
     }
 
-    /// What ends the work of ``withConnection(isolation:_:)``.
+    /// The event that ends the work of ``withConnection(isolation:_:)``.
     private enum End {
-        /// It has come to its own end.
+        /// The work has returned.
         case work
         /// The caller's task was cancelled.
         case cancellation
@@ -90,7 +90,7 @@ extension Pusher {
             case .connection(let error?): throw error
             case .connection(nil):
                 if case .failure(let error) = outcome, error is CancellationError {
-                    throw PusherClientError(.disconnected, "disconnect() was called")
+                    throw PusherClientError(.disconnected, "Disconnected: disconnect() was called.")
                 }
                 return try outcome.get()
             case .work, .cancellation, nil: return try outcome.get()
@@ -106,8 +106,8 @@ extension Pusher {
         func note(_ new: End) { end.withLockedValue { end in if end == nil { end = new } } }
     }
 
-    /// Subscribes to a channel for as long as the work lasts. Several parts of an application may do so at once: they
-    /// share the channel, and the last to leave unsubscribes it.
+    /// Subscribes to a channel while `body` runs. Several parts of an app may do so at once. They share the channel,
+    /// and the last one to leave unsubscribes it.
     ///
     /// ```swift
     /// await pusher.withChannel("orders") { channel in
@@ -115,14 +115,15 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait for the
-    /// server, and to hear of refusals. A channel that was subscribed by
+    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait
+    /// for the server, and to get rejections. A channel that was subscribed by
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` too stays subscribed.
     /// ``unsubscribe(_:)`` ends the channel for all: their sequences end.
     ///
     /// - Parameters:
     ///   - channelName: The channel.
-    ///   - body: The work; it is given the channel, a ``PusherPresenceChannel`` where the name is that of one.
+    ///   - body: The work. It gets the channel, which is a ``PusherPresenceChannel`` if the name begins with
+    ///     `presence-`.
     /// - Returns: What the work returns.
     /// - Throws: What the work throws.
     @discardableResult

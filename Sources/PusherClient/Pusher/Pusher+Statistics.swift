@@ -1,8 +1,8 @@
 extension Pusher {
-    /// What the client has counted since it was made: connections and how they were lost, events and where they stayed,
-    /// latencies. One look at the state: cheap enough to be taken every second, and never waited for.
+    /// Counts since the client was created: connections and how they were lost, events and whether they were delivered
+    /// or dropped, latencies. It does not wait, and is cheap enough to read every second.
     ///
-    /// It is a snapshot of one moment; of what the client is just at, some may be counted and some not yet.
+    /// It is a snapshot of one moment. Work in progress may be counted in part.
     ///
     /// ```swift
     /// let statistics = pusher.statistics

@@ -15,12 +15,12 @@ import RealtimeNetworking
 /// for await order in orders { show(order) }
 /// ```
 ///
-/// Keep it: when the last reference to it goes, the connection is closed. All of it may be used from any thread, and no
-/// call blocks. Callbacks run on the main queue unless the options say otherwise.
+/// Keep a reference: when the last reference to it is released, the connection is closed. You can use all of it from
+/// any thread, and no call blocks. Callbacks run on the main queue unless the options say otherwise.
 public final class Pusher: Sendable {
     /// The connection: state, socket id, and settings that can change.
     public let connection: PusherConnection
-    /// The user who is signed in, or will be: their own events, and those whom they watch. See ``signIn()``.
+    /// The user who is signed in, or will be: their own events, and the users whom they watch. See ``signIn()``.
     public let user: PusherUser
     package var engine: ClientEngine { connection.engine }
 
@@ -40,8 +40,9 @@ public final class Pusher: Sendable {
     /// - Parameters:
     ///   - key: The app key.
     ///   - options: How to connect and to behave.
-    ///   - eventLoopGroup: A group of NIOPosix. The client takes one of its event loops for the connection, and the group for
-    ///     authorization requests. Shut it down only after the client was released.
+    ///   - eventLoopGroup: A `MultiThreadedEventLoopGroup`, or another group that can open sockets. The client uses one
+    ///     of its event loops for the connection, and the whole group for authorization requests. Shut it down only
+    ///     after the client is released.
     public convenience init(
         key: String,
         options: PusherClientOptions = PusherClientOptions(),
@@ -105,13 +106,13 @@ public final class Pusher: Sendable {
         }
         if isInUse {
             engine.logger.warning(
-                "A Pusher was released while it had channels; its connection ends. Keep a reference to it, or disconnect."
+                "A Pusher was released while it had channels, so its connection ends. Keep a reference to it, or disconnect."
             )
         }
         engine.release()
     }
 
-    /// The delegate. It is not kept alive. New code has ``statuses`` and ``errors``.
+    /// The delegate. The client does not retain it. New code has ``statuses`` and ``errors``.
     public var delegate: (any PusherDelegate)? {
         get { connection.delegate }
         set { connection.delegate = newValue }
@@ -119,23 +120,24 @@ public final class Pusher: Sendable {
 
     // MARK: The state
 
-    /// The state of the connection in one word. ``status`` has reasons and times, and ``statuses`` tells every change.
+    /// The state of the connection in one word. ``status`` adds reasons and times, and ``statuses`` reports every
+    /// change.
     public var state: ConnectionState { connection.connectionState }
 
-    /// What the connection does right now, with reasons and times.
+    /// The current status of the connection, with reasons and times.
     public var status: ConnectionStatus { engine.status }
 
     /// The id that the server gave the connection; nil while there is none.
     ///
-    /// Send it to your backend in the header field `X-Socket-ID`, and the backend can leave this connection out when it
-    /// publishes what the request brings about:
+    /// Send it to your backend in the header field `X-Socket-ID`. The backend can then exclude this connection when it
+    /// publishes an event for the request:
     ///
     /// ```swift
     /// request.setValue(pusher.socketID, forHTTPHeaderField: "X-Socket-ID")
     /// ```
     public var socketID: String? { connection.socketId }
 
-    /// The channel of that name; nil if it is not subscribed to.
+    /// The channel of that name; nil if the app is not subscribed to it.
     ///
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }
@@ -149,44 +151,44 @@ public final class Pusher: Sendable {
 
     // MARK: Connecting
 
-    /// Connects, and stays connected until ``disconnect()``: lost connections are made again, and their channels
-    /// subscribed again.
+    /// Connects, and stays connected until ``disconnect()``. The client reconnects after losses, and subscribes to its
+    /// channels again.
     ///
-    /// Returns at once, when the state is ``ConnectionState/connecting``, unless the options cannot be used. While
-    /// connected or connecting it does nothing; while the client waits before another attempt, that attempt is made
+    /// Returns at once. The state is then ``ConnectionState/connecting``, unless the options cannot be used. While
+    /// connected or connecting, it does nothing. While the client waits before another attempt, it starts that attempt
     /// now.
     public func connect() { connection.connect() }
 
-    /// Disconnects, in whatever state the client is. Returns at once; nothing is tried any more.
+    /// Disconnects, in any state. Returns at once, and ends all attempts.
     ///
-    /// Channels and bindings stay, and are subscribed again at the next ``connect()``.
+    /// The client keeps channels and bindings, and subscribes again after the next ``connect()``.
     public func disconnect() { connection.disconnect() }
 
     // MARK: The user
 
     /// Signs the user in, now or as soon as there is a connection, and again after each loss: see
-    /// ``PusherClientOptions/userAuthMethod``. Where the user is signed in already it does nothing.
+    /// ``PusherClientOptions/userAuthMethod``. If the user is signed in already, it does nothing.
     ///
     /// If the server's rate limit drops the sign-in, it times out: the client does not repeat it until you call this again,
     /// or until the next connection.
     ///
-    /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
-    /// use ``signedIn(timeout:)``; to be nobody again, ``signOut()``.
+    /// Failures are reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome, use
+    /// ``signedIn(timeout:)``. To sign out, use ``signOut()``.
     public func signIn() {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
     }
 
-    /// Signs nobody in any more: ``PusherUser/userId`` is nil, and no event comes to ``user``.
+    /// Signs the user out. ``PusherUser/userId`` becomes nil, and ``user`` gets no more events.
     ///
-    /// The protocol has no message for this. For the server, the connection that stands stays that of the user until it
-    /// ends: to sign in as somebody else, ``disconnect()`` and ``connect()`` in between.
+    /// The protocol has no message for signing out. For the server, the current connection belongs to the user until it
+    /// ends. To sign in as another user, call ``disconnect()`` and ``connect()`` in between.
     public func signOut() {
         engine.step { state, now in state.machine.signOut(now: now, into: &state.pending) }
     }
 }
 
 extension Pusher: Hashable {
-    /// Clients are equal where they are the same object.
+    /// Clients are equal if they are the same object.
     public static func == (left: Pusher, right: Pusher) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -2,19 +2,19 @@ import Foundation
 import PusherProtocol
 
 extension PusherConnection {
-    /// Sends a message of your own: for a server that knows more than the protocol. A client event is better sent with
+    /// Sends a message of your own, for a server that extends the protocol. For client events, use
     /// ``PusherChannel/trigger(eventName:data:)``.
     ///
-    /// The client does not follow what the message brings about, and ends a subscription that it did not ask for: use
-    /// `subscribe`. What cannot be sent is reported to the delegate and by
-    /// ``Pusher/errors``; without a connection, that is everything.
+    /// The client does not track the effects of the message. It unsubscribes from a channel that it did not subscribe
+    /// to itself: use `subscribe`. Messages that cannot be sent are reported to the delegate and by ``Pusher/errors``.
+    /// Without a connection, no message can be sent.
     ///
     /// - Parameters:
     ///   - event: The event's name.
-    ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable`
+    ///   - data: The data: anything that `JSONSerialization` accepts, including a string or a number, or an `Encodable`
     ///     value.
-    ///   - channel: The channel of a client event: it is triggered there, and the name has to begin with `client-`.
-    ///     Nil, the default, for a message that belongs to no channel.
+    ///   - channel: The channel of a client event. The event is triggered there, and its name must begin with
+    ///     `client-`. Nil, the default, for a message that belongs to no channel.
     public func sendEvent(event: String, data: Any, channel: PusherChannel? = nil) {
         if let channel { return channel.trigger(eventName: event, data: data) }
         let message = Result { () throws(PusherClientError) in try makeMessage(event, data) }
@@ -33,7 +33,7 @@ extension PusherConnection {
         guard !EventName.isClientEvent(event) else {
             throw PusherClientError(
                 .clientEventsNotAllowed,
-                "the client event \(event) was not sent: it has no channel; trigger it on a private or presence channel"
+                "Client event \(event.quoted) not sent: it has no channel. Send it on a private or presence channel."
             )
         }
         do {
@@ -41,7 +41,7 @@ extension PusherConnection {
         } catch {
             throw PusherClientError(
                 .invalidClientEventData,
-                "the message \(event) was not sent: its data is not what JSON can hold",
+                "Message \(event.quoted) not sent: its data cannot be written as JSON.",
                 cause: error
             )
         }

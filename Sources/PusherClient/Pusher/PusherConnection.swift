@@ -1,8 +1,8 @@
 public import Foundation
 
-/// The connection of a ``Pusher``: its state, and what can be set while it is in use.
+/// The connection of a ``Pusher``: its state, and settings that can change while it is in use.
 ///
-/// It does not keep the socket open when the `Pusher` is released. Most of it is PusherSwift's: new code has
+/// It does not keep the socket open when the `Pusher` is released. Most members are for PusherSwift code. New code uses
 /// ``Pusher/state``, ``Pusher/status``, ``Pusher/socketID`` and ``Pusher/channel(_:)``, and sets
 /// ``PusherClientOptions/retryPolicy`` and ``PusherClientOptions/timeouts``.
 public final class PusherConnection: Sendable {
@@ -14,10 +14,10 @@ public final class PusherConnection: Sendable {
     package var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
     /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
     public var url: String { engine.read { $0.endpoint.url } }
-    /// The options object that the client was made with. The client copied the values: setting one here changes nothing,
-    /// except ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.
+    /// The options object that the client was made with. The client copied the values. Setting one here changes
+    /// nothing, except ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.
     public let options: PusherClientOptions
-    /// The channels that the application is subscribed to, or wants to be.
+    /// The channels that the app has subscribed to, whether or not the server has confirmed them.
     public let channels: PusherChannels
     private let everyEvent: GlobalChannel
 
@@ -30,8 +30,8 @@ public final class PusherConnection: Sendable {
     }
 
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// What is bound to the client rather than to a channel: see ``Pusher/bind(eventCallback:)``. It is never nil; the
-    /// type is PusherSwift's.
+    /// The callbacks that are bound to the client, and not to a channel: see ``Pusher/bind(eventCallback:)``. It is
+    /// never nil. The type is PusherSwift's.
     public var globalChannel: GlobalChannel! { everyEvent }
 
     /// The delegate. It is not kept alive.
@@ -48,31 +48,30 @@ public final class PusherConnection: Sendable {
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
-    /// What carries the connection; nil while there is none. Of other transports that ``PusherClientOptions/transports`` has,
-    /// ``PusherStatistics/Connections/unusedTransports`` says why they do not.
+    /// The transport of the current connection; nil if there is none. ``PusherStatistics/Connections/unusedTransports``
+    /// says why the others in ``PusherClientOptions/transports`` are not used.
     public var transport: PusherTransport? {
         engine.read { $0.machine.connection.isConnected ? $0.machine.connection.statistics.transport : nil }
     }
 
-    /// Attempts to reconnect since the client was last connected. ``connect()`` begins anew where nothing was under
-    /// way.
+    /// Attempts to reconnect since the client was last connected. ``connect()`` resets it if no attempt was under way.
     ///
-    /// Where it is set, to something from 0 to a million, the waits and ``reconnectAttemptsMax`` go on from there.
+    /// If you set it, to 0 up to a million, the waits and ``reconnectAttemptsMax`` continue from there.
     public var reconnectAttempts: Int {
         get { engine.read { $0.machine.connection.reconnectAttempts } }
         set { engine.update { $0.machine.setAttemptCounts(to: newValue) } }
     }
 
-    /// The most attempts to reconnect that may fail one after the other; nil, the default, for no end. Each connection
-    /// begins the count anew. Takes effect at the next loss.
+    /// The most attempts to reconnect that may fail one after the other. Nil, the default, means no limit. Each
+    /// connection resets the count. Takes effect at the next loss.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
     }
 
-    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound but the
-    /// policy's own. Default: 30, or nil where the options name another policy than the default one. Negative values
-    /// are ignored. Takes effect at the next loss.
+    /// The longest wait before an attempt, in seconds, whatever the retry policy says. Nil means no limit but the
+    /// policy's own. Default: 30, or nil if the options set a retry policy. Negative values are ignored. Takes effect
+    /// at the next loss.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {
@@ -82,8 +81,8 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// The longest silence, in seconds, before the server is asked for a sign of life; the server may name a shorter
-    /// one. Default: ``PusherClientOptions/activityTimeout``, or 120. Takes effect at the next connection.
+    /// The longest silence, in seconds, before the client pings the server. The server may announce a shorter one.
+    /// Default: ``PusherClientOptions/activityTimeout``, or 120. Takes effect at the next connection.
     public var activityTimeoutInterval: TimeInterval {
         get { engine.read { $0.machine.configuration.activityTimeout.timeInterval } }
         set {
@@ -92,8 +91,8 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// How long the server may take to answer a ping, in seconds. Default: what
-    /// ``PusherTimeouts/pong`` says, 30. Takes effect at the next connection.
+    /// How long the server may take to answer a ping, in seconds. Default: ``PusherTimeouts/pong``, 30. Takes effect at
+    /// the next connection.
     public var pongResponseTimeoutInterval: TimeInterval {
         get { engine.read { $0.machine.configuration.timeouts.pong.timeInterval } }
         set {
@@ -102,14 +101,14 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// Says who subscribes to a presence channel, where ``AuthMethod/inline(secret:)`` signs for it. Called on a
-    /// background queue, for each authorization. Without it the socket id stands in for a user id.
+    /// Returns the user for presence channels that ``AuthMethod/inline(secret:)`` signs. Called on a background queue,
+    /// for each authorization. If it is nil, the socket id is used as the user id.
     @preconcurrency public var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
         get { engine.read { $0.userDataFetcher } }
         set {
-            // The old one is released outside the lock: what it owns may call back.
+            // The old closure is released outside the lock, because releasing it may call the client.
             _ = engine.update { state in
-                // Nobody would let go of it any more.
+                // The client is released, so this closure is not stored.
                 guard !state.machine.isReleased else { return newValue }
                 defer { state.userDataFetcher = newValue }
                 return state.userDataFetcher
@@ -129,7 +128,7 @@ public final class PusherConnection: Sendable {
 }
 
 extension PusherConnection: Hashable {
-    /// Connections are equal where they are the same object.
+    /// Connections are equal if they are the same object.
     public static func == (left: PusherConnection, right: PusherConnection) -> Bool { left === right }
 
     /// Hashes the object's identity.
@@ -137,7 +136,7 @@ extension PusherConnection: Hashable {
 }
 
 extension Duration {
-    /// Nil where the seconds are negative or no number. Very long times are cut to a hundred years.
+    /// Nil if the seconds are negative or not a number. Times are limited to a hundred years.
     init?(timeInterval seconds: TimeInterval) {
         guard seconds >= 0 else { return nil }
         self = .seconds(min(seconds, 3_155_760_000))

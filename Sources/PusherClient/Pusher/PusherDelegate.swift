@@ -4,8 +4,8 @@ public import Foundation
     @_exported public import FoundationNetworking
 #endif
 
-/// What a client tells its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors`` and
-/// ``PusherChannel/subscribed(timeout:)``.
+/// The calls of a client to its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors``
+/// and ``PusherChannel/subscribed(timeout:)``.
 ///
 /// All methods are optional, and are called on the callback queue
 /// (``PusherClientOptions/callbackQueue``, by default the main queue).
@@ -20,20 +20,20 @@ public import Foundation
     ///
     /// - Parameters:
     ///   - name: The channel.
-    ///   - response: The answer to the authorization request, where there was one.
-    ///   - data: The body of that answer, where it was a refusal.
-    ///   - error: What is wrong. The ``SubscriptionError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
+    ///   - response: The answer to the authorization request, if there was one.
+    ///   - data: The body of that answer, if it was a refusal.
+    ///   - error: What went wrong. The ``SubscriptionError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)
-    /// An event of an encrypted channel could not be decrypted, also with the channel's key asked for anew. The events
-    /// after it go on.
+    /// An event of an encrypted channel could not be decrypted, even with a fresh key. Later events are delivered as
+    /// usual.
     ///
     /// - Parameters:
     ///   - eventName: The event.
     ///   - channelName: The channel.
-    ///   - data: The data as it came, encrypted. Why it cannot be read, ``Pusher/errors`` and the log say.
+    ///   - data: The encrypted data. ``Pusher/errors`` and the log say why it cannot be read.
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?)
-    /// Something went wrong: all that ``Pusher/errors`` has, but for subscriptions that fail and events that cannot be
-    /// decrypted, which have methods of their own.
+    /// Something went wrong. It gets everything that ``Pusher/errors`` gets, except failed subscriptions and
+    /// undecryptable events, which have their own methods.
     func receivedError(error: PusherError)
 }
 

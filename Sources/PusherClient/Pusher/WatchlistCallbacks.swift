@@ -40,7 +40,7 @@ final class WatchlistCallbacks: Sendable {
 
     init(_ ids: CallbackIDs) { self.ids = ids }
 
-    /// Nil where so many are bound already.
+    /// Nil if the limit of callbacks is reached.
     func bind(
         _ eventName: String?,
         by dispatcher: CallbackDispatcher,
@@ -50,7 +50,7 @@ final class WatchlistCallbacks: Sendable {
         let callback = Callback(ids.next(), eventName, dispatcher, call)
         let isBound = state.withLockedValue { state in
             guard state.callbacks.count < limit else { return false }
-            // Nobody would let go of it any more.
+            // The watchlist is finished, so this callback is not stored.
             if !state.isFinished { state.callbacks.append(callback) }
             return true
         }
@@ -61,7 +61,7 @@ final class WatchlistCallbacks: Sendable {
 
     func unbindAll() { remove { _ in true } }
 
-    /// The client is gone: nothing is kept any more.
+    /// Releases all callbacks when the client is released, and keeps no new ones.
     func finish() {
         state.withLockedValue { $0.isFinished = true }
         unbindAll()
@@ -73,13 +73,13 @@ final class WatchlistCallbacks: Sendable {
         for dispatcher in engine.dispatchers {
             let callbacks = meant.filter { $0.dispatcher === dispatcher }
             guard !callbacks.isEmpty else { continue }
-            // One for all of them: they wait, and are dropped, as one callback does.
+            // All callbacks together are one entry of the queue: they wait, and are dropped, together.
             dispatcher.enqueue(for: engine) { for callback in callbacks { callback.call(event) } }
         }
     }
 
     private func remove(_ matches: (Callback) -> Bool) {
-        // Released outside the lock: a closure can own anything, and that may call back.
+        // Released outside the lock, because a closure can own objects that call the client when they are released.
         let removed = state.withLockedValue { state in
             defer { state.callbacks.removeAll(where: matches) }
             return state.callbacks.filter(matches)

@@ -1,4 +1,4 @@
-/// A callback that is bound to the name of an event. It has no members: it can only be counted.
+/// A callback that is bound to the name of an event. It has no members: you can only count it.
 public struct EventHandler: Sendable {
     let id: String
 }

@@ -1,4 +1,4 @@
-/// The names that PusherSwift has for Objective-C, and that its Swift users use too.
+/// The names that PusherSwift has for Objective-C, which Swift code uses too.
 extension Pusher {
     /// Makes a client, as ``init(key:options:)`` does.
     @available(*, deprecated, renamed: "init(key:options:)")

@@ -1,9 +1,9 @@
 /// Members for PusherSwift code only. New code does not need them.
 extension PusherChannel {
-    /// Makes a channel that is not subscribed, and never will be.
+    /// Makes a channel that is never subscribed.
     ///
-    /// Only ``handleEvent(event:)`` calls what is bound to it. Its sequences end at once, and its `on…` closures are
-    /// not kept.
+    /// Only ``handleEvent(event:)`` calls its callbacks. Its sequences end at once, and its `on…` closures are not
+    /// kept.
     @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that events come to.")
     @preconcurrency
     public convenience init(
@@ -19,8 +19,8 @@ extension PusherChannel {
         finishListeners()
     }
 
-    /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not
-    /// among them.
+    /// The callbacks that are bound to names of events. Callbacks that are bound to every event of the channel are not
+    /// included.
     public var eventHandlers: [String: [EventHandler]] {
         listeners.bindings.mapValues { bindings in bindings.map { EventHandler(id: $0.id) } }
     }
@@ -30,7 +30,7 @@ extension PusherChannel {
         engine.read { $0.machine.clientEvents.items(of: id) }.map { QueuedClientEvent($0.envelope) }
     }
 
-    /// Hands an event to what is bound to the channel, as if it had come again.
+    /// Delivers an event to the channel's callbacks, as if it had arrived again.
     @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
     public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: listeners) }
 }

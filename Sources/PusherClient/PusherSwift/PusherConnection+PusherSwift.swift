@@ -16,14 +16,14 @@ extension PusherConnection {
         set { maxReconnectGapInSeconds = newValue?.doubleValue }
     }
 
-    /// Hands an event to what is bound to every event, and to what is bound to its channel, as if it had come again.
+    /// Delivers an event to the callbacks for every event and to those of its channel, as if it had arrived again.
     @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
     public func handleEvent(event: PusherEvent) {
         let channel = event.channelName.flatMap { channels.find(name: $0) }
         engine.deliverAgain(event, to: engine.clientListeners, channel?.listeners)
     }
 
-    /// Reports an error to the delegate and to ``Pusher/errors``, as if it had come again.
+    /// Reports an error to the delegate and to ``Pusher/errors``, as if it had occurred again.
     @available(*, deprecated, message: "Errors come from the server. Call your own code in place of this.")
     public func handleError(error: PusherError) {
         engine.step { state, _ in state.pending.append(.report(error.clientError)) }

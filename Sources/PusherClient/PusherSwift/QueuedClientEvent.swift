@@ -1,7 +1,7 @@
 import Foundation
 import PusherProtocol
 
-/// A client event that waits to be sent: for its channel to be subscribed, or for the server's limit on their number.
+/// A client event that waits until its channel is subscribed, or until the server's limit allows it.
 public struct QueuedClientEvent: Sendable {
     /// The event's name.
     public let name: String
@@ -12,7 +12,7 @@ public struct QueuedClientEvent: Sendable {
         payload = envelope.data
     }
 
-    /// The data, as `JSONSerialization` reads back what will be sent.
+    /// The data as `JSONSerialization` reads the JSON that will be sent.
     public var data: Any {
         switch payload {
         case .none: NSNull()

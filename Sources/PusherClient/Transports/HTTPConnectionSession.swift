@@ -3,14 +3,14 @@ import PusherProtocol
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// Carries out what the ``HTTPSessionStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``HTTPSessionStateMachine``, on one event loop.
 final class HTTPConnectionSession {
     private typealias Machine = HTTPSessionStateMachine
 
-    /// A response, or one that has not come yet.
+    /// A response, or one that has not arrived yet.
     private struct Response {
         var stream: (any HTTPStream)?
-        /// What waits for its turn.
+        /// The pieces that wait until the response's turn.
         var pieces = CircularBuffer<ByteBuffer>()
         var end: Result<Void, PusherClientError>?
     }
@@ -21,16 +21,16 @@ final class HTTPConnectionSession {
     private let streamer: any HTTPStreamer
     private let limits: HTTPTransport.Limits
     private let eventLoop: any EventLoop
-    /// What the client is called with; `nil` at the end.
+    /// The client's receiver; `nil` after the end.
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var responses: [Int: Response] = [:]
     private var isHandling = false
 
     private var sending: (any HTTPStream)?
     private var sendStatus = 0
-    /// Of the messages that wait, in their order.
+    /// The promises of waiting messages, in their order.
     private var waiting: [EventLoopPromise<Void>?] = []
-    /// Of those that are under way.
+    /// The promises of messages that are being sent.
     private var underWay: [EventLoopPromise<Void>?] = []
     private var timers: [HTTPSessionStateMachine.Timer: Scheduled<Void>] = [:]
 
@@ -61,7 +61,7 @@ final class HTTPConnectionSession {
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         guard machine.isOpen else {
-            promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
+            promise?.fail(PusherClientError(.connectionClosed, "Message not sent: the connection is not open."))
             return
         }
         waiting.append(promise)
@@ -73,14 +73,14 @@ final class HTTPConnectionSession {
     func setReading(_ isReading: Bool) { perform(machine.setReading(isReading, now: now)) }
 
     func close(code: CloseCode) {
-        // The end must not be reported from within the call.
+        // The end must not be reported within the call.
         eventLoop.assumeIsolated().execute { [self] in perform(machine.close(code: code, now: now)) }
     }
 
     func abort() {
         receive = nil
         perform(machine.abort())
-        failPromises(PusherClientError(.connectionClosed, "the connection has ended"))
+        failPromises(PusherClientError(.connectionClosed, "Message not sent: the connection has ended."))
     }
 
     // MARK: What the machine decides
@@ -127,7 +127,9 @@ final class HTTPConnectionSession {
             let receive = receive
             self.receive = nil
             receive?(.closed(closure))
-            failPromises(closure.error ?? PusherClientError(.connectionClosed, "the connection has ended"))
+            failPromises(
+                closure.error ?? PusherClientError(.connectionClosed, "Message not sent: the connection has ended.")
+            )
         }
     }
 
@@ -147,7 +149,7 @@ final class HTTPConnectionSession {
         headers.append("Content-Type", "application/json")
         for header in request.headers { headers.append(header.name, header.value) }
         if let hostname = target.hostname, hostname != request.http.host {
-            // As after a redirect: what the app gave for one host is not for another one that the server names.
+            // As after a redirect: header fields for one host are not sent to another host that the server names.
             for name in HTTPRequest.headersOfOneOrigin { headers.remove(name) }
         }
         let host = HostName.withBrackets(target.hostname ?? request.http.host)
@@ -177,9 +179,9 @@ final class HTTPConnectionSession {
         handleResponses()
     }
 
-    /// Handles what has come of the response that has its turn, then what has come of the next one.
+    /// Handles the data of the current response, then the data of the next one.
     private func handleResponses() {
-        // A frame that ends the session can come from within a frame.
+        // A frame can end the session while another one is being handled.
         guard !isHandling else { return }
         isHandling = true
         defer { isHandling = false }
@@ -206,7 +208,7 @@ final class HTTPConnectionSession {
         }
     }
 
-    /// Whether a response says that another one of its session is still open, and nothing else.
+    /// Whether a response says only that another one of its session is still open.
     private static func isRefusal(_ pieces: CircularBuffer<ByteBuffer>) -> Bool {
         var reader = HTTPFrameReader(maximumMessageSize: 4_096)
         var isRefused = false
@@ -236,7 +238,7 @@ final class HTTPConnectionSession {
                         break
                     }
                     hasMessages = true
-                    // After `close` nobody wants it.
+                    // After `close`, the client gets no more messages.
                     if machine.isOpen { receive?(.text(bytes)) }
                 case .open(let hostname?) where !HostName.isValid(hostname):
                     perform(machine.violated(.malformed("o")))
@@ -278,9 +280,9 @@ final class HTTPConnectionSession {
 }
 
 extension PusherClientError {
-    /// - Parameter isOpen: Whether there was a connection that is lost by it.
+    /// - Parameter isOpen: Whether the error ended a connection.
     fileprivate init(_ error: HTTPRequestError, isOpen: Bool) {
-        let message = isOpen ? "the connection over HTTP was lost: \(error.message)" : error.message
+        let message = "\(isOpen ? "Connection over HTTP lost" : "Connection over HTTP failed"): \(error.message)."
         let code: Code =
             switch error.kind {
             case .failed where error.cause is TLSFailure: .tlsFailed

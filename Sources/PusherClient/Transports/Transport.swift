@@ -7,9 +7,9 @@ package import PusherProtocol
 package protocol Transport: Sendable {
     /// Starts opening a socket and returns at once.
     ///
-    /// `receive` is called on the event loop, never from within this call: `.opened` at most once, then messages, and
-    /// `.closed` exactly once at the end, also if the socket could not be opened; nothing after it, and nothing after
-    /// ``TransportConnection/abort()``.
+    /// `receive` is called on the event loop, never within this call. It gets `.opened` at most once, then messages,
+    /// and `.closed` exactly once at the end, also if the socket could not be opened. Nothing follows after that, or
+    /// after ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
         on eventLoop: any EventLoop,
@@ -19,10 +19,10 @@ package protocol Transport: Sendable {
 
 /// An open socket, or one that is being opened. All calls are made on its event loop.
 package protocol TransportConnection: Sendable {
-    /// What carries it, once it is open.
+    /// The transport of the connection, after it is open.
     var report: TransportReport { get }
 
-    /// How long it may stand still at the most while the client does not read.
+    /// How long the client may stop reading at most.
     var longestPause: Duration { get }
 
     /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
@@ -30,16 +30,17 @@ package protocol TransportConnection: Sendable {
     /// open, and with an ``UnansweredMessage`` if the answer does not come.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
-    /// Sends what was written since the last flush.
+    /// Sends the messages that were written since the last flush.
     func flush()
 
-    /// Stops or starts taking bytes from the socket. What one read has brought still comes.
+    /// Stops or starts reading from the socket. Data that was read already is still delivered.
     func setReading(_ isReading: Bool)
 
-    /// Starts the closing handshake, and reading if it was stopped; `.closed` follows when the peer has answered or the socket has ended.
+    /// Starts the closing handshake, and reading if it was stopped. `.closed` follows when the peer has answered or the
+    /// socket has ended.
     func close(code: CloseCode, reason: String)
 
-    /// Ends the socket at once, in whatever state it is. No event follows.
+    /// Ends the socket at once, in any state. No event follows.
     func abort()
 }
 
@@ -60,14 +61,16 @@ package struct UnansweredMessage: Error, CustomStringConvertible {
 package enum TransportEvent: ~Escapable {
     /// The upgrade succeeded.
     case opened
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are gone when the receiver returns.
+    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are valid only until the receiver
+    /// returns.
     case text(Span<UInt8>)
-    /// A whole binary message. The protocol has none.
+    /// A whole binary message. The protocol does not have binary messages.
     case binary(ByteBuffer)
     /// A WebSocket ping (already answered) or pong, or a fragment of a longer message: the peer is alive.
     case activity
-    /// All that one read of the socket brought has been handed over.
+    /// All data of one read of the socket has been delivered.
     case readComplete
-    /// The end: given as soon as the outcome is known, while the transport finishes the closing handshake by itself.
+    /// The end of the connection. It is reported as soon as the outcome is known, while the transport finishes the
+    /// closing handshake.
     case closed(TransportClosure)
 }

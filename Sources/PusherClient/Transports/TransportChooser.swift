@@ -3,7 +3,7 @@ package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
 
-/// Several transports as one: each attempt finds the best one that gets through.
+/// Several transports as one: each attempt finds the best one that works.
 package struct TransportChooser: Transport {
     package struct Option: Sendable {
         package var kind: PusherTransport
@@ -16,15 +16,15 @@ package struct TransportChooser: Transport {
     }
 
     private let options: [Option]
-    /// Those that cannot be used, and why.
+    /// The transports that cannot be used, and why.
     private let unusable: [PusherTransport: PusherClientError]
     private let shortestLifetime: Duration
     fileprivate let memories = NIOLockedValueBox(TransportMemories())
 
     /// - Parameters:
     ///   - options: In the order of preference.
-    ///   - unusable: Those that the app allows and that cannot be used.
-    ///   - shortestLifetime: How long a stream has to live, so that it counts as stable.
+    ///   - unusable: Transports that the app allows but that cannot be used.
+    ///   - shortestLifetime: How long a stream has to last to count as stable.
     package init(
         _ options: [Option],
         unusable: [PusherTransport: PusherClientError] = [:],
@@ -48,12 +48,12 @@ package struct TransportChooser: Transport {
         return connection
     }
 
-    /// The transport that the options ask for.
+    /// The transport for the options.
     ///
     /// - Parameters:
-    ///   - webSocket: What opens WebSockets.
-    ///   - streamer: What makes HTTP requests.
-    ///   - makeName: Names a session of an HTTP transport. No two may have the same name.
+    ///   - webSocket: Opens WebSockets.
+    ///   - streamer: Makes HTTP requests.
+    ///   - makeName: Names a session of an HTTP transport. No two sessions may have the same name.
     package static func transport(
         for options: PusherClientOptions,
         webSocket: any Transport,
@@ -72,7 +72,10 @@ package struct TransportChooser: Transport {
             case .webSocket: usable.append(Option(kind, webSocket))
             case .httpStreaming, .httpPolling:
                 guard !isPinned else {
-                    unusable[kind] = PusherClientError(.invalidOption, "tls.pins cannot be checked by \(kind)")
+                    unusable[kind] = PusherClientError(
+                        .invalidOption,
+                        "Transport not used: \(kind) cannot check tls.pins."
+                    )
                     continue
                 }
                 let mode: HTTPSessionStateMachine.Mode = kind == .httpStreaming ? .streaming : .polling
@@ -80,13 +83,13 @@ package struct TransportChooser: Transport {
             }
         }
         if usable.count == 1, unusable.isEmpty { return usable[0].transport }
-        // What cannot be used opens nothing: the client knows of it before.
+        // Transports that cannot be used are never opened: the client checks the options first.
         guard !usable.isEmpty else { return webSocket }
         let timeouts = options.timeouts.clamped
         return TransportChooser(
             usable,
             unusable: unusable,
-            // A stream that is silent from its beginning is lost after the activity timeout and that of the pong.
+            // A stream that is silent from the beginning is lost after the activity timeout and the pong timeout.
             shortestLifetime: .seconds(150) + timeouts.pong
         )
     }
@@ -113,7 +116,7 @@ package struct TransportChooser: Transport {
     }
 }
 
-/// What the client has learned about the transports of the servers that it was connected to.
+/// What the client has learned about the transports of servers.
 private struct TransportMemories: Sendable {
     struct Server: Hashable, Sendable {
         let host: String
@@ -139,7 +142,7 @@ private struct TransportMemories: Sendable {
     }
 }
 
-/// A connection whose transport is being chosen, or was. All calls are made on its event loop.
+/// A connection whose transport is being chosen, or has been chosen. All calls are made on its event loop.
 private final class ChosenConnection: TransportConnection {
     private let session: NIOLoopBoundBox<ChoosingSession>
 
@@ -154,7 +157,7 @@ private final class ChosenConnection: TransportConnection {
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         guard let chosen = session.value.chosen else {
-            promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
+            promise?.fail(PusherClientError(.connectionClosed, "Message not sent: the connection is not open."))
             return
         }
         chosen.send(text, promise: promise)
@@ -166,9 +169,9 @@ private final class ChosenConnection: TransportConnection {
     func abort() { session.value.abort() }
 }
 
-/// Carries out what a ``TransportChoice`` decides, on one event loop.
+/// Carries out the decisions of a ``TransportChoice``, on one event loop.
 private final class ChoosingSession {
-    /// What a candidate has brought before it was chosen.
+    /// The input of a candidate before a transport was chosen.
     private enum Held {
         case text([UInt8])
         case binary(ByteBuffer)
@@ -189,13 +192,13 @@ private final class ChoosingSession {
     private var choice: TransportChoice?
     private var candidates: [Int: Candidate] = [:]
     private var timers: [TransportChoice.Timer: Scheduled<Void>] = [:]
-    /// What the client is called with; `nil` at the end.
+    /// The client's receiver; `nil` after the end.
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var chosenNumber: Int?
     private(set) var chosen: (any TransportConnection)?
     private(set) var report = TransportReport(.webSocket)
     private var since = Instant()
-    /// Whether the client has asked for the end.
+    /// Whether the client has called `close`.
     private var isClosing = false
 
     init(
@@ -225,7 +228,7 @@ private final class ChoosingSession {
         isClosing = true
         guard let chosen else {
             abortCandidates()
-            // The end must not be reported from within the call.
+            // The end must not be reported within the call.
             return eventLoop.assumeIsolated().execute { [self] in end(TransportClosure(code: code)) }
         }
         chosen.close(code: code, reason: reason)
@@ -277,7 +280,7 @@ private final class ChoosingSession {
             return
         }
         (chosenNumber, chosen, self.report, since) = (number, connection, report, now)
-        // Before the events, because what they lead to may stop the reading again.
+        // Before the events, because their effects may stop the reading again.
         if !candidate.held.isEmpty { connection.setReading(true) }
         receive?(.opened)
         for event in candidate.held {
@@ -302,7 +305,7 @@ private final class ChoosingSession {
         receive?(event)
     }
 
-    /// Before a transport is chosen.
+    /// Handles an event from before a transport is chosen.
     private func receivedBefore(_ event: TransportEvent, from number: Int) {
         guard candidates[number] != nil else { return }
         switch event {
@@ -324,7 +327,7 @@ private final class ChoosingSession {
         }
     }
 
-    /// Of no interest without a message before it.
+    /// Ignored unless a message came before it.
     private func hold(_ event: Held, from number: Int) {
         if candidates[number]?.held.isEmpty == false { candidates[number]?.held.append(event) }
     }

@@ -28,7 +28,7 @@ package struct WebSocketTransport: Transport {
         connector.connect(to: WebSocketRequest(request), on: eventLoop) { event in forward(event, to: receive) }
     }
 
-    /// Does the same over a channel that is already connected: for tests that have no socket.
+    /// Does the same over a connected channel, for tests without a socket.
     package func open(
         _ request: TransportRequest,
         over channel: any Channel,
@@ -79,7 +79,7 @@ extension WebSocketConnection: TransportConnection {
 }
 
 extension PusherClientError {
-    /// The codes of the two have the same names.
+    /// The codes of both types have the same names.
     init(_ error: WebSocketError) {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
     }

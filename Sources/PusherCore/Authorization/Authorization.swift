@@ -1,4 +1,4 @@
-/// Whom or what an authorization is for, on which connection.
+/// The subject of an authorization, and its connection.
 package struct AuthorizationQuestion: Hashable, Sendable {
     package enum Subject: Hashable, Sendable {
         case channel(String)
@@ -14,7 +14,7 @@ package struct AuthorizationQuestion: Hashable, Sendable {
     }
 }
 
-/// An authorizer's answer, not checked yet.
+/// An authorizer's answer before it is checked.
 package struct Authorization: Hashable, Sendable {
     package var auth: String
     /// `channel_data` of a channel, `user_data` of the user.
@@ -27,7 +27,7 @@ package struct Authorization: Hashable, Sendable {
         self.sharedSecret = sharedSecret
     }
 
-    /// Why it cannot be used.
+    /// Why it is invalid.
     enum Problem: Error {
         case noAuth, malformedAuth, longAuth, longData
         case noUserData, userDataIsNoObject, userDataHasNoID

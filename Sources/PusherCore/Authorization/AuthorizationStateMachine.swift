@@ -1,12 +1,12 @@
-/// All authorizations that are wanted on a connection: those of channels, in at most as many requests at once as allowed, and
-/// the user's. Each has a time limit, and is retried if that can help.
+/// All authorizations of a connection: those of channels, limited in the number of requests at once, and the user's.
+/// Each has a time limit, and is retried if that can help.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// It waits for a request of its own, or one that it can share.
+        /// It waits for its own request, or one that it can share.
         case queued
-        /// The request is `nil` for the user's, which does not count.
+        /// The request is `nil` for the user's authorization, which does not count.
         case asking(request: UInt64?)
-        /// The retry policy is being asked.
+        /// The retry policy decides.
         case deciding(AuthorizationError)
         case pausing
     }
@@ -20,7 +20,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var since: Instant
 
         var isUser: Bool { question.subject == .user }
-        /// The tries that the limit is for.
+        /// The tries that count toward the limit.
         var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
 
@@ -34,11 +34,11 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     package enum Action: Hashable, Sendable {
-        /// See to a call of ``gathered(batchSize:_:)`` in another turn of the loop.
+        /// Call ``gathered(batchSize:_:)`` in another turn of the loop.
         case gather
         /// Make one request.
         case ask([AuthorizationTry: AuthorizationQuestion])
-        /// The answer is not wanted any more.
+        /// Cancel a try whose answer is no longer needed.
         case cancel(AuthorizationTry)
         case setTimer(AuthorizationID, after: Duration)
         case cancelTimer(AuthorizationID)
@@ -50,7 +50,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     /// The queued questions, in order, from `head` on. Some may have been cancelled.
     private var queue: [AuthorizationID] = []
     private var head = 0
-    /// The requests for channels that are under way, and how many answers each still has to bring.
+    /// The requests for channels that are under way, with the number of answers that are missing.
     private var requests: [UInt64: Int] = [:]
     private var lastRequest: UInt64 = 0
 
@@ -69,12 +69,12 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         return enqueue(id, configuration)
     }
 
-    /// Nobody wants the answers any more.
+    /// Cancels authorizations that are no longer needed.
     package mutating func cancel(_ ids: [AuthorizationID], _ configuration: CoreConfiguration) -> [Action] {
         ids.flatMap { end($0) } + gather(configuration)
     }
 
-    /// The connection is gone: no answer can be used.
+    /// Cancels all authorizations, because answers are useless without the connection.
     package mutating func cancelAll() -> [Action] { jobs.keys.sorted().flatMap { end($0) } }
 
     /// Questions of this turn of the loop can share a request.
@@ -106,8 +106,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             head += 1
             if jobs[id]?.phase == .queued { taken.append(id) }
         }
-        // The questions before `head` are done. They are removed if they are more than the rest, so that each one moves
-        // at most twice.
+        // The questions before `head` are done. They are removed when they outnumber the rest, so that each question
+        // moves at most twice.
         if head > queue.count / 2 {
             queue.removeFirst(head)
             head = 0
@@ -179,13 +179,13 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         return [.ask(questions)] + ids.map { .setTimer($0, after: configuration.timeouts.authorization) }
     }
 
-    /// One of the answers of a request has come, or is not wanted any more.
+    /// Counts an answer of a request that has come, or is no longer needed.
     private mutating func settleRequest(of job: Job?) {
         guard case .asking(let request?)? = job?.phase, let unanswered = requests[request] else { return }
         requests[request] = unanswered > 1 ? unanswered - 1 : nil
     }
 
-    /// The outcome of a try: the end, or another one.
+    /// Handles the outcome of a try: finishes, or begins another one.
     private mutating func settle(
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
@@ -216,7 +216,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The user does not wait for thousands of channels, some of which may wait for the user.
+    /// The user's goes first, because thousands of channels may be queued, and some may wait for the user.
     private mutating func enqueue(_ id: AuthorizationID, _ configuration: CoreConfiguration) -> [Action] {
         jobs[id]?.phase = .queued
         if jobs[id]?.isUser == true { return ask([id], isUser: true, configuration) }
@@ -250,7 +250,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 }
 
 extension AuthorizationError {
-    /// The time before which another try cannot help.
+    /// The time before which another try would not help.
     fileprivate var earliestRetry: Duration {
         if case .retry(let delay) = recovery { delay } else { .zero }
     }

@@ -1,9 +1,9 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Authorizations: asked for when a connection stands, checked when they come, and used on that connection only.
+/// Authorizations: they are requested for a connection, checked when they arrive, and used on that connection only.
 extension ClientStateMachine {
-    /// The turn of the loop is over: requests can be made for its questions.
+    /// Makes the requests for the questions of the past turn of the loop.
     ///
     /// - Parameter batchSize: How many channels one request can be for.
     package mutating func authorizationsGathered(batchSize: Int, now: Instant, into effects: inout [Effect]) {
@@ -93,7 +93,7 @@ extension ClientStateMachine {
         return id
     }
 
-    /// Nobody wants the answers any more.
+    /// Cancels authorizations that are no longer needed.
     mutating func cancelAuthorizations(_ ids: [AuthorizationID], now: Instant, into effects: inout [Effect]) {
         guard !ids.isEmpty else { return }
         let count = authorizations.jobs.count
@@ -124,7 +124,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sends the subscription with its authorization, or keeps that until the user is signed in.
+    /// Sends the subscription with its authorization, or keeps the authorization until the user is signed in.
     private mutating func accept(
         _ authorization: Authorization,
         for name: String,
@@ -138,7 +138,7 @@ extension ClientStateMachine {
             if let key = SecretKey(base64: secret) {
                 updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             } else {
-                // The backend may give a usable one when the first event asks for it again.
+                // The backend may give a usable key when the first event requests it again.
                 effects.append(.report(.malformedSharedSecret(name)))
                 updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
@@ -162,7 +162,8 @@ extension ClientStateMachine {
         sendSubscription(to: name, request, now: now, into: &effects)
     }
 
-    /// The sign-in has ended: presence channels that waited for it know now who subscribes, or that nobody does.
+    /// Continues presence channels that waited for the sign-in. They now know who subscribes, or that there is no
+    /// signed-in user.
     mutating func continuePresenceSubscriptions(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions {
             guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }

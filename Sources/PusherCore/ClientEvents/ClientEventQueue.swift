@@ -1,8 +1,8 @@
 package import PusherProtocol
 
-/// The client events that wait: for their channel to be subscribed, or for the server's limit on their number.
+/// The client events that wait until their channel is subscribed, or until the server's limit allows them.
 package struct ClientEventQueue: Hashable, Sendable {
-    /// An event, or one of the parts that it goes out in.
+    /// An event, or one part of an event.
     package struct Message: Hashable, Sendable {
         package var event: String
         package var data: Envelope.Payload
@@ -19,10 +19,10 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var envelope: Envelope
         /// The call that waits for it to be written.
         package var waiter: WaiterID?
-        /// The name of the event that it is, or is a part of, if only the newest one counts: a later one takes its place,
-        /// and it does not wait for a subscription.
+        /// The name of the event, or of the event that it is a part of, if only the newest one counts. A later one
+        /// replaces it, and it does not wait for a subscription.
         package var latestOf: String?
-        /// Whether it is a later part of an event, which is of no use without the parts before it.
+        /// Whether it is a later part of an event, which is useless without the earlier parts.
         package var isLaterPart = false
     }
 
@@ -41,23 +41,23 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The events of channels that are not subscribed, oldest first.
     private var waiting: [ChannelID: [Item]] = [:]
-    /// Those that the limit holds back, oldest first.
+    /// The events that the limit holds back, oldest first.
     private var ready: [ChannelID: [Item]] = [:]
-    /// The channels of those, in the order in which each may send one.
+    /// The channels of these events, in the order of their turns.
     private var turns: [ChannelID] = []
     private var counts: [ChannelID: Int] = [:]
-    /// How many there are, of all channels.
+    /// The number of events of all channels.
     package private(set) var count = 0
-    /// How many of the first waiting events came back from a socket that had ended.
+    /// How many of the first waiting events were put back because their socket had ended.
     private var returned: [ChannelID: Int] = [:]
-    /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
+    /// When and on which channel the newest events were sent on this connection; as many as the limit counts.
     private var sent: [Sent] = []
 
     package init() {}
 
     package var isEmpty: Bool { counts.isEmpty }
 
-    /// Whether some would go out if the server's limit allowed it.
+    /// Whether events wait for the server's limit.
     package var isLimited: Bool { !ready.isEmpty }
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
@@ -111,7 +111,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return replaced.count + items.count - new.count
     }
 
-    /// Takes out those that match, and the channel's turn with the last of them.
+    /// Removes matching events, and the channel's turn if none are left.
     private mutating func removeReady(of channel: ChannelID, where matches: (Item) -> Bool) -> [Item] {
         guard let items = ready[channel] else { return [] }
         var (removed, left): ([Item], [Item]) = ([], [])
@@ -123,7 +123,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return removed
     }
 
-    /// The events of a channel that is subscribed now may go out. True if there are any.
+    /// Lets the events of a newly subscribed channel be sent. Returns whether there are any.
     package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
         returned[channel] = nil
         guard let items = waiting.removeValue(forKey: channel) else { return false }
@@ -131,13 +131,13 @@ package struct ClientEventQueue: Hashable, Sendable {
         return true
     }
 
-    /// The items that go out now, one of each channel in turn; and after what time others may.
+    /// The items to send now, one of each channel in turn, and the time after which more may be sent.
     package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
         guard !ready.isEmpty else { return ([], nil) }
         sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
         let allowance = limit.map { max(max($0, 1) - sent.count, 0) } ?? .max
         var items: [Item] = []
-        // Moved on rather than taken out one by one, which would move all others each time.
+        // Collected rather than removed one by one, because each removal would move all others.
         var turn = 0
         while items.count < allowance, let item = takeNext(&turn) { items.append(item) }
         turns.removeFirst(turn)
@@ -148,7 +148,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return (items, Self.period - (now - first.time))
     }
 
-    /// The oldest of the channel whose turn it is.
+    /// Removes the oldest event of the channel whose turn it is.
     private mutating func takeNext(_ turn: inout Int) -> Item? {
         guard turn < turns.count else { return nil }
         let channel = turns[turn]
@@ -171,14 +171,14 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// How many sent events are remembered if there is no limit.
     private static let remembered = 16
 
-    /// The channel that an error about a client event is about, if only one can be meant.
+    /// The channel that an error about a client event belongs to, if there is only one candidate.
     package var onlyRecentChannel: String? {
         guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
         return name
     }
 
-    /// The server has rejected a message that it does not name. Returns true if that is best explained by a client event
-    /// that was sent just now: each explains one error.
+    /// Handles that the server has rejected a message without naming it. Returns true if a recent client event explains
+    /// it best. Each event explains one error.
     package mutating func takeRejection(now: Instant) -> Bool {
         let index = sent.firstIndex { !$0.isRejected && now - $0.time < Self.usualDelay }
         guard let index else { return false }
@@ -186,10 +186,11 @@ package struct ClientEventQueue: Hashable, Sendable {
         return true
     }
 
-    /// Whether one was sent so short a time ago that the server may still reject it.
+    /// Whether an event was sent so recently that the server may still reject it.
     package func hasRecent(now: Instant) -> Bool { sent.last.map { now - $0.time < Self.patience } ?? false }
 
-    /// The socket had ended before this event was written. It is sent on the next one, before later events.
+    /// Puts back an event that was not written, because the socket had ended. It is sent on the next connection, before
+    /// later events.
     package mutating func takeBack(_ item: Item) {
         let place = returned[item.channel, default: 0]
         returned[item.channel] = place + 1
@@ -197,7 +198,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         waiting[item.channel, default: []].insert(item, at: place)
     }
 
-    /// The items of a channel that goes out of use.
+    /// Removes the items of a channel that goes out of use.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
         let items = items(of: channel)
         count -= counts.removeValue(forKey: channel) ?? 0
@@ -207,13 +208,14 @@ package struct ClientEventQueue: Hashable, Sendable {
         return items
     }
 
-    /// The call does not wait any more: its items are not sent. Returns how many they were.
+    /// Removes the items of a call that does not wait any more. Returns how many there were.
     package mutating func removeItems(of waiter: WaiterID) -> Int {
         Array(ready.keys).reduce(0) { $0 + removeReady(of: $1) { $0.waiter == waiter }.count }
     }
 
-    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that do not wait for
-    /// another one are taken out: those that calls wait for, and those of which only the newest counts.
+    /// Handles the loss of the connection: no channel is subscribed any more, and the limit starts again on the next
+    /// connection. Removes and returns the items that do not wait for another connection: those that calls wait for,
+    /// and those of which only the newest counts.
     package mutating func connectionLost() -> [Item] {
         sent = []
         let channels = turns
@@ -221,7 +223,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return channels.flatMap { subscriptionLost($0) }
     }
 
-    /// The same for one channel; the connection stands, and the limit goes on.
+    /// The same for one channel. The connection and the limit continue.
     package mutating func subscriptionLost(_ channel: ChannelID) -> [Item] {
         let lost = removeReady(of: channel) { $0.waiter != nil || $0.latestOf != nil }
         guard let held = ready.removeValue(forKey: channel) else { return lost }

@@ -74,7 +74,7 @@ extension ClientStateMachine {
     ) {
         catchUp(now: now, into: &effects)
         do throws(ClientEventQueue.UnsentReason) {
-            // What can never be subscribed, and what is unsubscribed, is said so below.
+            // Channels that can never be subscribed, or were unsubscribed, are handled below.
             if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
                 !subscription.isSubscribed
             {
@@ -90,7 +90,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sends a message that belongs to no channel, and that the machine knows nothing of.
+    /// Sends a message that belongs to no channel, and that the machine does not interpret.
     package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let attempt = connection.establishedAttempt else {
             countUnsentMessage()
@@ -136,7 +136,7 @@ extension ClientStateMachine {
             return effects.append(.report(error))
         }
         clientEvents.takeBack(item)
-        // The news may be older than the next subscription.
+        // The result may be older than the next subscription.
         if subscription.isSubscribed, connection.establishedAttempt != attempt,
             clientEvents.channelSubscribed(item.channel)
         {
@@ -144,7 +144,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// True if it can go out as soon as the limit allows it.
+    /// Returns true if it can be sent as soon as the limit allows it.
     private mutating func enqueue(
         _ messages: [ClientEventQueue.Message],
         on name: String,
@@ -203,7 +203,8 @@ extension ClientStateMachine {
         if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
-    /// Events that somebody waits for, or of which only the newest count, are dropped; the others go out when their channel is subscribed again.
+    /// Drops events that a call waits for, or of which only the newest counts. The others are sent when their channel
+    /// is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)
@@ -214,7 +215,7 @@ extension ClientStateMachine {
         failClientEvents(clientEvents.subscriptionLost(id), .subscriptionLost, into: &effects)
     }
 
-    /// The channel object is out of use.
+    /// Drops the events of a channel object that goes out of use.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
         failClientEvents(clientEvents.remove(id), .channelDropped, into: &effects)
     }
@@ -235,18 +236,18 @@ extension ClientStateMachine {
         }
     }
 
-    /// The channel that takes client events and that the message names.
+    /// The channel that the message names, if it accepts client events.
     func clientEventChannel(named message: ServerErrorMessage) -> String? {
         message.channelNamed { subscriptions[$0]?.sendsClientEvents == true }
     }
 
-    /// The server rejected a client event. It seldom says of which channel.
+    /// Handles that the server rejected a client event. The server seldom says on which channel.
     mutating func clientEventRejected(
         _ message: ServerErrorMessage,
         named name: String?,
         into effects: inout [Effect]
     ) {
-        // Other servers send none. Then a word of the message may name the channel.
+        // Some servers send no channel. Then a word of the message may name the channel.
         let name = name ?? clientEventChannel(named: message) ?? clientEvents.onlyRecentChannel
         statistics.clientEvents.rejectedByServer += 1
         let error = message.clientError(.clientEventRejected, channelName: name)

@@ -1,8 +1,8 @@
 import PusherProtocol
 
-/// Whether the server is still there: frames, pings and pongs.
+/// Checks whether the server is still there, by frames, pings and pongs.
 extension ClientStateMachine {
-    /// A frame of any kind came on the connection that stands.
+    /// Handles a frame of any kind on the current connection.
     mutating func frameCame(now: Instant, into effects: inout [Effect]) {
         guard let (action, silence) = session?.frameCame(now: now) else { return }
         if let action { perform(action, now: now, into: &effects) }
@@ -31,7 +31,7 @@ extension ClientStateMachine {
         if let time { statistics.pings.roundTrip.add(time) }
     }
 
-    /// The server has got a ping.
+    /// Handles that the server has received a ping.
     mutating func pingCameThrough() {
         keepAlive.pingAnswered()
         if let silence = session?.silence.prove() { keepAlive.survived(silence) }

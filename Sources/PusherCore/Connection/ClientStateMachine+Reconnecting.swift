@@ -1,8 +1,8 @@
 import PusherProtocol
 
-/// Calls of an app that knows more than the client: it is in the foreground again, or the network has changed.
+/// Calls of an app that knows more than the client: the app is in the foreground again, or the network has changed.
 extension ClientStateMachine {
-    /// Checks now whether there is a connection. If there should be one, and is not, the client connects.
+    /// Checks the connection now. If the app wants a connection and there is none, the client connects.
     ///
     /// - Parameter timeout: How long the server may take to answer.
     package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
@@ -10,7 +10,7 @@ extension ClientStateMachine {
         case .asking, .waiting:
             connect(now: now, into: &effects)
         case .connected:
-            // The app knows of something that the connection may not have survived.
+            // The app knows of an event that may have broken the connection.
             let patience = min(timeout, configuration.timeouts.pong)
             session?.silence.expectLoss(until: now + patience + LivenessStateMachine.longestTimerDelay)
             perform(session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)

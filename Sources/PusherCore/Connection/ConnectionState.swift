@@ -1,4 +1,5 @@
-/// The state of the connection, in PusherSwift's terms. ``ConnectionStatus`` tells more.
+/// The state of the connection, in PusherSwift's terms. ``ConnectionStatus`` has more details. ``ConnectionStatus``
+/// tells more.
 public enum ConnectionState: Int, Sendable, CaseIterable {
     /// An attempt to connect is under way.
     case connecting
@@ -6,9 +7,9 @@ public enum ConnectionState: Int, Sendable, CaseIterable {
     case connected
     /// `disconnect()` was called, and the closing handshake is under way.
     case disconnecting
-    /// There is no connection, and none is being tried: never connected, disconnected, or refused by the server.
+    /// There is no connection and no attempt: the client never connected, disconnected, or was refused by the server.
     case disconnected
-    /// The connection was lost or could not be made; the client waits before it tries again.
+    /// The connection was lost, or an attempt failed; the client waits before it tries again.
     case reconnecting
 
     /// The case's name.

@@ -8,15 +8,15 @@ extension ConnectionStateMachine {
         var closeCode: CloseCode?
         /// The reason for statistics.
         var reason: PusherStatistics.LossReason
-        /// How long the connection held; nil if it never stood.
+        /// How long the connection lasted; nil if there was none.
         var lifetime: Duration?
 
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
     }
 
-    /// The socket ended by itself.
+    /// Handles a socket that ended by itself.
     ///
-    /// - Parameter wasSuspended: Whether it had been silent for longer than it can be while timers run.
+    /// - Parameter wasSuspended: Whether the socket was silent for longer than is possible while timers run.
     package mutating func closed(
         _ id: AttemptID,
         _ closure: TransportClosure,
@@ -33,7 +33,7 @@ extension ConnectionStateMachine {
         return (isReported ? [] : [.report(error)]) + lose(loss, configuration, now: now)
     }
 
-    /// The client itself drops the current attempt or connection: it is silent, or sends what it must not.
+    /// Drops the current attempt or connection, because the server is silent or breaks the protocol.
     package mutating func drop(
         _ id: AttemptID,
         _ error: PusherClientError,
@@ -70,7 +70,7 @@ extension ConnectionStateMachine {
             outage?.isUnavailable = true
             return announce(status)
         case (.unavailable, _):
-            // While the client waits, that and until when is the better news.
+            // While the client waits, the wait is the more important status.
             outage?.isUnavailable = true
             return []
         default:
@@ -78,7 +78,7 @@ extension ConnectionStateMachine {
         }
     }
 
-    /// The policy's answer: the time to wait, or `nil` to stop.
+    /// Handles the policy's answer: the time to wait, or `nil` to stop.
     package mutating func retryDecided(
         _ question: RetryQuestionID,
         delay: Duration?,
@@ -94,14 +94,14 @@ extension ConnectionStateMachine {
         return enter(.waiting(until: now + delay, retry)) + [.setTimer(.retry, after: delay)]
     }
 
-    /// The event loop's timers stand still while the computer is suspended: a wait that is over by the clock ends at the
-    /// next sign of life.
+    /// The event loop's timers do not run while the computer is suspended. A wait that is over by the clock ends at the
+    /// next event.
     package mutating func catchUp(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         guard case .waiting(let until, _) = state, until <= now else { return [] }
         return [.cancelTimer(.retry)] + retry(configuration, now: now)
     }
 
-    /// So long that nobody waits for it, and short enough to be counted in nanoseconds.
+    /// Longer than anybody waits, and short enough to count in nanoseconds.
     private static var longestDelay: Duration { .seconds(365 * 86_400) }
 
     // MARK: What follows a loss
@@ -150,7 +150,7 @@ extension ConnectionStateMachine {
             mustUseTLS = true
             return retryAtOnce(retry, announcing: states, configuration, now: now)
         case .reconnectImmediately:
-            // A server that closes each connection at once would otherwise get attempts without a pause.
+            // Without this, a server that closes each connection at once would get attempts without a pause.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
                 return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
@@ -170,7 +170,7 @@ extension ConnectionStateMachine {
         return enter(.asking(id, retry, since: now), announcing: states) + [.askRetryPolicy(id, question)]
     }
 
-    /// The wait ends at once. It is announced so that the statuses have the reason of every attempt.
+    /// Ends the wait at once. The wait is announced, so that the statuses have the reason for every attempt.
     private mutating func retryAtOnce(
         _ retry: Retry,
         announcing states: [ConnectionState],

@@ -6,7 +6,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case initialized
         case connecting(Attempt)
         case connected(Box<Session>)
-        /// The retry policy is being asked.
+        /// The retry policy decides.
         case asking(RetryQuestionID, Retry, since: Instant)
         case waiting(until: Instant, Retry)
         case disconnecting(AttemptID)
@@ -16,10 +16,10 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package struct Attempt: Hashable, Sendable {
         package var id: AttemptID
-        /// What it is open over; `nil` if it is not open.
+        /// The transport, after it is open; `nil` before.
         package var transport: TransportReport?
         package var isOpen: Bool { transport != nil }
-        /// The handshake, if its message came before the news that the socket is open.
+        /// The handshake, if its message came before the socket was reported as open.
         package var handshake: Handshake?
     }
 
@@ -33,13 +33,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection, from the first try or from the loss.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        /// True after the delegate was told of the loss. It is told once, however many attempts fail.
+        /// True after the delegate has got the loss. The delegate is told once, however many attempts fail.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
     }
 
-    /// ``ConnectionStatus`` in the machine's own time.
+    /// ``ConnectionStatus`` in the machine's time.
     package enum Status: Hashable, Sendable {
         case initialized
         case connecting
@@ -64,26 +64,27 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case announceState(from: ConnectionState, to: ConnectionState)
         case announceStatus(Status)
         case report(PusherClientError)
-        /// There is a session now.
+        /// A session begins.
         case begin
-        /// There is no session any more. This is the one that ended: cancel what is under way for it.
+        /// A session has ended. Cancel everything that is under way for it.
         case end(Session)
     }
 
     package internal(set) var state: State = .initialized
-    /// The attempts since the connection last held, without the first one. The retry policy gets this number.
+    /// The attempts since a connection last lasted long enough, without the first one. The retry policy gets this
+    /// number.
     package internal(set) var retryCount = 0
-    /// Attempts to reconnect since the client was last connected: what the limit goes by.
+    /// Attempts to reconnect since the client was last connected. The limit counts them.
     package private(set) var reconnectAttempts = 0
-    /// True once the server has said that it takes nothing but TLS.
+    /// True once the server has demanded TLS.
     var mustUseTLS = false
     var outage: Outage?
     package internal(set) var statistics = PusherStatistics.Connections()
-    /// When the connection was lost that the client is getting back.
+    /// When the connection was lost, while the client reconnects.
     var lostAt: Instant?
-    /// How long there was no connection before the one that stands, or stood last: since the loss, or the first try.
+    /// How long there was no connection before the current or last one, since the loss or the first attempt.
     package internal(set) var lastOutage: Duration?
-    /// Not always ``status``, which is ahead of it while the retry policy is being asked.
+    /// It can be behind ``status`` while the retry policy decides.
     private var announcedStatus: Status = .initialized
     private var serial: UInt64 = 0
 
@@ -107,7 +108,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized: .initialized
         case .connecting: outage?.isUnavailable == true ? .unavailable(reason: outage?.lastFailure) : .connecting
         case .connected(let session): .connected(socketID: session.value.socketID)
-        // Until the policy has answered there is no time to give. The time of the question stands for it.
+        // Until the policy has answered, the time of the next attempt is unknown. The time of the question replaces it.
         case .asking(_, let retry, let since): .waiting(until: since, attempt: retry.attempt, reason: retry.reason)
         case .waiting(let until, let retry): .waiting(until: until, attempt: retry.attempt, reason: retry.reason)
         case .disconnecting: .disconnecting
@@ -130,7 +131,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         if case .connected = state { true } else { false }
     }
 
-    /// The attempt whose connection stands.
+    /// The attempt that became the current connection.
     package var establishedAttempt: AttemptID? {
         if case .connected(let session) = state { session.value.attempt } else { nil }
     }
@@ -139,7 +140,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         if case .connected(let session) = state { session.value.socketID } else { nil }
     }
 
-    /// The state of the current connection. It changes in place, and begins and ends only with `.connected`.
+    /// The state of the current connection. It changes in place, and exists only in the state `.connected`.
     package internal(set) var session: Session? {
         get {
             guard case .connected(let session) = state else { return nil }
@@ -151,14 +152,14 @@ package struct ConnectionStateMachine: Hashable, Sendable {
                 yield &nothing
                 return
             }
-            // The box has one holder while it changes, or it would be copied.
+            // The box has one holder while it changes, so that it is not copied.
             state = .initialized
             defer { state = .connected(box) }
             yield &box.optional
         }
     }
 
-    /// Why there is no connection and none is being tried; `nil` if that is not so, or is what the app wants.
+    /// Why there is no connection and no attempt; `nil` if there is one, or if the app wants none.
     package var failure: PusherClientError? {
         switch state {
         case .disconnected(let error): error
@@ -167,7 +168,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether the app wants a connection, even if there is none and no more attempts are made.
+    /// Whether the app wants a connection, even if the client makes no more attempts.
     package private(set) var isWanted = false
 
     // MARK: Calls
@@ -215,8 +216,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions + enter(.disconnected(nil))
     }
 
-    /// Drops the connection, or the attempt that is under way, and connects: another one is wanted at once. The socket is
-    /// likely to be dead, so no answer to a close frame is awaited.
+    /// Drops the connection or the current attempt, and connects at once. The socket is probably dead, so the client
+    /// does not wait for an answer to a close frame.
     package mutating func reconnectNow(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         switch state {
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
@@ -257,7 +258,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return establish(attempt, configuration, now: now)
     }
 
-    /// The client is connected when socket and handshake have come, in either order.
+    /// The client is connected when socket and handshake are there, in either order.
     private mutating func establish(
         _ attempt: Attempt,
         _ configuration: CoreConfiguration,
@@ -323,8 +324,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return open(configuration, now: now)
     }
 
-    /// Nothing that was learned of one server holds for another: neither that it wants TLS nor how long it has been
-    /// away.
+    /// Forgets the knowledge about one server: that it demands TLS, and how long it was away.
     package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
         return endOutage()
@@ -337,7 +337,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Sets both counts.
     package mutating func setAttemptCounts(to count: Int) {
-        // Far from where integers end.
+        // Far below the largest integer.
         retryCount = min(max(count, 0), 1_000_000)
         reconnectAttempts = retryCount
     }
@@ -349,7 +349,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Announcing
 
-    /// - Parameter states: The states that the delegate gets on the way.
+    /// - Parameter states: The states that the delegate gets before.
     mutating func enter(_ state: State, announcing states: [ConnectionState] = []) -> [Action] {
         var actions: [Action] = []
         var last = connectionState
@@ -359,7 +359,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             last = next
         }
         switch state {
-        // Nobody gets the connection back; when the app connects, that is a beginning.
+        // The client does not reconnect from here. When the app connects, that is a new beginning.
         case .initialized, .disconnecting, .disconnected, .refused: lostAt = nil
         case .connecting, .connected, .waiting: break
         case .asking: return actions

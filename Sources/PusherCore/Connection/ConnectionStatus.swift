@@ -4,27 +4,27 @@ public enum ConnectionStatus: Hashable, Sendable {
     case initialized
     /// An attempt to connect is under way.
     case connecting
-    /// Connected, under this socket id.
+    /// Connected, with this socket id.
     case connected(socketID: String)
-    /// The client has tried for ``PusherTimeouts/unavailable`` without success, and still tries. This status replaces
-    /// ``connecting``, not ``waiting(until:attempt:reason:)``, until the client is connected. The reason is the last
-    /// failure, if there was one.
+    /// The client has tried to connect for ``PusherTimeouts/unavailable`` without success, and still tries. This status
+    /// replaces ``connecting``, not ``waiting(until:attempt:reason:)``, until the client is connected. The reason is
+    /// the last failure, if there was one.
     case unavailable(reason: PusherClientError?)
     /// The next attempt starts at `until`; to display the time, use ``remaining(at:)``. `reason` says why an attempt is
     /// needed. `attempt` counts from 1 since a connection last lasted ``PusherTimeouts/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
-    /// Trying again without a change would not help: the server said so, or the options are wrong. `connect()` tries
-    /// again all the same.
+    /// Another attempt without a change would fail too: the server said so, or the options are wrong. `connect()` makes
+    /// another attempt all the same.
     case refused(PusherClientError)
     /// The closing handshake is under way.
     case disconnecting
-    /// Disconnected, and it stays so until `connect()`. There is a reason if it was not `disconnect()`: reconnecting
-    /// is switched off, or the retry policy gave up.
+    /// Disconnected until `connect()` is called. There is a reason unless `disconnect()` was called: reconnecting is
+    /// switched off, or the retry policy stopped.
     case disconnected(reason: PusherClientError?)
 }
 
 extension ConnectionStatus {
-    /// - Parameter origin: That of the machine's time.
+    /// - Parameter origin: The origin of the machine's time.
     package init(_ status: ConnectionStateMachine.Status, since origin: ContinuousClock.Instant) {
         switch status {
         case .initialized: self = .initialized
@@ -41,8 +41,8 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus {
-    /// Why there is no connection; nil if there is one, if nothing has gone wrong yet, and if the app
-    /// wants it so.
+    /// The reason for a missing connection. Nil if there is one, if nothing has gone wrong yet, or if the app wants
+    /// none.
     public var reason: PusherClientError? {
         switch self {
         case .waiting(_, _, let reason), .refused(let reason): reason
@@ -51,7 +51,7 @@ extension ConnectionStatus {
         }
     }
 
-    /// The time until the next attempt; zero if that is due, and nil if none is waited for.
+    /// The time until the next attempt; zero if it is due, and nil if the client does not wait.
     ///
     /// ```swift
     /// if let remaining = pusher.status.remaining() {
@@ -65,12 +65,12 @@ extension ConnectionStatus {
         return max(until - now, .zero)
     }
 
-    /// The status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): the connection was lost …`.
+    /// The status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): Connection lost: …`.
     package func description(at now: ContinuousClock.Instant) -> String {
         descriptionWithoutReason(at: now) + (reason.map { ": \($0.message)" } ?? "")
     }
 
-    /// The same without what follows the colon.
+    /// The same without the reason.
     package func descriptionWithoutReason(at now: ContinuousClock.Instant) -> String {
         switch self {
         case .initialized: "not connected yet"
@@ -84,7 +84,7 @@ extension ConnectionStatus {
         }
     }
 
-    /// Rounded up: "in 0 s" is what nobody wants to read.
+    /// Rounded up, so that it never says "in 0 s".
     private static func words(_ wait: Duration) -> String {
         guard wait > .zero else { return "now" }
         let (seconds, rest) = wait.components
@@ -93,7 +93,7 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus: CustomStringConvertible {
-    /// The status in plain words, with the reason and the time that is left now: `retrying in 8 s (attempt 2): the
-    /// connection was lost …`.
+    /// The status in plain words, with the reason and the time that is left now:
+    /// `retrying in 8 s (attempt 2): Connection lost: …`.
     public var description: String { description(at: .now) }
 }

@@ -1,21 +1,21 @@
-/// Finds out whether the server is still there: after the activity timeout without a frame the client pings, and after
-/// the pong timeout without a frame it drops the connection (protocol clause 7.1).
+/// Detects whether the server is still there. After the activity timeout without a frame the client pings. After the
+/// pong timeout without a frame it drops the connection (protocol clause 7.1).
 package struct LivenessStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
-        /// Frames keep coming, or the silence is still short. The timer is not set again for each frame: when it fires,
-        /// the silence is measured.
+        /// Frames arrive, or the silence is still short. The timer is not set again for each frame. When it fires, the
+        /// silence is measured.
         case listening(lastActivity: Instant)
-        /// A ping was sent, and the answer may take so long from then on.
+        /// A ping was sent at this time, and the answer may take this long.
         case awaitingPong(since: Instant, timeout: Duration, wasSuspended: Bool)
     }
 
     package enum Action: Hashable, Sendable {
-        /// Set the activity timer; the pong timer is not needed.
+        /// Set the activity timer, and cancel the pong timer.
         case listen(for: Duration)
-        /// Send a ping, and set the pong timer; the activity timer is not needed.
+        /// Send a ping, set the pong timer, and cancel the activity timer.
         case ping(timeout: Duration)
-        /// Drop the connection: nothing came for this time after a ping. If the computer had been suspended before the ping
-        /// or since, that is likely to be why.
+        /// Drop the connection, because nothing came for this time after a ping. If the computer was suspended before
+        /// the ping or since, that is the likely reason.
         case drop(after: Duration, wasSuspended: Bool)
     }
 
@@ -30,7 +30,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
         state = .listening(lastActivity: now)
     }
 
-    /// A frame of any kind came.
+    /// Handles a frame of any kind.
     package mutating func activity(now: Instant) -> Action? {
         defer { state = .listening(lastActivity: now) }
         switch state {
@@ -50,14 +50,14 @@ package struct LivenessStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The event loop's timers stand still while the computer is suspended: whenever something else happens, the silence
-    /// is measured again.
+    /// The event loop's timers do not run while the computer is suspended, so every other event measures the silence
+    /// again.
     package mutating func catchUp(now: Instant) -> Action? {
         guard case .listening(let lastActivity) = state, now - lastActivity >= activityTimeout else { return nil }
         return awaitPong(wasSuspended: isTooLong(now - lastActivity), now: now)
     }
 
-    /// Whether the server was silent for so long that timers cannot have run: else the client would have pinged or
+    /// Whether the server was silent for so long that timers cannot have run. Otherwise the client would have pinged or
     /// closed.
     package func wasSuspended(now: Instant) -> Bool {
         switch state {
@@ -69,15 +69,15 @@ package struct LivenessStateMachine: Hashable, Sendable {
 
     private func isTooLong(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.longestTimerDelay }
 
-    /// Timers come late if the event loop is busy, but not by as much.
+    /// Timers are late if the event loop is busy, but not by as much.
     static let longestTimerDelay = Duration.seconds(10)
 
-    /// The app wants to know now: the client pings, even if an earlier ping has no answer yet, and the answer may take no
-    /// longer than this. The time that an earlier ping has waited counts, or an app that asks again and again would never
-    /// hear that the server is gone.
+    /// The app wants to know now. The client pings, even if an earlier ping has no answer yet, and the answer may take
+    /// at most this long. The time that an earlier ping has waited counts. Otherwise an app that calls this again and
+    /// again would never learn that the server is gone.
     package mutating func probe(timeout: Duration, now: Instant) -> Action {
         var (since, wait) = (now, min(timeout, pongTimeout))
-        // A wait that stood still begins again.
+        // A wait that did not run starts again.
         if case .awaitingPong(let start, let timeout, _) = state, now - start < timeout + Self.longestTimerDelay {
             (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
         }

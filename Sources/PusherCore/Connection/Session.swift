@@ -10,7 +10,7 @@ package struct Session: Hashable, Sendable {
     package let since: Instant
     /// How long the server may be silent before the client pings.
     let activityTimeout: Duration
-    /// The code of the last `pusher:error`: a close that it announced is not reported a second time.
+    /// The code of the last `pusher:error`. A close that it announced is not reported a second time.
     var reportedCode: ReportedCode?
     var liveness: LivenessStateMachine
     var silence: SilenceWatch
@@ -27,7 +27,7 @@ package struct Session: Hashable, Sendable {
         since = now
         silence = SilenceWatch(since: now)
         let ceiling = configuration.activityTimeout
-        // Whatever was set, pings must not follow each other without a pause.
+        // Whatever the options say, there is a pause between pings.
         activityTimeout = max(min(handshake.activityTimeout ?? ceiling, ceiling), .milliseconds(1))
         liveness = LivenessStateMachine(
             activityTimeout: activityTimeout,
@@ -36,7 +36,8 @@ package struct Session: Hashable, Sendable {
         )
     }
 
-    /// A frame of any kind came. Returns the actions, and how long a silence of the client the connection has survived.
+    /// Handles a frame of any kind. Returns the actions, and the silence of the client that the connection has
+    /// survived.
     mutating func frameCame(now: Instant) -> (LivenessStateMachine.Action?, survivedSilence: Duration?) {
         (liveness.activity(now: now), silence.prove())
     }
@@ -47,7 +48,7 @@ struct ReportedCode: Hashable, Sendable {
     var code: Int
     var time: Instant
 
-    /// Whether it announced a close, as the next message. An older error was about something else.
+    /// Whether it announced the close that follows. An older error was about something else.
     func announced(_ close: CloseCode?, now: Instant) -> Bool {
         close?.rawValue == code && now - time < .seconds(5)
     }
@@ -58,14 +59,14 @@ package struct Handshake: Hashable, Sendable {
     package var socketID: String
     package var activityTimeout: Duration?
 
-    /// The shortest activity timeout that is believed: less would make a stream of pings.
+    /// The shortest activity timeout that is accepted. Less would cause a flood of pings.
     private static let shortestActivityTimeout = Duration.seconds(1)
 
     /// In bytes. The socket id goes into requests, signed texts and the log.
     private static let maximumSocketIDLength = 200
 
-    /// The protocol has digits and a full stop. A byte that means something in a form, a header field or a signed text
-    /// must not get there.
+    /// The protocol allows digits and a full stop. Bytes with a meaning in a form, a header field or a signed text must
+    /// not get there.
     private static func isOfSocketID(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -75,8 +76,7 @@ package struct Handshake: Hashable, Sendable {
         }
     }
 
-    /// Returns `nil` if there is no socket id that can be used. A missing or senseless activity timeout is no reason to do
-    /// without a connection.
+    /// Returns `nil` if there is no usable socket id. A missing or unusable activity timeout is ignored.
     init?(_ data: Envelope.Payload) {
         guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
             socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)

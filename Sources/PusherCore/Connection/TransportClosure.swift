@@ -5,7 +5,7 @@ package struct TransportClosure: Hashable, Sendable {
     /// The code of the peer's close frame (1005 if that frame had none); nil if no close frame came.
     package var code: CloseCode?
     package var reason: String
-    /// The error; nil if the peer ended the connection in an orderly way.
+    /// The error; nil if the peer closed the connection properly.
     package var error: PusherClientError?
 
     package init(code: CloseCode?, reason: String = "", error: PusherClientError? = nil) {
@@ -16,7 +16,7 @@ package struct TransportClosure: Hashable, Sendable {
 }
 
 extension TransportClosure {
-    /// Whether the connection ended like one that was cut for being idle: without a close frame, or with a code that
+    /// Whether the connection ended as if it had been cut for being idle: without a close frame, or with a code that
     /// gives no reason.
     var isUnexplained: Bool {
         switch (code?.rawValue, error?.code) {

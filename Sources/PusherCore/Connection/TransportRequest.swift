@@ -5,10 +5,10 @@ package struct TransportRequest: Hashable, Sendable {
     package var useTLS: Bool
     /// With the query; starts with a slash.
     package var path: String
-    /// Offered, never required of the answer.
+    /// The client offers it, and does not require it in the answer.
     package var subprotocol: String?
     package var headers: [Header]
-    /// Where the same is to be had over HTTP.
+    /// Where the server offers the HTTP transports.
     package var http: HTTPPlace
 
     package struct Header: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct TransportRequest: Hashable, Sendable {
         }
     }
 
-    /// - Parameter http: Where the HTTP transports are; `nil` for where the WebSocket is.
+    /// - Parameter http: Where the HTTP transports are; `nil` for the address of the WebSocket.
     package init(
         host: String,
         port: Int,

@@ -15,56 +15,56 @@ public struct AuthorizationError: Error, Sendable {
         /// Makes a kind from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// There is no way to authorize: ``AuthMethod/noMethod``.
+        /// No method is set: ``AuthMethod/noMethod``.
         public static let noMethod = Self(rawValue: "noMethod")
         /// No request could be made, for example because the URL is invalid.
         public static let invalidRequest = Self(rawValue: "invalidRequest")
-        /// The request brought no answer: the network, TLS, or the time it took.
+        /// The request got no answer, because of the network, TLS, or a timeout.
         public static let requestFailed = Self(rawValue: "requestFailed")
         /// The endpoint redirected to another scheme, host or port, to something that is not an http or https URL, or
         /// too often. The redirect was not followed. If it was to another origin, the message names both.
         public static let redirectRefused = Self(rawValue: "redirectRefused")
         /// The backend answered with a status other than 2xx.
         public static let refused = Self(rawValue: "refused")
-        /// The answer lacks what it must have, or has it in a form that cannot be used.
+        /// The answer lacks a required part, or has it in an unusable form.
         public static let invalidResponse = Self(rawValue: "invalidResponse")
         /// The authorizer did not answer in ``PusherTimeouts/authorization``.
         public static let timedOut = Self(rawValue: "timedOut")
-        /// The authorizer gave nil, or threw an error of its own.
+        /// The authorizer returned nil, or threw another error.
         public static let authorizerFailed = Self(rawValue: "authorizerFailed")
     }
 
-    /// Whether to ask again.
+    /// Whether to try again.
     public enum Recovery: Hashable, Sendable {
-        /// It would not help.
+        /// Another try would not help.
         case none
-        /// At once, and once only. It does not count toward the limit of tries. Use it if a provider may return a fresh
+        /// At once, and only once. It does not count toward the limit of tries. Use it if a provider may return a fresh
         /// token.
         case askOnceMore
-        /// After what ``PusherClientOptions/authorizationRetryPolicy`` says, but not before this time; within
-        /// ``PusherClientOptions/Limits-swift.struct/authorizationTries``.
+        /// After the wait of ``PusherClientOptions/authorizationRetryPolicy``, but not before this time, and at most
+        /// ``PusherClientOptions/Limits-swift.struct/authorizationTries`` times.
         case retry(after: Duration)
     }
 
     /// What went wrong.
     public var kind: Kind
-    /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
-    /// server's text are shown by their escapes.
+    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
+    /// text by their escapes.
     public var message: String
     /// The HTTP status of the answer, if there was one.
     public var httpStatus: Int?
-    /// The URL that answered, or was to answer, without its query: where redirects led, if there were any.
+    /// The URL that answered, or should have, without its query. After redirects, it is the last one.
     public var url: String?
-    /// The header fields of the answer, except fields whose name says that they may carry credentials: cookies, tokens,
-    /// keys, the places of redirects and the like. The first 64, without those whose name has more than 200 bytes, each
-    /// value cut to 1,000 bytes.
+    /// The header fields of the answer, except fields whose names suggest credentials: cookies, tokens, keys, the
+    /// places of redirects and the like. At most 64 fields, without those whose names have more than 200 bytes, and
+    /// with values cut to 1,000 bytes.
     public var httpHeaders: [String: String]
     /// The body of a refusal, cut to 10,000 bytes; nil for answers of 2xx, which may hold signatures.
     public var body: String?
-    /// Whether asking again can help. Default: no.
+    /// Whether another try can help. Default: no.
     public var recovery: Recovery
-    /// The error underneath. While a channel, or the sign-in, has failed because of it, the client keeps it, and with
-    /// it whatever it refers to.
+    /// The error underneath. While a channel or the sign-in has failed because of it, the client retains it, with
+    /// everything it refers to.
     public var cause: (any Error)? {
         get { foreign?.error }
         set { foreign = newValue.map(ForeignError.init) }
@@ -99,7 +99,7 @@ extension AuthorizationError.Kind: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension AuthorizationError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -122,8 +122,8 @@ extension AuthorizationError: ExplainedError, CustomStringConvertible {
     }
 }
 
-/// An error that your code may have made. What it refers to may call the client when it is released, and the client may
-/// release it under a lock. So it is released on another thread.
+/// An error that may come from your code. Releasing the objects that it refers to may call the client, and the client
+/// may release it under a lock. So it is released on another thread.
 private final class ForeignError: Sendable {
     private final class Box: Sendable {
         let error: any Error
@@ -131,7 +131,8 @@ private final class ForeignError: Sendable {
         init(_ error: any Error) { self.error = error }
     }
 
-    /// The address of the box, which this object owns. A reference could be the last one when this object is freed.
+    /// The address of the box, which this object retains. A strong reference could be the last one when this object is
+    /// freed.
     private let address: UInt
 
     init(_ error: any Error) {

@@ -1,9 +1,9 @@
 import PusherProtocol
 
-/// `pusher:error` after the handshake (protocol clause 6.2): what it is about, and what follows.
+/// Handles `pusher:error` after the handshake (protocol clause 6.2).
 ///
-/// The error is information: a server that means to end the connection closes it. Most servers do not say what an error
-/// answers, so each rule of ``subject(of:named:)`` is for what a server was seen to send.
+/// The error is only information: a server that wants to end the connection closes it. Most servers do not say which
+/// message an error answers, so each rule of ``subject(of:named:)`` describes a server that was observed.
 extension ClientStateMachine {
     mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let message = ServerErrorMessage(envelope.data)
@@ -35,8 +35,8 @@ extension ClientStateMachine {
 
     private enum ErrorSubject {
         case clientEvent
-        /// The server takes no more messages. It does not say which one it has dropped: a client event, a ping or
-        /// subscriptions.
+        /// The server's rate limit is reached. The server does not say which message it has dropped: a client event, a
+        /// ping or subscriptions.
         case rateLimit
         case ownChannel(String)
         case signIn
@@ -48,9 +48,9 @@ extension ClientStateMachine {
         case unnamed
     }
 
-    /// - Parameter name: The channel that stands beside the message: pylon and soketi name it there.
+    /// - Parameter name: The channel beside the message, where pylon and soketi name it.
     private func subject(of message: ServerErrorMessage, named name: String?) -> ErrorSubject {
-        // Pusher and others reject client events only. Reverb counts all messages, and then says "Rate limit exceeded".
+        // Pusher and others reject only client events. Reverb counts all messages, and then says "Rate limit exceeded".
         if message.isRejection {
             let isClientEvent =
                 name != nil || message.concernsClientEvent || clientEventChannel(named: message) != nil
@@ -86,18 +86,18 @@ extension ClientStateMachine {
         return ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
     }
 
-    /// A refused sign-in has no name: Pusher quotes what was signed, pylon and soketi speak of the sign-in.
+    /// A refused sign-in has no channel: Pusher quotes the signed text, pylon and soketi mention the sign-in.
     private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
         guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
         if message.quotesUserData { return true }
-        // A channel may well be called "signin".
+        // A channel may be called "signin".
         return message.concernsSignIn && message.channelNamed(where: { subscriptions[$0] != nil }) == nil
     }
 
-    /// Whether it can be about a subscription or the sign-in, and about nothing else. Reverb refuses both without a name.
+    /// Whether it can only be about a subscription or the sign-in. Reverb refuses both without a name.
     private func isRefusalOfRequest(_ message: ServerErrorMessage, now: Instant) -> Bool {
         guard message.canRefuseSubscription || message.isInvalidMessage else { return false }
-        // Other messages are answered only if something is wrong with them.
+        // Other messages get an answer only if something is wrong with them.
         let hasOwnMessage = session?.ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
         return message.isUnauthorized || !hasOwnMessage && !clientEvents.hasRecent(now: now)
     }
@@ -111,7 +111,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if message.isExistingSubscription {
-            // Pusher and slanger: the server has not yet seen, or has lost, the end of an older subscription.
+            // Pusher and slanger: the server has missed the end of an older subscription, or not seen it yet.
             guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
                 let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
                 return subscriptionSucceeded(success, now: now, into: &effects)
@@ -122,8 +122,8 @@ extension ClientStateMachine {
         failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
-    /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
-    /// answered may be among them.
+    /// Handles that the server's rate limit is reached. The server does not say which message it has dropped. It may be
+    /// any subscription without an answer.
     private mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         _ = session?.requests.received(message, isRefusal: false, now: now)
         let isClientEvent = clientEvents.takeRejection(now: now)
@@ -142,7 +142,7 @@ extension ClientStateMachine {
         let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
         if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
         guard subscriptions.pendingCount > 0 else { return }
-        // A timer that runs is for the next window, which may be a minute away.
+        // A running timer is for the next window, which may be a minute away.
         if isNews { timers.cancel(.subscriptionPace, into: &effects) }
         setPaceTimer(now: now, into: &effects)
     }
@@ -166,7 +166,7 @@ extension ClientStateMachine {
         var channel: String?
         if faults.count == 1, let fault = faults.first {
             switch fault.request {
-            // The failure says all.
+            // The failure of the sign-in covers this error.
             case .signIn where signIn.isAwaitingServer: return failRequests(faults, now: now, into: &effects)
             case .channel(let name) where subscriptions[name] != nil: channel = name
             case .signIn, .channel, .abandoned: break
@@ -188,7 +188,7 @@ extension ClientStateMachine {
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
             case .signIn, .channel, .abandoned:
-                // Nobody waits for it any more.
+                // The request is no longer needed.
                 break
             }
         }

@@ -1,7 +1,7 @@
 public import RealtimePrimitives
 
-/// An error of this package. It is thrown by calls, and reported if nobody waits for a result. Subscriptions that fail
-/// have ``SubscriptionError``.
+/// An error of this package. Calls throw it, and the client reports it if no call waits for the result. Subscriptions
+/// that fail have ``SubscriptionError``.
 public struct PusherClientError: Error, Sendable {
     /// The kind of error. New codes may come with new versions: keep a `default` when you switch over them.
     public struct Code: RawRepresentable, Hashable, Sendable {
@@ -14,16 +14,16 @@ public struct PusherClientError: Error, Sendable {
 
     /// The kind of error.
     public var code: Code
-    /// What was wrong, with the value at fault, and what to do about it, in one line: control characters of a server's
-    /// text are shown by their escapes.
+    /// What failed and why, with the invalid value and the solution, in one line. Control characters of a server's text
+    /// are shown by their escapes.
     public var message: String
     /// The WebSocket close code, or the code of a `pusher:error`, that the server gave.
     public var serverCode: Int?
-    /// The channel at fault, if the error belongs to one.
+    /// The channel, if the error belongs to one.
     public var channelName: String?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
-    /// The event at fault, if the error belongs to one: an event that was not sent, decrypted or decoded.
+    /// The event that was not sent, decrypted or decoded, if the error belongs to one.
     public package(set) var eventName: String?
 
     /// Makes an error.
@@ -43,15 +43,15 @@ public struct PusherClientError: Error, Sendable {
 }
 
 extension PusherClientError.Code {
-    /// The app key is empty or has characters that a URL path segment cannot hold.
+    /// The app key is empty, or has characters that a URL path segment cannot contain.
     public static let invalidKey = Self(rawValue: "invalidKey")
     /// The host is empty, or neither a host name nor an IP address.
     public static let invalidHost = Self(rawValue: "invalidHost")
     /// The port is not within 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")
-    /// The path prefix has characters that a URL path cannot hold, or does not start with a slash.
+    /// The path prefix has characters that a URL path cannot contain, or does not start with a slash.
     public static let invalidPath = Self(rawValue: "invalidPath")
-    /// An option has a value that makes no sense, for example a negative timeout or a malformed header.
+    /// An option has an invalid value, for example a negative timeout or a malformed header.
     public static let invalidOption = Self(rawValue: "invalidOption")
     /// The channel name breaks the server's rules.
     public static let invalidChannelName = Self(rawValue: "invalidChannelName")
@@ -60,26 +60,28 @@ extension PusherClientError.Code {
     public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
     /// No TCP connection could be made.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// TLS failed: the certificate was refused, or what came could not be decrypted. ``PusherClientError/tlsFailure``
-    /// says why. Such attempts are repeated as all others are, never without TLS.
+    /// TLS failed: the client did not accept the certificate, or data could not be decrypted.
+    /// ``PusherClientError/tlsFailure`` says why. The client tries again as after other failures, but never without
+    /// TLS.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The server's public key is not in ``TLSOptions/pins``. The message has its pin.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
-    /// The proxy cannot be used as it is given, or not for that server; the message says why.
+    /// The proxy's address is invalid, or the proxy cannot be used for that server. The message says why.
     public static let invalidProxy = Self(rawValue: "invalidProxy")
-    /// The proxy was not reached, or made no connection to the server; the message says which, and why.
+    /// The client did not reach the proxy, or the proxy opened no connection to the server. The message says which, and
+    /// why.
     public static let proxyFailed = Self(rawValue: "proxyFailed")
-    /// The server did not answer the WebSocket upgrade as it must.
+    /// The server's answer to the WebSocket upgrade was invalid, or missing.
     public static let upgradeFailed = Self(rawValue: "upgradeFailed")
     /// The attempt to connect took longer than ``PusherTimeouts/connectionAttempt``.
     public static let connectionTimedOut = Self(rawValue: "connectionTimedOut")
     /// The connection ended: closed by the server, or lost.
     public static let connectionClosed = Self(rawValue: "connectionClosed")
-    /// The server refused the connection for good; connecting again unchanged would be refused again.
+    /// The server refused the connection for good. Another attempt without a change would be refused too.
     public static let connectionRefused = Self(rawValue: "connectionRefused")
-    /// Nothing came from the server for the activity timeout, nor for the pong timeout after a ping.
+    /// The server sent nothing during the activity timeout, or during the pong timeout after a ping.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
-    /// The retry policy, or its limit of attempts, ended the attempts to connect.
+    /// The retry policy, or a limit of attempts, ended the attempts to connect.
     public static let retriesExhausted = Self(rawValue: "retriesExhausted")
     /// There is no connection at this moment.
     public static let notConnected = Self(rawValue: "notConnected")
@@ -94,20 +96,21 @@ extension PusherClientError.Code {
     public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// A text message was not UTF-8.
     public static let invalidText = Self(rawValue: "invalidText")
-    /// A message was not one of the Pusher protocol, or lacked what it must have.
+    /// A message was not one of the Pusher protocol, or lacked a required part.
     public static let malformedMessage = Self(rawValue: "malformedMessage")
-    /// An event has no data, or its data is not what the type asked for expects.
+    /// An event has no data, or its data does not fit the type.
     public static let undecodableData = Self(rawValue: "undecodableData")
     /// The server sent `pusher:error`.
     public static let serverError = Self(rawValue: "serverError")
 
-    /// The `timeout` of a call such as `connected(timeout:)` is over. The wait has ended, not what it waited for.
+    /// The `timeout` of a call such as `connected(timeout:)` is over. It ends the wait. The connection, subscription or
+    /// sign-in continues.
     public static let waitTimedOut = Self(rawValue: "waitTimedOut")
     /// The server did not answer a subscription in time.
     public static let subscriptionTimedOut = Self(rawValue: "subscriptionTimedOut")
     /// The server refused a subscription.
     public static let subscriptionRefused = Self(rawValue: "subscriptionRefused")
-    /// The channel was unsubscribed, or is not one that the client knows.
+    /// The channel was unsubscribed, or the client does not know it.
     public static let unsubscribed = Self(rawValue: "unsubscribed")
 
     /// There are as many channels as ``PusherClientOptions/Limits-swift.struct/channels`` allows.
@@ -118,33 +121,33 @@ extension PusherClientError.Code {
 
     /// The authorization of a channel, or of the user, failed. The cause says why.
     public static let authorizationFailed = Self(rawValue: "authorizationFailed")
-    /// The authorization of a channel cannot be used.
+    /// The authorization of a channel is invalid.
     public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")
     /// An event of an encrypted channel could not be decrypted; the message says why.
     public static let decryptionFailed = Self(rawValue: "decryptionFailed")
 
     /// The name of a client event does not begin with `client-`, or is too long.
     public static let invalidEventName = Self(rawValue: "invalidEventName")
-    /// Client events go out on private and presence channels only, and not on encrypted ones.
+    /// Client events are allowed on private and presence channels only, and not on encrypted ones.
     public static let clientEventsNotAllowed = Self(rawValue: "clientEventsNotAllowed")
-    /// The data of a client event is not what JSON can hold.
+    /// The data of a client event cannot be written as JSON.
     public static let invalidClientEventData = Self(rawValue: "invalidClientEventData")
     /// The data of a client event is longer than ``PusherClientOptions/Limits-swift.struct/clientEventSize``.
     public static let clientEventTooBig = Self(rawValue: "clientEventTooBig")
     /// As many client events wait as ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` allows.
     public static let clientEventQueueFull = Self(rawValue: "clientEventQueueFull")
-    /// The server rejected a client event (4301): too many in a second, too big, or switched off for the app.
-    /// An error 4301 that comes when no client event was sent lately is a ``serverError``.
+    /// The server rejected a client event (4301): too many in a second, too big, or not enabled for the app. An error
+    /// 4301 without a recent client event is a ``serverError``.
     public static let clientEventRejected = Self(rawValue: "clientEventRejected")
-    /// The channel is not subscribed at this moment, or can never be: the message says so.
+    /// The channel is not subscribed at this moment, or can never be. The message says which.
     public static let notSubscribed = Self(rawValue: "notSubscribed")
 
-    /// The user could not be signed in; the message and the cause say why.
+    /// The user was not signed in; the message and the cause say why.
     public static let signInFailed = Self(rawValue: "signInFailed")
     /// The server did not answer the sign-in in time.
     public static let signInTimedOut = Self(rawValue: "signInTimedOut")
 
-    /// A ``PayloadTransformer`` threw the error that is the cause; the description does not show it.
+    /// A ``PayloadTransformer`` threw an error, which is the cause. The description does not show it.
     public static let payloadTransformerFailed = Self(rawValue: "payloadTransformerFailed")
 
     /// As many callbacks are bound as ``PusherClientOptions/Limits-swift.struct/bindings`` allows.
@@ -153,7 +156,7 @@ extension PusherClientError.Code {
     public static let eventsDropped = Self(rawValue: "eventsDropped")
 }
 
-/// Two errors are equal if code, message, server code and channel are; the cause is not compared.
+/// Two errors are equal if code, message, server code and channel are equal; the cause is not compared.
 extension PusherClientError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -174,8 +177,8 @@ extension PusherClientError.Code: CustomStringConvertible {
 }
 
 extension PusherClientError: ExplainedError, CustomStringConvertible {
-    /// Code, message and cause in one line. What the system or a library reports is in the message, in this package's
-    /// words, and not repeated.
+    /// Code, message and cause in one line. Texts of the system and of libraries are part of the message, in this
+    /// package's words, and are not repeated.
     public var description: String {
         var text = "\(code): \(message)"
         if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }
@@ -186,10 +189,10 @@ extension PusherClientError: ExplainedError, CustomStringConvertible {
 
     private func saysMore(_ cause: any Error) -> Bool {
         guard let cause = cause as? any ExplainedError else { return !Self.codesOfLibraries.contains(code) }
-        return !message.hasSuffix(cause.message)
+        return !message.contains(cause.message)
     }
 
-    /// The codes whose causes come from the system or a library, in its own words.
+    /// The codes whose causes have texts of the system or a library.
     private static let codesOfLibraries: Set<Code> = [
         .nameResolutionFailed, .connectionFailed, .connectionClosed, .tlsFailed, .proxyFailed, .upgradeFailed,
         .notConnected, .invalidOption,

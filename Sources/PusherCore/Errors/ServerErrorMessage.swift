@@ -1,7 +1,7 @@
 package import PusherProtocol
 import RealtimePrimitives
 
-/// The payload of `pusher:error`, in every shape that servers give it (protocol clause 6.2).
+/// The payload of `pusher:error`, in every form that servers use (protocol clause 6.2).
 package struct ServerErrorMessage: Hashable, Sendable {
     package var code: Int?
     package var message: String
@@ -9,14 +9,16 @@ package struct ServerErrorMessage: Hashable, Sendable {
     package init(_ data: Envelope.Payload) {
         let value = data.value
         code = value?["code"]?.integer
-        message = value?["message"]?.string.map(Self.presentable) ?? "the server gave no message"
+        message = value?["message"]?.string.map(Self.presentable) ?? "The server reported an error without a message."
     }
 
-    /// A server's text as it may be shown and logged: cut to a length that nobody minds, in one line without control
-    /// characters, and without what a server repeats that says "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got SIGNATURE".
+    /// A server's text as it may be shown and logged: shortened, in one line without control characters, and without
+    /// secrets that a server quotes in "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got
+    /// SIGNATURE".
     package static func presentable(_ text: String) -> String {
         let text = text.prefix(fittingUTF8Bytes: 1_000).escapingControls.prefix(fittingUTF8Bytes: 1_000)
-        // What was signed may be about a user, and is JSON then. The names before it are what the error is about.
+        // The signed text may be about a user, and is JSON in that case. The names before it describe the subject of
+        // the error.
         let data = text.firstRange(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
         let signature = text.firstRange(of: "but got ")?.upperBound
         guard let end = [data, signature].compactMap(\.self).min() else { return text }
@@ -40,32 +42,32 @@ package struct ServerErrorMessage: Hashable, Sendable {
     /// A client event was rejected, or (Reverb) any message because there were too many.
     var isRejection: Bool { code == 4301 }
 
-    /// The message is about a client event, and about nothing else.
+    /// The message is only about a client event.
     var concernsClientEvent: Bool { message.lowercased().contains("client event") }
 
-    /// The message is about the sign-in, and about nothing else.
+    /// The message is only about the sign-in.
     var concernsSignIn: Bool {
         let text = message.lowercased()
         return ["signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
     }
 
-    /// The message repeats what was signed for the sign-in, and may by that name anything.
+    /// The message repeats the signed text of a sign-in, which can contain any words.
     var quotesUserData: Bool { message.contains("::user::") }
 
-    /// Refusals of a sign-in come without a code, with 4009, or with 4200 from servers that know no sign-in.
+    /// Refusals of a sign-in have no code, 4009, or 4200 from servers that do not support the sign-in.
     var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
 
-    /// Refusals of a subscription come without a code, or with 4009.
+    /// Refusals of a subscription have no code, or 4009.
     var canRefuseSubscription: Bool { code == nil || isUnauthorized }
 
-    /// Reverb says so of every subscription that it refuses, and of nothing else.
+    /// Reverb sends this for every subscription that it refuses, and for nothing else.
     var isUnauthorized: Bool { code == 4009 }
 
-    /// Reverb's answer to messages that it does not know, `pusher:signin` among them. Not what soketi and pylon say with
-    /// the same code before they close.
+    /// Reverb's answer to unknown messages, including `pusher:signin`. soketi and pylon use the same code before they
+    /// close, with other words.
     var isInvalidMessage: Bool { code == 4200 && message.hasPrefix("Invalid message") }
 
-    /// Whether it can be the refusal of a request that it does not name.
+    /// Whether the message can be the refusal of a request that it does not name.
     func canRefuse(_ request: UnansweredRequests.Request) -> Bool {
         switch request {
         case .signIn: canRefuseSubscription || isInvalidMessage
@@ -85,8 +87,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
         )
     }
 
-    /// The longest channel name that stands in the message as a word of its own, of those that are asked for. Each word
-    /// is looked at once, however many channels there are.
+    /// The longest matching channel name that is a word of the message. Each word is checked once, however many
+    /// channels there are.
     func channelNamed(where isMeant: (String) -> Bool) -> String? {
         var longest: String?
         for word in message.utf8.split(whereSeparator: { !Self.isNameByte($0) }) {
@@ -97,7 +99,7 @@ package struct ServerErrorMessage: Hashable, Sendable {
                 {
                     longest = name
                 }
-                // Full stops, commas and semicolons may belong to a name, or end the sentence or clause that has it.
+                // Full stops, commas and semicolons may belong to a name, or end the sentence or clause.
                 guard let last = word.last, Self.isPunctuation(last) else { break }
                 word = word.dropLast()
             }
@@ -105,8 +107,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
         return longest
     }
 
-    /// Whether the name of a user's own channel stands in the message. It may have any byte in it, for the user's id
-    /// has.
+    /// Whether the message contains the name of a user's own channel. The name may contain any byte, because the user's
+    /// id may.
     func hasName(_ name: String) -> Bool {
         guard let range = message.utf8.firstRange(of: name.escapingControls.utf8) else { return false }
         guard let next = message.utf8[range.upperBound...].first else { return true }

@@ -1,7 +1,7 @@
 public import RealtimePrimitives
 
-/// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed(timeout:)``, stands in the
-/// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
+/// Why a channel could not be subscribed. ``PusherChannel/subscribed(timeout:)`` throws it, the event
+/// `pusher:subscription_error` contains it (``PusherEvent/subscriptionError``), and the delegate gets it.
 public struct SubscriptionError: Error, Sendable {
     /// What went wrong: one of ``PusherClientError/Code/invalidChannelName``, ``PusherClientError/Code/authorizationFailed``,
     /// ``PusherClientError/Code/invalidAuthorization``, ``PusherClientError/Code/subscriptionRefused``,
@@ -10,14 +10,14 @@ public struct SubscriptionError: Error, Sendable {
     public var kind: PusherClientError.Code
     /// The channel.
     public var channelName: String
-    /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
-    /// server's text are shown by their escapes.
+    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
+    /// text by their escapes.
     public var message: String
     /// The HTTP status of the authorization endpoint's answer, if there was one.
     public var httpStatus: Int?
     /// The body of that answer, if it was a refusal; cut to 10,000 bytes.
     public var body: String?
-    /// The code, or status, that the server gave when it refused.
+    /// The code or status in the server's refusal.
     public var serverCode: Int?
     /// The error underneath.
     public var cause: (any Error)?
@@ -52,7 +52,7 @@ public struct SubscriptionError: Error, Sendable {
         )
     }
 
-    /// The same error if only ``PusherClientError`` fits.
+    /// The same error, for an API that has only ``PusherClientError``.
     package var clientError: PusherClientError {
         PusherClientError(
             kind,
@@ -64,7 +64,7 @@ public struct SubscriptionError: Error, Sendable {
     }
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension SubscriptionError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

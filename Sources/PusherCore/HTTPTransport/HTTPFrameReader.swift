@@ -1,32 +1,33 @@
 package import PusherProtocol
 import RealtimePrimitives
 
-/// What one line of a response says, where the protocol's messages travel over HTTP.
+/// One line of a response that carries the protocol over HTTP.
 package enum HTTPFrame: ~Escapable {
-    /// `o`: the session is open. Its later requests go to the host named, if there is one.
+    /// `o`: the session is open. Its later requests go to this host, if there is one.
     case open(hostname: String?)
-    /// One of the messages of an `a` frame, or that of an `m` frame: valid UTF-8. The bytes are gone when the receiver returns.
+    /// One message of an `a` frame, or the message of an `m` frame, as valid UTF-8. The bytes are valid only until the
+    /// receiver returns.
     case message(Span<UInt8>)
-    /// `h`, or an `a` frame without a message: the server is there.
+    /// `h`, or an `a` frame without a message: the server is alive.
     case heartbeat(wantsAnswer: Bool)
     /// `c`: the server has closed the session.
     case close(CloseCode, reason: String)
 }
 
-/// Why a response cannot be read on.
+/// Why the rest of a response cannot be read.
 package enum HTTPFrameViolation: Error, Hashable, Sendable {
-    /// A frame is longer than that many bytes.
+    /// A frame is longer than this many bytes.
     case tooLong(limit: Int)
-    /// A frame, of which this is the first character, does not have the rest that it must have.
+    /// A frame with this first character is malformed.
     case malformed(Character)
     /// A frame is not UTF-8.
     case invalidText
 }
 
-/// Makes frames of the bytes of a response, however they are cut.
+/// Reads frames from the bytes of a response, however they are split.
 ///
-/// A frame is a line. A line that is cut is kept until its end has come; any other is read where it is. After it has thrown,
-/// the reader must not be used.
+/// A frame is a line. The reader keeps a split line until its end has come, and reads any other line in place. Do not
+/// use the reader after it has thrown.
 package struct HTTPFrameReader: ~Copyable {
     private let limit: Int
     private let messageLimit: Int
@@ -36,20 +37,21 @@ package struct HTTPFrameReader: ~Copyable {
 
     /// - Parameters:
     ///   - maximumMessageSize: In bytes.
-    ///   - joinedSize: What a frame may have beside two bytes for each of a message, which is escaped: servers join messages.
+    ///   - joinedSize: The bytes that a frame may have in addition to two for each byte of a message, because servers
+    ///     join messages and escape them.
     package init(maximumMessageSize: Int, joinedSize: Int = 256 * 1_024) {
         messageLimit = maximumMessageSize
         limit = maximumMessageSize * 2 + joinedSize
     }
 
-    /// Whether all that was read ends at a frame's end.
+    /// Whether everything that was read ends at the end of a frame.
     package var isAtFrameEnd: Bool { line.isEmpty }
 
     /// Reads the next piece of the response.
     ///
-    /// - Parameter receive: Called with each frame that is complete; returns whether to go on. What is left of the piece is
-    ///   dropped if not.
-    /// - Returns: Whether it came to the end of the piece.
+    /// - Parameter receive: Called with each complete frame; returns whether to continue. If not, the rest of the piece
+    ///   is dropped.
+    /// - Returns: Whether it reached the end of the piece.
     package mutating func read(
         _ piece: Span<UInt8>,
         _ receive: (borrowing HTTPFrame) -> Bool
@@ -63,7 +65,7 @@ package struct HTTPFrameReader: ~Copyable {
                 guard try readLine(part, receive) else { return false }
             } else {
                 try keep(part)
-                // Its memory is wanted again by the next line that is cut, unless that was a long one.
+                // The next split line uses the memory again, unless this one was long.
                 var line = [UInt8]()
                 swap(&line, &self.line)
                 guard try readLine(line.span, receive) else { return false }
@@ -76,7 +78,7 @@ package struct HTTPFrameReader: ~Copyable {
         return true
     }
 
-    /// Gives back the memory that messages were unescaped in.
+    /// Releases the memory in which messages were unescaped.
     package mutating func releaseMemory() { text.releaseMemory() }
 
     private mutating func keep(_ part: Span<UInt8>) throws(HTTPFrameViolation) {
@@ -132,7 +134,7 @@ package struct HTTPFrameReader: ~Copyable {
         return true
     }
 
-    /// Reads the string at the index, and moves the index behind it.
+    /// Reads the string at the index, and moves the index past it.
     private mutating func readMessage(
         _ line: Span<UInt8>,
         at index: inout Int,
@@ -169,7 +171,7 @@ package struct HTTPFrameReader: ~Copyable {
     }
 
     private static func value(behindFirst line: Span<UInt8>) -> JSONValue? {
-        // No such frame has more to say.
+        // No frame of this kind is longer.
         guard line.count <= 4_096 else { return nil }
         return JSONValue(
             parsing: line.extracting(1..<line.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }

@@ -1,4 +1,4 @@
-/// Where the HTTP transports of an app are.
+/// The addresses of an app's HTTP transports.
 package struct HTTPPlace: Hashable, Sendable {
     package var host: String
     package var port: Int
@@ -21,9 +21,9 @@ package struct HTTPPlace: Hashable, Sendable {
     }
 }
 
-/// Where one request goes.
+/// The address of one request.
 package struct HTTPTarget: Hashable, Sendable {
-    /// The host that the server has named for the session; `nil` for that of the place.
+    /// The host that the server has named for the session; `nil` for the address's own.
     package var hostname: String?
     /// With the query.
     package var path: String

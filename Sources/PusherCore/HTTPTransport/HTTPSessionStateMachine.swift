@@ -1,13 +1,14 @@
 package import PusherProtocol
 
-/// A session of the protocol over HTTP: requests that bring messages, one after the other, and requests that send them.
+/// A session of the protocol over HTTP: consecutive requests that bring messages, and requests that send them.
 ///
-/// It does not see messages that come. Whoever reads the responses says how much was read, and which other frames there were.
+/// It does not see received messages. The reader of the responses reports how much was read, and which other frames
+/// there were.
 package struct HTTPSessionStateMachine: Hashable, Sendable {
     package enum Mode: Hashable, Sendable {
-        /// A response stays open, and another one takes over when it has become long.
+        /// A response stays open. When it has become long, another one takes over.
         case streaming
-        /// A response ends with what has come, and another request asks for more.
+        /// A response ends after a batch of messages, and another request asks for more.
         case polling
     }
 
@@ -15,23 +16,23 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         /// The server has not said that the session is open.
         case opening
         case open
-        /// What was sent before ``close(code:now:)`` goes out first.
+        /// Messages that were sent before ``close(code:now:)`` are sent first.
         case closing(CloseCode)
         case closed
     }
 
     package enum Action: Hashable, Sendable {
-        /// Send a receiving request, whose response is reported with the number.
+        /// Send a receiving request. Events of its response carry this number.
         case receive(Int, HTTPTarget)
         /// Stop or start reading that response from the socket.
         case setReading(Int, Bool)
-        /// End a receiving request. It is not heard of again.
+        /// End a receiving request. None of its events are reported afterwards.
         case cancel(Int)
-        /// Send a request with messages. It is the only one under way.
+        /// Send a request with messages. There is only one at a time.
         case send(HTTPTarget, body: String, messageCount: Int)
-        /// The server has got the messages of the request under way.
+        /// The server has received the messages of the current request.
         case sent
-        /// End the request with messages, if one is under way. It is not heard of again.
+        /// End the request with messages, if there is one. None of its events are reported afterwards.
         case cancelSend
         case setTimer(Timer, after: Duration)
         case cancelTimer(Timer)
@@ -39,19 +40,19 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     }
 
     package enum Timer: Hashable, Sendable, CaseIterable {
-        /// Polls may follow each other again.
+        /// Another poll may be sent.
         case poll
-        /// The server has had time to end the response whose place another one takes.
+        /// The server has had enough time to end the response that is being replaced.
         case handover
-        /// The server should have answered the request with messages.
+        /// The server should have answered the request with messages by now.
         case send
     }
 
     package enum Report: Hashable, Sendable {
         case opened
-        /// The server is there.
+        /// The server is alive.
         case activity
-        /// The end. Nothing follows it, and messages that were not sent are lost.
+        /// The end. Nothing follows it, and unsent messages are lost.
         case closed(TransportClosure)
     }
 
@@ -60,7 +61,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         let since: Instant
         var status: Int?
         var size = 0
-        /// Whether it was worth its request.
+        /// Whether it brought messages.
         var hasNews = false
     }
 
@@ -68,14 +69,14 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     package static let usualStreamLength = 256 * 1_024
     /// A server that holds no poll must not be asked again and again.
     static let shortestPoll = Duration.seconds(1)
-    /// A server that answers each answer must not get another one.
+    /// A pause for servers that answer each answer.
     static let shortestHeartbeat = Duration.seconds(1)
-    /// Longer than it takes to send a lost packet again, because a response that is ended too early loses its frames. If the
-    /// successor has brought nothing meanwhile, the wait costs nothing.
+    /// Longer than it takes to send a lost packet again, because a response that is ended too early loses its frames.
+    /// If the successor has brought nothing meanwhile, the wait costs nothing.
     static let handoverTime = Duration.seconds(10)
-    /// Heartbeats show that the server is there, not that it takes messages.
+    /// Heartbeats show that the server is alive, but not that it accepts messages.
     package static let sendTimeout = Duration.seconds(30)
-    /// What is more waits for the next request.
+    /// Further messages wait for the next request.
     static let longestBody = 64 * 1_024
 
     package let mode: Mode
@@ -88,14 +89,14 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var requestCount = 0
 
     private var current: Response?
-    /// The response that is to take over, and waits until the current one has ended.
+    /// The response that takes over when the current one has ended.
     private var successor: Response?
     private var isReading = true
     /// Whether the next poll waits until the client reads again.
     private var isPollDue = false
-    /// Whether nothing is missing of the last frame.
+    /// Whether the last frame is complete.
     private var isAtFrameEnd = true
-    /// How much the current response had brought when the timer was set.
+    /// The size of the current response when the timer was set.
     private var sizeAtHandover = 0
 
     private var waiting: [String] = []
@@ -121,10 +122,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         self.streamLength = streamLength
     }
 
-    /// The response whose frames have their turn. Those of another one wait.
+    /// The response whose frames are handled. Frames of another one wait.
     package var currentResponse: Int? { current?.number }
 
-    /// Whether messages can be sent, and come.
+    /// Whether messages can be sent and received.
     package var isOpen: Bool { state == .open }
 
     package var isClosed: Bool { state == .closed }
@@ -140,7 +141,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         }
         guard successor?.number == number else { return [] }
         guard status == 200 else {
-            // The current response shows how the session fares.
+            // The current response shows the state of the session.
             return dropSuccessor()
         }
         successor?.status = status
@@ -148,11 +149,11 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return [.setTimer(.handover, after: Self.handoverTime)]
     }
 
-    /// All frames in a piece of the current response were handled.
+    /// Handles that all frames in a piece of the current response were read.
     ///
     /// - Parameters:
-    ///   - size: Of the piece, in bytes.
-    ///   - hasMessages: Whether there was a message in it.
+    ///   - size: The size of the piece, in bytes.
+    ///   - hasMessages: Whether it contained a message.
     ///   - isAtFrameEnd: Whether it ended with a frame.
     package mutating func handled(
         size: Int,
@@ -165,7 +166,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         self.isAtFrameEnd = isAtFrameEnd
         current?.size += size
         if hasMessages { current?.hasNews = true }
-        // Servers stop at the end of a frame, and send it again where it is not read to there.
+        // Servers stop at the end of a frame, and send a frame again that was not read completely.
         guard mode == .streaming, state == .open, successor == nil, isAtFrameEnd, let current,
             current.size > streamLength
         else { return [] }
@@ -174,7 +175,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return [.receive(response.number, target), .setReading(response.number, false)]
     }
 
-    /// A response is complete, and all frames in it were handled.
+    /// Handles a complete response whose frames were all read.
     package mutating func ended(_ number: Int, now: Instant) -> [Action] {
         guard let current, current.number == number, !isClosed else { return [] }
         guard isAtFrameEnd else { return lose(.cutFrame) }
@@ -185,14 +186,14 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The response that was to take over is complete, and the server has said in it that it keeps the current one.
+    /// Handles a complete response that should have taken over, in which the server says that it keeps the current one.
     package mutating func refusedHandover(_ number: Int) -> [Action] {
         guard successor?.number == number else { return [] }
         return dropSuccessor()
     }
 
     package mutating func failed(_ number: Int, _ error: PusherClientError) -> [Action] {
-        // It has brought nothing that could be lost.
+        // The successor had no data yet, so nothing is lost.
         if successor?.number == number, successor?.status == nil { return dropSuccessor() }
         guard current?.number == number || successor?.number == number else { return [] }
         return lose(error)
@@ -238,7 +239,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return actions
     }
 
-    /// Stays with the current response, and tries again after another such length.
+    /// Keeps the current response, and tries again after as many bytes.
     private mutating func dropSuccessor() -> [Action] {
         guard let number = successor?.number else { return [] }
         successor = nil
@@ -268,17 +269,17 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         finish(TransportClosure(code: code, reason: reason))
     }
 
-    /// A frame cannot be read.
+    /// Handles a frame that cannot be read.
     package mutating func violated(_ violation: HTTPFrameViolation) -> [Action] {
         lose(PusherClientError(violation))
     }
 
-    /// A message came before the session was open.
+    /// Handles a message before the session was open.
     package mutating func violatedOrder() -> [Action] { lose(.messageBeforeOpening) }
 
     // MARK: Sending
 
-    /// Queues a message, to go out after the next ``flush(now:)``. It is lost if the session is not open.
+    /// Queues a message for the next ``flush(now:)``. It is lost if the session is not open.
     package mutating func send(_ message: String) -> [Action] {
         guard isOpen else { return [] }
         waiting.append(message)
@@ -331,7 +332,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return current.map { [.setReading($0.number, isReading)] } ?? []
     }
 
-    /// Ends the session when everything was sent.
+    /// Ends the session after everything was sent.
     package mutating func close(code: CloseCode, now: Instant) -> [Action] {
         guard state == .open else { return isClosed ? [] : finish(TransportClosure(code: code)) }
         state = .closing(code)

@@ -15,8 +15,8 @@ extension ClientStateMachine {
         }
     }
 
-    /// Signs in, and ends the wait when that has succeeded or failed: when it has succeeded, and the server has answered
-    /// the subscription to the user's own channel, or had the time for it.
+    /// Signs in, and ends the wait when that has succeeded or failed. After a success, it also waits until the server
+    /// has answered the subscription to the user's own channel, or has had enough time.
     package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .failed(.released))) }
         signIn(now: now, into: &effects)
@@ -31,8 +31,8 @@ extension ClientStateMachine {
         }
     }
 
-    /// The app wants nobody signed in any more. The protocol has no message for it: the connection that stands
-    /// stays as it is, and what the server says to the user on it is dropped.
+    /// Signs the user out. The protocol has no message for it. The current connection stays, and messages for the user
+    /// on it are dropped.
     package mutating func signOut(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted else { return }
         isSignInWanted = false
@@ -106,8 +106,8 @@ extension ClientStateMachine {
         answered(.signIn, now: now, into: &effects)
     }
 
-    /// Ends the waits for the sign-in, unless the user's own channel is still to come: an event that a backend sends to
-    /// the user before that is lost.
+    /// Ends the waits for the sign-in, unless the user's own channel is still pending: an event that a backend sends
+    /// before that is lost.
     mutating func settleSignInWaiters(into effects: inout [Effect]) {
         guard signIn.user != nil, !signIn.isAwaitingOwnChannel else { return }
         resumeSignInWaiters(.done, into: &effects)
@@ -118,7 +118,7 @@ extension ClientStateMachine {
         signInWaiters = []
     }
 
-    /// Presence channels that failed because nobody was signed in can be subscribed now.
+    /// Presence channels that failed because of a missing sign-in can be subscribed now.
     private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
             guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
@@ -159,7 +159,7 @@ extension ClientStateMachine {
 
     // MARK: What the server says to the user
 
-    /// An event of a channel that is not subscribed: it is the user's own, or it is dropped.
+    /// Delivers an event of a channel that is not subscribed: it is for the user, or it is dropped.
     mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,
@@ -191,9 +191,9 @@ extension ClientStateMachine {
         }
     }
 
-    // MARK: The user's own channel. The app does not know of it: what goes wrong with it is reported.
+    // MARK: The user's own channel. The app does not know of it, so its failures are reported.
 
-    /// Does nothing if the server was asked on this connection, and has not refused or failed to answer.
+    /// Subscribes to the channel of the user's own events, unless that is already pending or confirmed on this connection.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return
@@ -217,7 +217,7 @@ extension ClientStateMachine {
         settleSignInWaiters(into: &effects)
     }
 
-    /// The next call of `signIn()` asks for it again, and so does the next connection.
+    /// The next call of `signIn()` tries again, and so does the next connection.
     mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
         if signIn.ownChannels[name] == .asked { timers.cancel(.ownChannel, into: &effects) }
         session?.signIn.ownChannels[name] = nil

@@ -11,8 +11,8 @@ package struct SignedInUser: Hashable, Sendable {
 }
 
 extension SignedInUser {
-    /// The payload of `pusher:signin_success`; nil if it names no user. Servers write the data once or twice
-    /// encoded, and ids as strings or numbers.
+    /// The payload of `pusher:signin_success`; nil if it names no user. Servers write the data once or twice encoded,
+    /// and ids as strings or numbers.
     init?(_ payload: Envelope.Payload) {
         guard let data = payload.value?["user_data"] else { return nil }
         let text = data.string ?? data.jsonText
@@ -24,32 +24,32 @@ extension SignedInUser {
 /// The sign-in on one connection.
 package struct SignInStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// Nobody has asked for it on this connection, or the app has signed out.
+        /// Not requested on this connection, or the app has signed out.
         case idle
         case authorizing(AuthorizationID)
         case signingIn
         case signedIn(SignedInUser)
-        /// Tried again on the next connection, or when the app asks.
+        /// The next connection tries again, or the app.
         case failed(PusherClientError)
     }
 
     /// A channel on which the server sends a user's own events.
     package enum OwnChannel: Hashable, Sendable {
         case asked
-        /// Not answered in time, or not awaited any more: the answer may still come.
+        /// The answer did not come in time, or is no longer needed, but may still come.
         case overdue
         case subscribed
     }
 
     package internal(set) var phase = Phase.idle
-    /// Those that were asked for, and not refused: they stay so when the user signs out. One at the most is awaited, the
-    /// last.
+    /// The own channels that were requested and not refused. They stay here when the user signs out. At most one is
+    /// pending, the last.
     package internal(set) var ownChannels: [String: OwnChannel] = [:]
     /// The user of the last sign-in; `nil` if there was none since ``signedOut()``.
     var askedFor: String?
-    /// True if the server may still answer a sign-in of before ``signedOut()``.
+    /// True if the server may still answer a sign-in from before ``signedOut()``.
     private var isAnswerGivenUp = false
-    /// The users of the watchlist who are online, as far as the server has said.
+    /// The watched users who are online, as far as the server has reported.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
     /// True after a user did not fit into the list.
@@ -62,7 +62,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         return user
     }
 
-    /// True if the outcome is still to come.
+    /// True if the outcome is pending.
     package var isUnderWay: Bool {
         switch phase {
         case .authorizing, .signingIn: true
@@ -74,18 +74,18 @@ package struct SignInStateMachine: Hashable, Sendable {
         if case .signingIn = phase { true } else { false }
     }
 
-    /// The own channel whose subscription the server has still to answer.
+    /// The own channel whose subscription the server has not answered.
     package var awaitedOwnChannel: String? { ownChannels.first { $0.value == .asked }?.key }
 
-    /// True while a user is signed in, and the server has still to answer the subscription to their own channel.
+    /// True while a user is signed in, and the server has not answered the subscription to their own channel.
     package var isAwaitingOwnChannel: Bool {
         user.map { ownChannels[$0.channelName] == .asked } ?? false
     }
 
-    /// Whether a success can be that of what is wanted, and not that of what was before a sign-out.
+    /// Whether a success belongs to the current sign-in, and not to one from before a sign-out.
     func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
 
-    /// The app wants nobody signed in any more.
+    /// Handles that the app has signed out.
     mutating func signedOut() {
         let old = self
         self = SignInStateMachine()
@@ -93,7 +93,8 @@ package struct SignInStateMachine: Hashable, Sendable {
         isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
     }
 
-    /// The server reports users who came online or went offline. Returns `true` if one did not fit, for the first time.
+    /// Handles a report of users who came online or went offline. Returns `true` if one did not fit, for the first
+    /// time.
     package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
         let hasLeftOut = leavesOut
         switch name {

@@ -1,11 +1,11 @@
 /// Users of the watchlist came online or went offline.
 public struct WatchlistEvent: Hashable, Sendable {
-    /// `online` or `offline`; a later version of the protocol may have more.
+    /// `online` or `offline`. A later version of the protocol may have more.
     public let name: String
-    /// Whom it is about.
+    /// The users.
     public let userIds: [String]
 
-    /// Makes an event, for tests of what handles it.
+    /// Makes an event, for tests of code that handles it.
     public init(name: String, userIds: [String]) {
         self.name = name
         self.userIds = userIds

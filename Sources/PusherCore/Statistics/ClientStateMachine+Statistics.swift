@@ -2,7 +2,7 @@ import PusherProtocol
 
 /// The counts. No decision depends on them.
 extension ClientStateMachine {
-    /// All that the machine has counted; what only the shell knows is missing.
+    /// All counts of the machine, without those that only the shell has.
     package func statistics(now: Instant) -> PusherStatistics {
         var statistics = statistics
         statistics.connections = connection.statistics(now: now)
@@ -14,7 +14,7 @@ extension ClientStateMachine {
         return statistics
     }
 
-    /// An event is delivered as it came.
+    /// Counts an event that is delivered unchanged.
     package mutating func countDelivered() {
         statistics.events.received += 1
         statistics.events.delivered += 1
@@ -26,14 +26,14 @@ extension ClientStateMachine {
     /// Counts a message of the app's own that was not sent.
     package mutating func countUnsentMessage() { statistics.messages.unsent += 1 }
 
-    /// A message came that there is no connection for.
+    /// Counts a message for which there is no connection.
     mutating func countDropped(_ envelope: Envelope) {
         guard !EventName.isProtocolEvent(envelope.event) else { return countIgnored() }
         statistics.events.received += 1
         statistics.events.dropped[.notConnected, default: 0] += 1
     }
 
-    /// A message of the protocol has no effect.
+    /// Counts a message of the protocol without an effect.
     mutating func countIgnored() { statistics.messages.ignored += 1 }
 
     /// Counts held events that are dropped with their channel.
@@ -45,7 +45,7 @@ extension ClientStateMachine {
 
     // MARK: Single times
 
-    /// From now on each duration is kept until ``takeSamples()``.
+    /// Keeps each duration from now on, until ``takeSamples()``.
     package mutating func keepSamples() {
         connection.statistics.recovery.keepSamples()
         statistics.authorizations.latency.keepSamples()

@@ -1,4 +1,4 @@
-/// How attempts and connections came out, as numbers. Nothing depends on them.
+/// Counts how attempts and connections ended. Nothing depends on them.
 extension ConnectionStateMachine {
     package func statistics(now: Instant) -> PusherStatistics.Connections {
         var statistics = statistics
@@ -7,7 +7,7 @@ extension ConnectionStateMachine {
         return statistics
     }
 
-    /// The connection stands. To be called before the outage is forgotten.
+    /// The connection stands. Counts a new connection. Call it before the outage is forgotten.
     mutating func countEstablished(over transport: TransportReport, now: Instant) {
         statistics.established += 1
         statistics.establishedOver[transport.transport, default: 0] += 1
@@ -18,7 +18,7 @@ extension ConnectionStateMachine {
         lostAt = nil
     }
 
-    /// The connection or attempt ends because the app wants it so.
+    /// Counts a connection or attempt that the app ended.
     mutating func countEnd(now: Instant) {
         switch state {
         case .connecting: statistics.abandonedAttempts += 1
@@ -29,14 +29,14 @@ extension ConnectionStateMachine {
         }
     }
 
-    /// The connection or attempt fails.
+    /// Counts a connection or attempt that failed.
     mutating func countLoss(_ reason: PusherStatistics.LossReason, now: Instant) {
         switch state {
         case .connecting: statistics.failedAttempts[reason, default: 0] += 1
         case .connected(let session):
             statistics.lost[reason, default: 0] += 1
             statistics.timeConnected += now - session.value.since
-            // What the app ended itself is not recovered from.
+            // If the app ended the connection, there is no recovery to measure.
             if reason != .replaced { lostAt = now }
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
         }

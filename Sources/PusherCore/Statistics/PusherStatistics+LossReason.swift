@@ -1,7 +1,7 @@
 import PusherProtocol
 
 extension PusherStatistics {
-    /// Why a connection was lost, or could not be made. New reasons may come with new versions: keep a `default` when
+    /// Why a connection was lost, or an attempt failed. New reasons may come with new versions: keep a `default` when
     /// you switch over them.
     public struct LossReason: RawRepresentable, Hashable, Sendable {
         /// The reason's name, as it is printed.
@@ -10,8 +10,7 @@ extension PusherStatistics {
         /// Makes a reason from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The server said that the same attempt would be refused again: a close code, or an error before its greeting,
-        /// within 4000–4099.
+        /// The server refused the client for good: a close code within 4000–4099, or such an error before its greeting.
         public static let closed40xx = Self(rawValue: "closed40xx")
         /// The server is too busy: 4100–4199.
         public static let closed41xx = Self(rawValue: "closed41xx")
@@ -21,33 +20,32 @@ extension PusherStatistics {
         public static let closed43xx = Self(rawValue: "closed43xx")
         /// The server closed the connection with any other code, or with none.
         public static let closed = Self(rawValue: "closed")
-        /// The server sent `pusher:error` in place of its greeting, without a code or with one of no range above.
+        /// The server sent `pusher:error` instead of its greeting, without a code or with one outside the ranges above.
         public static let serverError = Self(rawValue: "serverError")
-        /// There was no way to the server, or it ended without a closing handshake.
+        /// The server was not reached, or the connection ended without a closing handshake.
         public static let network = Self(rawValue: "network")
         /// The host's name could not be resolved.
         public static let nameResolution = Self(rawValue: "nameResolution")
-        /// The proxy was not reached, or made no connection.
+        /// The client did not reach the proxy, or the proxy opened no connection.
         public static let proxy = Self(rawValue: "proxy")
-        /// TLS failed: in the handshake, because the server's key is not one of the pins, or later, if what came could
-        /// not be decrypted.
+        /// TLS failed: in the handshake, because the server's key is not pinned, or later, because data could not be
+        /// decrypted.
         public static let tls = Self(rawValue: "tls")
-        /// The server did not answer the WebSocket upgrade as it must.
+        /// The server's answer to the WebSocket upgrade was invalid, or missing.
         public static let upgrade = Self(rawValue: "upgrade")
         /// The attempt took too long.
         public static let connectionTimeout = Self(rawValue: "connectionTimeout")
         /// A ping was not answered.
         public static let pongTimeout = Self(rawValue: "pongTimeout")
-        /// The connection did not survive that the machine was suspended, or that the event loop was held up as long.
+        /// The machine was suspended, or the event loop blocked for a long time, and the connection did not survive it.
         public static let suspended = Self(rawValue: "suspended")
         /// The server broke the rules of WebSocket, or greeted without a socket id.
         public static let protocolViolation = Self(rawValue: "protocolViolation")
         /// A message was larger than the limit.
         public static let messageTooBig = Self(rawValue: "messageTooBig")
-        /// The server did not read what it was sent: see
-        /// ``PusherClientOptions/Limits-swift.struct/sendBufferSize``.
+        /// The server did not read fast enough: see ``PusherClientOptions/Limits-swift.struct/sendBufferSize``.
         public static let sendBufferFull = Self(rawValue: "sendBufferFull")
-        /// The app wanted another connection: ``Pusher/reconnectNow()``, or
+        /// The app replaced the connection: ``Pusher/reconnectNow()``, or
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
         public static let replaced = Self(rawValue: "replaced")
         /// Anything else.
@@ -61,7 +59,7 @@ extension PusherStatistics.LossReason: CustomStringConvertible {
 }
 
 extension PusherStatistics.LossReason {
-    /// - Parameter wasSuspended: Whether the connection had been silent for longer than it can be while timers run.
+    /// - Parameter wasSuspended: Whether the connection was silent for longer than is possible while timers run.
     init(_ error: PusherClientError, closeCode: CloseCode?, wasSuspended: Bool) {
         switch (closeCode?.rawValue, error.code) {
         case ((4000...4099)?, _): self = .closed40xx

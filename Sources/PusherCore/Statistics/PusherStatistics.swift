@@ -1,13 +1,13 @@
-/// The counts of a client since it was made: see ``Pusher/statistics``.
+/// The counts of a client since it was created: see ``Pusher/statistics``.
 ///
-/// A value: taken once, it does not change. Counts only grow, but for those that are said to be what is now. What went
-/// into a count is found again in others, so that nothing gets lost between them; each type says how.
+/// It is a value, and does not change after it was taken. Counts only grow, except those that describe the current
+/// state. The counts add up, so that nothing is lost between them. Each type says how.
 public struct PusherStatistics: Hashable, Sendable {
-    /// Attempts to connect, and the connections that they led to.
+    /// Attempts to connect, and the resulting connections.
     public var connections = Connections()
-    /// Signs of life that were asked for.
+    /// Pings and their answers.
     public var pings = Pings()
-    /// All messages on the wire.
+    /// All messages sent and received.
     public var messages = Messages()
     /// Events for the app.
     public var events = Events()
@@ -17,90 +17,90 @@ public struct PusherStatistics: Hashable, Sendable {
     public var authorizations = Authorizations()
     /// Sign-ins of the user.
     public var signIns = SignIns()
-    /// Events that the app sent.
+    /// Client events that the app sent.
     public var clientEvents = ClientEvents()
 
     package init() {}
 }
 
 extension PusherStatistics {
-    /// Attempts to connect, and the connections that they led to.
+    /// Attempts to connect, and the resulting connections.
     ///
-    /// Each of the ``attempts`` is one of the ``established``, the ``failedAttempts`` or the ``abandonedAttempts``, or
-    /// still under way. Each connection that was established is one of the ``lost`` or the ``closed``, or is open.
+    /// Each of the ``attempts`` is ``established``, failed (``failedAttempts``) or abandoned (``abandonedAttempts``),
+    /// or still under way. Each established connection is ``lost``, ``closed`` or open.
     public struct Connections: Hashable, Sendable {
-        /// Sockets that were opened, or tried to be.
+        /// Attempts to open a socket.
         public var attempts = 0
-        /// Attempts that ended in a connection: the socket was open, and the server had greeted.
+        /// Attempts that led to a connection: the socket was open, and the server had greeted the client.
         public var established = 0
         /// The same, by the transport that carries the connection.
         public var establishedOver: [PusherTransport: Int] = [:]
-        /// What carries the connection, or carried the last one; nil if there was none.
+        /// The transport of the current connection, or of the last one; nil if there was none.
         public var transport: PusherTransport?
-        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they were tried, or cannot be
+        /// Why other transports in ``PusherClientOptions/transports`` do not carry it, if they were tried, or cannot be
         /// used.
         public var unusedTransports: [PusherTransport: PusherClientError] = [:]
-        /// Attempts that failed, by the reason.
+        /// Attempts that failed, by reason.
         public var failedAttempts: [LossReason: Int] = [:]
-        /// Attempts that ended because the app disconnected, or wanted another one at once.
+        /// Attempts that ended because the app disconnected, or replaced them.
         public var abandonedAttempts = 0
-        /// Connections that ended otherwise than by ``Pusher/disconnect()``, by the reason.
+        /// Connections that ended in another way than by ``Pusher/disconnect()``, by reason.
         public var lost: [LossReason: Int] = [:]
-        /// Connections that ``Pusher/disconnect()``, or the release of the client, ended.
+        /// Connections that ended because of ``Pusher/disconnect()``, or because the client was released.
         public var closed = 0
-        /// How often the client stopped for good because trying again would not have helped:
+        /// How often the client stopped for good because another attempt would have failed too:
         /// ``ConnectionStatus/refused(_:)``.
         public var refused = 0
-        /// How often the client stopped for good because it may not try again, or no more:
-        /// ``ConnectionStatus/disconnected(reason:)`` with a reason.
+        /// How often the client stopped for good because of its options: ``ConnectionStatus/disconnected(reason:)``
+        /// with a reason.
         public var givenUp = 0
-        /// The times from the loss of a connection until the next one stood: one for each time that the client
-        /// reconnected by itself. What the app ended (``LossReason/replaced``) is not recovered from.
+        /// The times from the loss of a connection until the next connection, for each time that the client reconnected
+        /// by itself. Connections that the app replaced (``LossReason/replaced``) do not count.
         public var recovery = Timing()
-        /// How long there was a connection, in all; with the one that stands.
+        /// The total time with a connection, including the current one.
         public var timeConnected = Duration.zero
 
         package init() {}
     }
 
-    /// Signs of life that were asked for.
+    /// Pings and their answers.
     public struct Pings: Hashable, Sendable {
         /// Pings that the client sent.
         public var sent = 0
-        /// Pongs that came for them.
+        /// Pongs that answered them.
         public var answered = 0
-        /// The times from a ping to its pong. A ping that is sent while another one is unanswered is left out: a pong
-        /// does not say which it answers.
+        /// The times from a ping to its pong. Pings that were sent while another one was unanswered are left out,
+        /// because a pong does not say which ping it answers.
         public var roundTrip = Timing()
-        /// How long the client may send nothing before it pings, because the server, or something on the way to it, cut
-        /// connections on which the client had been silent. Nil if the client has seen no such limit, or tries to do
-        /// without these pings: it then pings after the activity timeout only. It is what holds now, and is nil again after
+        /// How long the client may be silent before it pings, because the server or a proxy cut silent connections. Nil
+        /// if the client has not met such a limit, or is trying without these pings. It then pings after the activity
+        /// timeout only. It describes the current state, and becomes nil after
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` to another host or port.
         public var keepAliveInterval: Duration?
-        /// Pings of the server, each of which was answered. Those of WebSocket itself do not count.
+        /// Pings of the server. The client answered each of them. WebSocket pings do not count.
         public var received = 0
 
         package init() {}
     }
 
-    /// All messages on the wire: events, and messages of the protocol.
+    /// All messages sent and received: events, and messages of the protocol.
     public struct Messages: Hashable, Sendable {
         /// Messages that came.
         public var received = 0
-        /// Their bytes, as text: without the frames of WebSocket, and without TLS.
+        /// Their bytes as text, without WebSocket frames and TLS.
         public var bytesReceived = 0
         /// Messages that were handed to a socket.
         public var sent = 0
         /// Their bytes, as text.
         public var bytesSent = 0
-        /// Messages of the app's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
-        /// sent. Each is reported by ``Pusher/errors``.
+        /// Messages of the app's own, from ``PusherConnection/sendEvent(event:data:channel:)``, that could not be sent.
+        /// Each is reported by ``Pusher/errors``.
         public var unsent = 0
         /// Messages that do not belong to the protocol, or lack a required member. Each is reported by
         /// ``Pusher/errors``.
         public var malformed = 0
-        /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that the
-        /// client is done with, those on a socket that was given up, and a pong that answers no ping.
+        /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that
+        /// the client no longer tracks, those on a socket that was dropped, and pongs that answer no ping.
         public var ignored = 0
 
         package init() {}
@@ -110,14 +110,14 @@ extension PusherStatistics {
     public struct Subscriptions: Hashable, Sendable {
         /// The channels that are subscribed now.
         public var current = 0
-        /// Subscriptions that the server confirmed, those after a loss among them.
+        /// Subscriptions that the server confirmed, including those after a loss.
         public var succeeded = 0
-        /// Those among them of channels that had been subscribed before: after a loss, or because the app wanted
-        /// another connection or called ``PusherChannel/resubscribe()``.
+        /// Resubscriptions: after a loss, or because the app replaced the connection or called
+        /// ``PusherChannel/resubscribe()``.
         public var resubscribed = 0
         /// Subscriptions that were sent again because the server's rate limit may have dropped them.
         public var repeated = 0
-        /// Subscriptions that failed, whatever the reason.
+        /// Subscriptions that failed, for any reason.
         public var failed = 0
 
         package init() {}
@@ -125,14 +125,13 @@ extension PusherStatistics {
 
     /// Authorizations of channels and of the user.
     ///
-    /// Each of those that were ``begun`` is one of the ``succeeded``, the ``failed`` or the ``cancelled``, or still
-    /// under way.
+    /// Each authorization that was ``begun`` has ``succeeded``, ``failed`` or was ``cancelled``, or is still under way.
     public struct Authorizations: Hashable, Sendable {
-        /// Authorizations that were wanted.
+        /// Authorizations that were requested.
         public var begun = 0
-        /// How often an authorizer was asked for them. More than ``begun`` if it was asked again.
+        /// How often an authorizer was called for them. It exceeds ``begun`` if there were retries.
         public var tries = 0
-        /// Authorizations that the authorizer gave. The server can still refuse them.
+        /// Authorizations that the authorizer returned. The server can still refuse them.
         public var succeeded = 0
         /// Authorizations that failed.
         public var failed = 0
@@ -146,24 +145,24 @@ extension PusherStatistics {
 
     /// Sign-ins of the user.
     public struct SignIns: Hashable, Sendable {
-        /// Sign-ins that the server confirmed, those after a loss among them.
+        /// Sign-ins that the server confirmed, including those after a loss.
         public var succeeded = 0
-        /// Sign-ins that failed, whatever the reason.
+        /// Sign-ins that failed, for any reason.
         public var failed = 0
 
         package init() {}
     }
 
-    /// Events that the app sent.
+    /// Client events that the app sent.
     ///
-    /// Each of those that were ``accepted`` is one of the ``sent`` or the ``dropped``, is ``waiting``, or on its way to
-    /// the socket. If a ``PayloadTransformer`` makes several of one, each of them counts.
+    /// Each ``accepted`` event was ``sent`` or ``dropped``, is ``waiting``, or is being written. If a
+    /// ``PayloadTransformer`` makes several of one event, each of them counts.
     public struct ClientEvents: Hashable, Sendable {
-        /// Events that were taken, to go out at once or later.
+        /// Events that were accepted, to be sent at once or later.
         public var accepted = 0
         /// Events that were written to a socket. The server does not confirm them.
         public var sent = 0
-        /// The events that wait now: for their channel to be subscribed, or for the server's limit.
+        /// Events that wait now: until their channel is subscribed, or until the server's limit allows them.
         public var waiting = 0
         /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
         /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
@@ -172,9 +171,9 @@ extension PusherStatistics {
         /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at
         /// once.
         public var dropped = 0
-        /// Events that were not taken, each with an error that says why.
+        /// Events that were not accepted. Each has an error that says why.
         public var refused = 0
-        /// Times that the server said it rejected an event (4301).
+        /// How often the server reported that it rejected an event (4301).
         public var rejectedByServer = 0
 
         package init() {}
@@ -184,23 +183,23 @@ extension PusherStatistics {
 extension PusherStatistics {
     /// Events for the app.
     ///
-    /// Each of the ``received`` events is one of the ``delivered`` or the ``undecryptable``, is ``held``, or was dropped
-    /// as ``DropReason/notSubscribed`` or ``DropReason/notConnected``. What is dropped for another reason was delivered
-    /// before, and then missed by a consumer.
+    /// Each of the ``received`` events was ``delivered`` or is ``undecryptable`` or ``held``, or was dropped as
+    /// ``DropReason/notSubscribed`` or ``DropReason/notConnected``. Events that were dropped for another reason were
+    /// delivered first, and then missed by a consumer.
     public struct Events: Hashable, Sendable {
-        /// Events that came from the server.
+        /// Events from the server.
         public var received = 0
-        /// Events that were handed over to the handlers and sequences that there were for them, by way of the
-        /// ``PayloadTransformer``, if there is one.
+        /// Events that were delivered to their handlers and sequences, through the ``PayloadTransformer`` if there is
+        /// one.
         public var delivered = 0
-        /// Delivered events for which there was neither a handler nor a sequence when they came. Nothing is wrong
-        /// if that is what is wanted; else a name may be.
+        /// Delivered events that had neither a handler nor a sequence when they arrived. If you did not expect that,
+        /// check the names of the events.
         public var unhandled = 0
         /// Events of encrypted channels that could not be read. Each is reported.
         public var undecryptable = 0
-        /// The events of encrypted channels that wait for a key now.
+        /// Events of encrypted channels that wait for a key now.
         public var held = 0
-        /// Dropped events by reason. Those of sequences and callbacks include other elements.
+        /// Dropped events by reason. For sequences and callbacks, other elements count too.
         public var dropped: [DropReason: Int] = [:]
 
         package init() {}
@@ -215,19 +214,18 @@ extension PusherStatistics {
         /// Makes a reason from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// Nobody wants the channel: it was unsubscribed while the event was on its way or waited for a key; or it is
-        /// that of a user who is not signed in.
+        /// The channel was unsubscribed while the event was on its way or waited for a key, or it belongs to a user who
+        /// is not signed in.
         public static let notSubscribed = Self(rawValue: "notSubscribed")
-        /// The event came before the server's greeting, after ``Pusher/disconnect()``, or on a connection that was
-        /// given up.
+        /// The event arrived before the server's greeting, after ``Pusher/disconnect()``, or on a dropped connection.
         public static let notConnected = Self(rawValue: "notConnected")
         /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. Counted for each
-        /// sequence, whatever its elements are: beside events statuses, errors, members and all others. Reported.
+        /// sequence, including sequences of statuses, errors, members and other elements. Reported.
         public static let sequenceOverflow = Self(rawValue: "sequenceOverflow")
         /// A callback did not run because too many waited for their queue: see
         /// ``PusherClientOptions/Limits-swift.struct/pendingCallbacks``. Reported.
         public static let callbackOverflow = Self(rawValue: "callbackOverflow")
-        /// The data was not what a typed sequence or handler expects. Counted for each of them. Reported.
+        /// The data did not fit the type of a sequence or handler. Counted for each of them. Reported.
         public static let undecodable = Self(rawValue: "undecodable")
         /// The ``PayloadTransformer`` threw. Reported.
         public static let transformerFailed = Self(rawValue: "transformerFailed")
@@ -240,22 +238,22 @@ extension PusherStatistics.DropReason: CustomStringConvertible {
 }
 
 extension PusherStatistics {
-    /// How long something took, each time that it happened.
+    /// Statistics of repeated durations.
     public struct Timing: Hashable, Sendable {
-        /// How often it happened.
+        /// The number of durations.
         public private(set) var count = 0
         /// All times together.
         public private(set) var total = Duration.zero
-        /// The longest time; zero if there was none.
+        /// The longest duration; zero if there was none.
         public private(set) var longest = Duration.zero
-        /// The time of the last one; nil if there was none.
+        /// The last duration; nil if there was none.
         public private(set) var last: Duration?
-        /// The times that were not taken yet; nil if nobody takes them.
+        /// The durations since they were last taken; nil if they are not kept.
         private var samples: [Duration]?
 
         package init() {}
 
-        /// The mean of the times; nil if there was none.
+        /// The mean; nil if there was none.
         public var mean: Duration? { count == 0 ? nil : total / count }
     }
 }
@@ -267,21 +265,21 @@ extension PusherStatistics.Timing {
         total += time
         longest = max(longest, time)
         last = time
-        // They are taken after each read. If they are not, they must not pile up.
+        // They are taken after each read. If not, their number must be limited.
         if let samples, samples.count < 10_000 { self.samples?.append(time) }
     }
 
-    /// From now on each time is kept until it is taken. Earlier ones are not available.
+    /// Keeps each duration from now on, until it is taken. Earlier ones are not available.
     mutating func keepSamples() { samples = samples ?? [] }
 
-    /// The times since the last call.
+    /// The durations since the last call.
     mutating func takeSamples() -> [Duration] {
         guard let taken = samples, !taken.isEmpty else { return [] }
         samples = []
         return taken
     }
 
-    /// The same without the single times.
+    /// The same without the single durations.
     var summary: Self {
         var summary = self
         summary.samples = nil

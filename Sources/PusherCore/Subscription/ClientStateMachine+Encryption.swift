@@ -27,7 +27,7 @@ extension ClientStateMachine {
                 statistics.events.undecryptable += 1
                 effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, reason)))
             case .refreshKey:
-                // A subscription that is being authorized brings the key; without a connection, the next one does.
+                // A pending authorization of the subscription brings the key. Without a connection, the next one does.
                 guard let socketID, subscriptions[name]?.isAuthorizing == false else {
                     subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
@@ -44,7 +44,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The key of an encrypted channel was fetched again. The subscription itself does not change.
+    /// Handles the new key of an encrypted channel. The subscription itself does not change.
     mutating func keyRefreshed(
         _ name: String,
         _ result: Result<Authorization, AuthorizationError>,
@@ -72,7 +72,7 @@ extension SubscriptionStateMachine {
         _ change: (inout DecryptionStateMachine) -> Result
     ) -> Result? {
         guard decryption != nil else { return nil }
-        // In place; a copy would be one of all that is held.
+        // In place, because a copy would copy all held events.
         return change(&decryption!)
     }
 }

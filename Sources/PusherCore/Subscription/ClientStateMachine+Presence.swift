@@ -2,7 +2,7 @@ import PusherProtocol
 
 /// The members of presence channels.
 extension ClientStateMachine {
-    /// The list that came with a success takes the place of the one before.
+    /// Replaces the list of members by the one in a success.
     ///
     /// - Parameter isNews: Whether the channel was not subscribed before.
     mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
@@ -10,7 +10,7 @@ extension ClientStateMachine {
         guard let all = PresenceRoster.members(envelope.data) else {
             reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
-            // No member is reported as removed who may still be there. The next list shows what has changed.
+            // Members who may still be there must not be reported as removed. The next list shows what has changed.
             subscriptions.update(name) { $0.roster?.keep() }
             let members = subscriptions[name]?.roster?.members ?? []
             return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))
@@ -49,7 +49,7 @@ extension ClientStateMachine {
         effects.append(.memberRemoved(id, member, member.event(EventName.memberRemoved, on: name)))
     }
 
-    /// Whom a message is about; nil if it is about nobody, or about a channel that has no members to change.
+    /// The member that a message is about; nil if it names none, or if the channel has no members to change.
     private mutating func member(
         _ envelope: Envelope,
         into effects: inout [Effect]

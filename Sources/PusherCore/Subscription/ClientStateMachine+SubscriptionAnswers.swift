@@ -60,7 +60,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The form in which soketi, pylon and others refuse: the channel is named.
+    /// Handles a refusal that names the channel, as soketi, pylon and others send it.
     mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let error = SubscriptionError.refused(envelope)
         if let name = envelope.channel { answered(.channel(name), now: now, into: &effects) }
@@ -76,7 +76,7 @@ extension ClientStateMachine {
         failSubscription(name, error, now: now, into: &effects)
     }
 
-    /// The server has answered a request. Errors that it did not explain may be another one's now.
+    /// Handles that the server has answered a request. Unexplained errors may now belong to another request.
     mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
         guard let faults = session?.requests.answered(request) else { return }
         if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
@@ -96,7 +96,7 @@ extension ClientStateMachine {
             subscriptions[name] = nil
             return
         }
-        // The server may send events all the same, and there is a key, or the next one is being asked for.
+        // The server may still send events, and there is a key, or a fresh one is being fetched.
         let keepsKey = error.kind == .subscriptionTimedOut && subscription.decryption?.hasKey == true
         if !keepsKey { cancelAuthorizations(subscription.authorizations, now: now, into: &effects) }
         subscription.failed(error)
@@ -104,7 +104,7 @@ extension ClientStateMachine {
             subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == socketID
         {
-            // What was refused is not what the app has handed over since.
+            // The refusal does not concern an authorization that the app has set since.
             subscriptions[name] = subscription
             return beginSubscription(to: name, now: now, into: &effects)
         }
@@ -117,7 +117,7 @@ extension ClientStateMachine {
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }
 
-    /// `pusher:subscription_error` as the client makes it: its data has the members that pusher-js gives it.
+    /// `pusher:subscription_error` as the client makes it. Its data has the same members as in pusher-js.
     static func failureEvent(_ error: SubscriptionError) -> Envelope {
         var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
         if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
@@ -130,7 +130,7 @@ extension ClientStateMachine {
 }
 
 extension SubscriptionError {
-    /// The `type` that pusher-js and the servers give such an error.
+    /// The `type` of such an error in pusher-js and in the servers.
     fileprivate var eventType: String {
         switch kind {
         case .authorizationFailed, .invalidAuthorization, .subscriptionRefused: "AuthError"

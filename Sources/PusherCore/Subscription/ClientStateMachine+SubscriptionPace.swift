@@ -2,8 +2,8 @@ import PusherProtocol
 
 /// The server's limit on the number of messages, if that includes subscriptions (Reverb).
 extension ClientStateMachine {
-    /// Subscriptions are overdue. If an error about the limit came meanwhile, and was taken for that of a client event, the
-    /// server has dropped them: it does not drop them again without an error that counts.
+    /// Subscriptions are overdue. If an error about the limit came meanwhile, and was attributed to a client event, the
+    /// server has dropped the subscriptions. It would not drop them again without another error.
     mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard !pace.hasLimit, let error = session?.requests.lastError, error.message.isRejection,
             now - error.time <= configuration.timeouts.subscription
@@ -19,14 +19,14 @@ extension ClientStateMachine {
         pace.allowance(now: now, isAnswered: subscriptions.pendingCount == 0)
     }
 
-    /// The errors about the limit have come to their end, or more may be sent.
+    /// Continues after the errors about the limit have stopped, or when more may be sent.
     mutating func goOnSubscribing(now: Instant, into effects: inout [Effect]) {
         if pace.isHitOver(now: now) { repeatSubscriptions(now: now, into: &effects) }
         sendQueuedSubscriptions(now: now, into: &effects)
         if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
     }
 
-    /// The server has dropped subscriptions that it has not answered by now.
+    /// Repeats the subscriptions that the server has dropped, because it has not answered them.
     private mutating func repeatSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard let hit = pace.hit else { return }
         let names = subscriptionsHit(session?.requests)
@@ -60,20 +60,20 @@ extension ClientStateMachine {
         }
     }
 
-    /// The server has not taken any for too long.
+    /// Fails the queued subscriptions after the server has accepted none for too long.
     private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         for name in subscriptions.queuedNames {
             failSubscription(name, .refused(name, message), now: now, into: &effects)
         }
     }
 
-    /// Sees to it that a timer runs while something is held back.
+    /// Runs a timer while subscriptions are held back.
     mutating func setPaceTimer(now: Instant, into effects: inout [Effect]) {
         guard !timers.isRunning(.subscriptionPace) else { return }
         timers.set(.subscriptionPace, after: max(pace.wakeUp(now: now) - now, .zero), into: &effects)
     }
 
-    /// The learned limit stays.
+    /// Resets the pace, and keeps the learned limit.
     mutating func losePace(_ requests: UnansweredRequests, now: Instant, into effects: inout [Effect]) {
         timers.cancel(.subscriptionPace, into: &effects)
         // A server that drops connections over its limit counts all messages.

@@ -1,19 +1,19 @@
 import PusherProtocol
 
-/// Channels: what the app wants, and what the server says to it. The last call wins, in every state.
+/// Channels: the app's requests, and the server's answers. The last call wins, in every state.
 extension ClientStateMachine {
     // MARK: Calls
 
     /// The result of a call to subscribe.
     package struct SubscribeResult: Hashable, Sendable {
         package var id: ChannelID
-        /// False if the app has this channel already.
+        /// False if the app has the channel already.
         package var isNew: Bool
         /// Why the channel can never be subscribed; `nil` if it can.
         package var error: SubscriptionError?
     }
 
-    /// - Parameter isLease: Whether the channel is wanted until ``endLease(of:_:now:into:)`` only.
+    /// - Parameter isLease: Whether the channel is only wanted until ``endLease(of:_:now:into:)``.
     package mutating func subscribe(
         _ name: String,
         auth: Authorization? = nil,
@@ -66,7 +66,7 @@ extension ClientStateMachine {
         return SubscribeResult(id: id, isNew: true)
     }
 
-    /// The app has an authorization by itself: another one is not waited for.
+    /// Uses the app's own authorization, and stops waiting for another one.
     private mutating func preferOwnAuthorization(of name: String, now: Instant, into effects: inout [Effect]) {
         switch subscriptions[name]?.phase {
         case .authorizing(let id):
@@ -90,19 +90,19 @@ extension ClientStateMachine {
     /// Makes the id of a channel that is never subscribed.
     package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
-    /// Sets an authorization that the app made. It is for the connection that stands, or stood last; before the first
-    /// connection, for the first.
+    /// Sets an authorization that the app made. It is for the current or last connection; before the first connection,
+    /// it is for the first.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
         guard subscriptions[name]?.id == id else { return }
         let socketID = lastSocketID
-        // Between two connections it can only be for the one that is gone.
+        // Between two connections, it can only be for the previous one.
         let own = authorization.map {
             SubscriptionStateMachine.OwnAuthorization(authorization: $0, socketID: socketID)
         }
         subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
-    /// Unsubscribes the channel if this was the last lease, and nobody subscribed without one.
+    /// Unsubscribes the channel if this was the last lease, and the app has not subscribed without one.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)
@@ -141,9 +141,10 @@ extension ClientStateMachine {
         beginSubscription(to: name, now: now, into: &effects)
     }
 
-    /// The server refused a channel that it had confirmed. It may have confirmed an earlier subscription, and refused the one
-    /// that is wanted, so the client subscribes again. It does so once on a connection, because a server may do this each time,
-    /// and not if it would need an authorization of the app's own, which is used up.
+    /// Handles that the server refused a channel that it had confirmed. The confirmation may belong to an earlier
+    /// subscription, and the refusal to the current one, so the client subscribes again. It does so once on a
+    /// connection, because a server may do this each time. It does not if that would need an authorization of the app's
+    /// own, which is used up.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isSubscribed,
             !subscription.hasResubscribedAfterRefusal,
@@ -177,11 +178,11 @@ extension ClientStateMachine {
 
     // MARK: Sending
 
-    /// Subscribes, or asks for an authorization first, if there is a connection and nothing is under way.
+    /// Subscribes, or requests an authorization first, if there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard let socketID, var subscription = subscriptions[name], subscription.canBegin else { return }
         if case .refreshing(let id)? = subscription.decryption?.phase {
-            // The subscription asks for the key by itself.
+            // The subscription fetches the key itself.
             cancelAuthorizations([id], now: now, into: &effects)
             subscription.decryption?.awaitNextKey()
             subscriptions[name] = subscription
@@ -199,7 +200,7 @@ extension ClientStateMachine {
         subscriptions[name] = subscription
     }
 
-    /// Sends the subscription as soon as the server's rate limit, if one was met, allows it.
+    /// Sends the subscription as soon as the server's rate limit, if one is known, allows it.
     mutating func sendSubscription(
         to name: String,
         _ request: SubscriptionStateMachine.Request,
@@ -230,8 +231,8 @@ extension ClientStateMachine {
         setSubscriptionTimer(after: wait, into: &effects)
     }
 
-    /// The server has a subscription that this client knows nothing of, and sends no members of a presence channel. The client
-    /// unsubscribes and subscribes again. Returns `false` if it has done so already.
+    /// Handles that the server has a subscription that this client does not know, and sends no members of a presence
+    /// channel. The client unsubscribes and subscribes again. Returns `false` if it has done so already.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
         guard case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver else {
             return false
@@ -266,7 +267,7 @@ extension ClientStateMachine {
             connection.session?.requests.timedOut(.channel(name), timeout: wait, now: now)
             let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
             failSubscription(name, error, now: now, into: &effects)
-            // If the server was only slow, it must not keep a subscription that nobody has.
+            // If the server was only slow, it must not keep a subscription that the app does not want.
             if !wasWanted {
                 session?.requests.abandon(.channel(name))
                 send(.unsubscribe(channel: name), into: &effects)
@@ -277,13 +278,13 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sees to it that a timer runs while a subscription is under way: one for all, set for the oldest. One that was
-    /// answered does not stop it: when it fires it is set for the oldest that is left, or not at all.
+    /// Runs one timer while subscriptions are pending, set for the oldest. An answer does not stop it. When it fires,
+    /// it is set for the oldest that is left, or not at all.
     private mutating func setSubscriptionTimer(after wait: Duration, into effects: inout [Effect]) {
         if !timers.isRunning(.subscription) { timers.set(.subscription, after: wait, into: &effects) }
     }
 
-    /// The connection is gone, and with it all that was made for it.
+    /// Handles the loss of the connection and of everything that was made for it.
     mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
         for (name, isWanted) in subscriptions.values.map({ ($0.name, $0.isWanted) }) {
             if isWanted {

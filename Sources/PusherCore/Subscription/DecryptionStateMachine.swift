@@ -1,20 +1,20 @@
 package import PusherEncryption
 package import PusherProtocol
 
-/// Reads the events of one encrypted channel. An event that the key does not fit fetches the key again; those
-/// after it wait, so that their order stays, and nothing else waits.
+/// Reads the events of one encrypted channel. If the key does not fit an event, the machine fetches the key again.
+/// Later events of this channel wait, so that their order stays.
 package struct DecryptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// The subscription brings the key.
         case awaitingKey
         case open
-        /// The key is being asked for, because the first of the held events cannot be read.
+        /// The key is being fetched, because the first of the held events cannot be read.
         case refreshing(AuthorizationID)
     }
 
     private enum Key: Hashable, Sendable {
         case usable(SecretKey)
-        /// Fits nothing: the first event makes the client fetch the key again.
+        /// The key is unusable: the first event makes the client fetch it again.
         case unusable
     }
 
@@ -29,22 +29,22 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// Why an event cannot be read.
     package enum Reason: Hashable, Sendable {
         case malformed(String)
-        /// Neither the key that was known fits, nor the one that was asked for because of the event.
+        /// Neither the known key fits, nor the one that was fetched because of the event.
         case wrongKey
         case refreshFailed(SubscriptionError)
-        /// The key was asked for so often lately that it is not asked for again.
+        /// The key was fetched so often lately that it is not fetched again.
         case tooManyRefreshes
-        /// More events waited for the key than may be held.
+        /// More events waited for the key than the limit allows.
         case tooManyHeld
-        /// No key can be had: the channel could not be subscribed again.
+        /// There is no key, because the channel could not be subscribed again.
         case noKey(SubscriptionError)
     }
 
-    /// How often the key may be asked for in ``refreshPeriod``, so that a flood of unreadable events is not one of
-    /// requests.
+    /// How often the key may be fetched in ``refreshPeriod``, so that a flood of unreadable events does not cause a
+    /// flood of requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
-    /// How many tries one refresh of the key has.
+    /// How many tries one fetch of the key has.
     static let triesPerRefresh = 2
 
     package private(set) var phase = Phase.awaitingKey
@@ -52,18 +52,18 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
-    /// Whether the key was asked for because of the first held event.
+    /// Whether the key was fetched because of the first held event.
     private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
     package init() {}
 
-    /// Whether there is a key of this connection.
+    /// Whether there is a key for this connection.
     package var hasKey: Bool { phase != .awaitingKey }
 
     /// - Parameters:
-    ///   - limit: How many events may be held.
-    ///   - size: How many bytes of data they may have.
+    ///   - limit: The most events that may be held.
+    ///   - size: The most bytes of data that they may have.
     package mutating func received(_ envelope: Envelope, limit: Int, size: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
@@ -83,23 +83,23 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         held[index...].reduce(0) { $0 + ($1.data.text?.utf8.count ?? 0) }
     }
 
-    /// The machine has asked for the key.
+    /// Notes that the machine is fetching the key.
     package mutating func refreshBegan(_ id: AuthorizationID) { phase = .refreshing(id) }
 
-    /// A key came, with the subscription or because it was asked for.
+    /// Handles a key that came with the subscription or was fetched.
     package mutating func received(_ key: SecretKey, now: Instant) -> [Step] {
         self.key = .usable(key)
         return readHeld(now: now)
     }
 
-    /// The secret that came with the subscription is not a key.
+    /// Handles that the secret of the subscription is not a key.
     package mutating func receivedUnusableKey(now: Instant) -> [Step] {
         key = .unusable
         return readHeld(now: now)
     }
 
-    /// The key could not be fetched. The event that needed it is dropped; those after it are
-    /// read with the key that is known.
+    /// Handles that the key could not be fetched. The event that needed it is dropped, and later ones are read with the
+    /// known key.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
         if hasRefreshedForFirst, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
@@ -107,25 +107,26 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps + readHeld(now: now)
     }
 
-    /// Held events and new ones wait for the key of the next subscription.
+    /// Lets held and new events wait for the key of the next subscription.
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
-    /// The channel object is retired: held events are dropped, and no key is awaited.
+    /// The channel object is retired: held events are dropped, and no key is expected.
     package mutating func retire() {
         held = []
         hasRefreshedForFirst = false
         phase = key == nil ? .awaitingKey : .open
     }
 
-    /// The server confirmed the subscription. If the client had taken it as failed, its key is used again.
+    /// Handles that the server confirmed the subscription. If the client had considered it failed, its key is used
+    /// again.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
-        // No key has come since it was asked for, if it was.
+        // No key has come since it was requested.
         hasRefreshedForFirst = false
         return readHeld(now: now)
     }
 
-    /// No key will come.
+    /// Handles that no key will come.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
         phase = .awaitingKey
         hasRefreshedForFirst = false
@@ -152,7 +153,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps
     }
 
-    /// False if the event has to wait for the key.
+    /// Returns `false` if the event has to wait for the key.
     @discardableResult
     private mutating func read(
         _ envelope: Envelope,
@@ -160,7 +161,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         now: Instant,
         into steps: inout [Step]
     ) -> Bool {
-        // PusherSwift lets an event without data through.
+        // PusherSwift delivers an event without data.
         guard envelope.data != .none else {
             steps.append(.deliver(envelope))
             return true

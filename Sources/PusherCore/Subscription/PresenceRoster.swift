@@ -34,7 +34,7 @@ package struct PresenceMember: Hashable, Sendable {
     }
 }
 
-/// The members of a presence channel: no id stands twice, and the list is that of the server's last word.
+/// The members of a presence channel. Each id appears once, and the list is the server's last one.
 package struct PresenceRoster: Hashable, Sendable {
     /// The difference between the old list and the new one.
     package struct Difference: Hashable, Sendable {
@@ -42,7 +42,7 @@ package struct PresenceRoster: Hashable, Sendable {
         package var removed: [PresenceMember] = []
     }
 
-    /// The limits of a list. Its size is that of one message, because each subscription sends it in one.
+    /// The limits of a list. Its size is limited like that of a message, because each subscription sends it in one.
     package struct Limit: Hashable, Sendable {
         package var count = 100_000
         /// The bytes of all ids and of all data about members.
@@ -54,23 +54,23 @@ package struct PresenceRoster: Hashable, Sendable {
     /// The result of adding a member.
     package enum Arrival: Hashable, Sendable {
         case new
-        /// Was there before; what is known of them is the newest.
+        /// The member was there before, and has the new data.
         case known
-        /// The list is full. It is the first time since the last subscription, or not.
+        /// The list is full. `isFirst` is true for the first time since the last subscription.
         case leftOut(isFirst: Bool)
-        /// The member was there before. The new data does not fit, so the member does not change. The first time,
-        /// likewise.
+        /// The member was there before. The new data exceeds the limit, so the member does not change. `isFirst` is
+        /// used likewise.
         case outgrown(isFirst: Bool)
     }
 
-    /// The id under which this client is subscribed.
+    /// The user id under which this client is subscribed.
     package var myID: String?
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// True if something did not fit into the list, when it was last replaced or since.
+    /// True if a member did not fit into the list since it was last replaced.
     private var leavesOut = false
-    /// True between a success and the loss that follows it.
+    /// True from a success until the next loss.
     private var isCurrent = false
     private var hasBeenFilled = false
 
@@ -81,25 +81,25 @@ package struct PresenceRoster: Hashable, Sendable {
 
     package init() {}
 
-    /// The members, in the order in which they came; none while the channel is not subscribed.
+    /// The members in the order of their arrival; none while the channel is not subscribed.
     package var members: [PresenceMember] { isCurrent ? list : [] }
 
     private var list: [PresenceMember] { places.values.sorted { $0.order < $1.order }.map(\.member) }
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
-    /// The members that fit into the list, in order. The own member takes precedence over all others.
+    /// The members that fit into the list, in order. The client's own member takes precedence over all others.
     package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
         var rest = limit
         if let own = members.first(where: { $0.id == myID }) { _ = rest.take(own) }
         return members.filter { $0.id == myID || rest.take($0) }
     }
 
-    /// A subscription has succeeded. What has changed since the last one; nothing if it is the first.
+    /// Handles a success, and returns the changes since the last one. There are none if it is the first.
     ///
     /// - Parameters:
-    ///   - members: Those who fit: see ``fitting(_:_:)``.
-    ///   - leavesOut: Whether there are others, who do not.
+    ///   - members: Those that fit: see ``fitting(_:_:)``.
+    ///   - leavesOut: Whether there are others that do not fit.
     package mutating func replace(with members: [PresenceMember], leavesOut: Bool = false) -> Difference {
         let before = places
         let isFirst = !hasBeenFilled
@@ -116,13 +116,13 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
-    /// A subscription has succeeded without a list of members. The last known list holds.
+    /// Handles a success without a list of members. The last known list remains valid.
     package mutating func keep() {
         isCurrent = true
         hasBeenFilled = true
     }
 
-    /// A member has joined. The own member is never left out.
+    /// Handles a member who has joined. The client's own member is never left out.
     package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
         let known = places[member.id]?.member
         let newSize = size - (known?.size ?? 0) + member.size
@@ -146,8 +146,9 @@ package struct PresenceRoster: Hashable, Sendable {
         }
     }
 
-    /// The member that was there, with what is known of it; nil if there was none, and for this client's own: it is
-    /// subscribed, so that only another connection of the same user can be gone, as servers say that do not count them.
+    /// Removes and returns a member; nil if there was none. It also returns nil for this client's own member: since
+    /// this client is subscribed, only another connection of the same user can have ended, and some servers report that
+    /// as a removal.
     package mutating func remove(_ id: String) -> PresenceMember? {
         guard id != myID else { return nil }
         let member = places.removeValue(forKey: id)?.member
@@ -155,12 +156,12 @@ package struct PresenceRoster: Hashable, Sendable {
         return member
     }
 
-    /// The connection is gone. The list is kept, to find out what has changed when it can be asked for again.
+    /// Handles the loss of the connection. The list is kept, to compare it with the next one.
     package mutating func connectionLost() { isCurrent = false }
 }
 
 extension PresenceRoster.Limit {
-    /// False if the list is full.
+    /// Returns `false` if the list is full.
     fileprivate mutating func take(_ member: PresenceMember) -> Bool {
         guard count > 0, member.size <= size else { return false }
         count -= 1
@@ -174,8 +175,8 @@ extension PresenceMember {
 }
 
 extension PresenceRoster {
-    /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in
-    /// the order of `ids` if that is given. Nil if there are none.
+    /// The members in the payload of a success (protocol clause 3): `hash` by id or, from PHP, as a list; in the order
+    /// of `ids` if there is one. Nil if there are none.
     package static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []

@@ -1,9 +1,10 @@
-/// How fast subscriptions are sent: all at once, until the server has said that it takes no more.
+/// How fast subscriptions are sent: all at once, until the server reports its rate limit.
 ///
-/// Reverb can limit the messages of a connection, subscriptions included, to so many in a window of time. It answers each
-/// one too many with an error that names no channel, and forgets the message. So after such an error at most as many
-/// subscriptions are sent in a window as the server took in the last one. A window in which it takes none makes the next
-/// wait longer. If the server drops the connection too, half as many are sent, and no more are tried.
+/// Reverb can limit the number of messages of a connection in a window of time. Subscriptions count. It answers each
+/// message beyond the limit with an error that names no channel, and drops the message. After such an error, the client
+/// sends at most as many subscriptions in a window as the server accepted in the last one. A window in which it accepts
+/// none makes the next wait longer. If the server drops the connection too, the client sends half as many, and does not
+/// increase the number again.
 struct SubscriptionPace: Hashable, Sendable {
     private struct Window: Hashable, Sendable {
         /// Whether there was a wait before it.
@@ -11,13 +12,13 @@ struct SubscriptionPace: Hashable, Sendable {
         var start: Instant
         var sent = 0
         var answered = 0
-        /// True once the server has taken less than was sent.
+        /// True once the server has accepted fewer than were sent.
         var isOver = false
     }
 
-    /// Errors about the limit that came in a row.
+    /// Consecutive errors about the limit.
     struct Hit: Hashable, Sendable {
-        /// The number of the last request that was sent before the last one.
+        /// The number of the last request that was sent before the last error.
         var lastNumber: UInt64
         var first: Instant
         var last: Instant
@@ -28,28 +29,28 @@ struct SubscriptionPace: Hashable, Sendable {
     /// The waits between the last accepted subscription and the next window. Each window without an accepted one moves
     /// to the next wait. The last is longer than Reverb's default window of a minute.
     private static let waits: [Duration] = [1, 3, 7, 15, 31, 61, 91].map { .seconds($0) }
-    /// After this time without a further error the server has dealt with all that it was sent before.
+    /// If no further error comes within this time, the server has handled everything that was sent before.
     private static let quiet = Duration.seconds(1)
     /// If the errors do not stop, they may be about other messages.
     private static let longestHit = Duration.seconds(5)
     /// The learned limit is forgotten if the client did not meet it for this long.
     private static let memory = Duration.seconds(600)
 
-    // Learned, and kept for the next connections to the endpoint.
+    // Learned, and kept for later connections to the endpoint.
 
-    /// How many go out in a window; nil for any number.
+    /// How many are sent in a window; nil for any number.
     private var quota: Int?
     private var waitIndex = 0
-    /// True if the last window brought nothing: one subscription finds out whether the server takes any.
+    /// True if the server accepted none in the last window. One subscription then tests whether it accepts any.
     private var isProbing = false
-    /// Whether it is tried if the server takes more. It is not once that has cost a connection.
+    /// Whether the client tests if the server accepts more. It stops after that has cost a connection.
     private var mayGrow = true
     private var lastHit: Instant?
 
     // Of this connection.
 
     private var window: Window?
-    /// When the server last took one, or was first sent one.
+    /// When the server last accepted one, or when the first was sent.
     private var lastTaken: Instant?
     private(set) var hit: Hit?
 
@@ -60,7 +61,7 @@ struct SubscriptionPace: Hashable, Sendable {
 
     /// How many subscriptions may be sent now.
     ///
-    /// - Parameter isAnswered: Whether the server has answered all that it was sent.
+    /// - Parameter isAnswered: Whether the server has answered everything that was sent.
     func allowance(now: Instant, isAnswered: Bool) -> Int {
         guard hit == nil else { return 0 }
         guard let quota else { return .max }
@@ -73,7 +74,7 @@ struct SubscriptionPace: Hashable, Sendable {
 
     private var growth: Int { mayGrow ? 1 : 0 }
 
-    /// One subscription was sent within the limit.
+    /// Counts one subscription that was sent within the limit.
     mutating func sent(now: Instant) {
         if lastTaken == nil { lastTaken = now }
         let limit = quota.map { isProbing ? 1 : $0 }
@@ -92,7 +93,7 @@ struct SubscriptionPace: Hashable, Sendable {
             isProbing = false
             waitIndex = max(waitIndex - growth, 0)
         }
-        // After a longer pause something else may have used up what the server takes.
+        // After a longer pause, other messages may have used up the limit.
         let isTimely = lastTaken.map { now - $0 < Self.waits[waitIndex] + Self.longestHit } ?? false
         if !isTimely { lastTaken = now }
         window = Window(hasWaited: quota != nil && isTimely, start: now)
@@ -106,10 +107,10 @@ struct SubscriptionPace: Hashable, Sendable {
         return nextWindow > now ? nextWindow : now + Self.quiet
     }
 
-    /// When no further error about the limit is waited for.
+    /// The end of the errors about the limit, if no further one comes.
     private var hitEnd: Instant { hit.map { min($0.last + Self.quiet, $0.first + Self.longestHit) } ?? Instant() }
 
-    /// The server has answered a subscription.
+    /// Counts an answer to a subscription.
     mutating func answered(now: Instant) {
         window?.answered += 1
         lastTaken = now
@@ -118,10 +119,10 @@ struct SubscriptionPace: Hashable, Sendable {
 
     // MARK: The limit
 
-    /// The server has said that it takes no more. Returns false if it had said so just before.
+    /// Handles an error about the limit. Returns `false` if it follows another one.
     mutating func exceeded(_ message: ServerErrorMessage, lastNumber: UInt64, now: Instant) -> Bool {
         lastHit = now
-        // No timer ends errors that came when no subscription was unanswered.
+        // No timer ends errors that came while all subscriptions were answered.
         let first = isHitOver(now: now) ? nil : hit?.first
         hit = Hit(lastNumber: lastNumber, first: first ?? now, last: now, message: message)
         return first == nil
@@ -129,10 +130,10 @@ struct SubscriptionPace: Hashable, Sendable {
 
     func isHitOver(now: Instant) -> Bool { hit != nil && now >= hitEnd }
 
-    /// The server has dealt with all that it was sent before the errors.
+    /// Ends the errors: the server has handled everything that was sent before them.
     ///
     /// - Parameter refusedCount: How many subscriptions it has not answered.
-    /// - Returns: False if it has taken none for so long that it is not asked any more.
+    /// - Returns: `false` if it has accepted none for so long that the client stops trying.
     mutating func endHit(refusedCount: Int, now: Instant) -> Bool {
         hit = nil
         guard refusedCount > 0 else { return true }
@@ -153,23 +154,24 @@ struct SubscriptionPace: Hashable, Sendable {
         return false
     }
 
-    /// The connection is gone. If the server had just said that it takes no more, that counts as the reason.
+    /// Handles the loss of the connection. If the server had just reported the limit, that counts as the reason.
     ///
     /// - Parameter refusedCount: The number of unanswered subscriptions that the limit may concern.
-    /// - Returns: False if it has accepted none on this many connections that this is reported.
+    /// - Returns: `false` if so many connections were lost without an accepted subscription that the failure is
+    ///   reported.
     mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
         defer { (window, lastTaken, hit) = (nil, nil, nil) }
         guard hit != nil, !isHitOver(now: now) else { return true }
         mayGrow = false
         let half = quota.map { max($0 / 2, 1) }
-        // If the server does not even accept the first one, a new connection does not help. Only time does.
+        // If the server does not even accept the first one, only time helps, and not a new connection. Only time does.
         if window?.answered == 0 { window?.hasWaited = true }
         let goesOn = endHit(refusedCount: refusedCount, now: now)
         if let half { quota = half }
         return goesOn
     }
 
-    /// Forgets what was learned long ago.
+    /// Forgets a limit that was learned long ago.
     mutating func forgetOld(now: Instant) {
         guard let lastHit, now - lastHit >= Self.memory else { return }
         self = SubscriptionPace()

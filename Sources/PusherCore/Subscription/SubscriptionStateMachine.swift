@@ -1,47 +1,48 @@
 import PusherEncryption
 package import PusherProtocol
 
-/// One channel that the app wants, or that the server still thinks it wants.
+/// One channel that the app wants, or that the server may still have subscribed.
 package struct SubscriptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// There is no connection.
         case idle
-        /// The authorization is asked for.
+        /// The authorization is under way.
         case authorizing(AuthorizationID)
-        /// The authorization does not say who subscribes: that will be the user who is being signed in.
+        /// The authorization does not name the user. It will be the user whose sign-in is under way.
         case awaitingSignIn(Authorization)
-        /// The subscription is to be sent, as soon as the server's rate limit allows it.
+        /// The subscription is sent as soon as the server's rate limit allows it.
         case queued(Request)
-        /// The subscription was sent, and not answered yet.
+        /// The subscription was sent, and has no answer yet.
         case subscribing(deadline: Instant, Request)
-        /// The app unsubscribed before the answer. The message goes out after it, because servers refuse it earlier.
+        /// The app unsubscribed before the answer came. The message is sent after it, because servers refuse it
+        /// earlier.
         case unsubscribing(deadline: Instant, Request)
         case subscribed
-        /// Refused, or not answered in time. Tried again on the next connection, or when the app asks.
+        /// The server refused, or did not answer in time. The next connection tries again, or the app.
         case failed(SubscriptionError)
         /// The name can never be subscribed; nothing is ever sent.
         case invalid(SubscriptionError)
     }
 
-    /// The message that was sent, and may have to be sent again.
+    /// The message that was sent, which may have to be sent again.
     package struct Request: Hashable, Sendable {
         package var authorization: Authorization?
-        /// The server had a subscription already, and the client unsubscribed, to subscribe again.
+        /// The server already had a subscription, so the client unsubscribed and subscribes again.
         package var hasStartedOver = false
     }
 
     /// The state of an earlier request on this connection that was not confirmed.
     package enum EarlierRequest: Hashable, Sendable {
-        /// The server did not answer in time: it may have the subscription, or come to it yet.
+        /// The server did not answer in time. It may have the subscription, or may still create it.
         case unanswered
-        /// The server is taken to have refused: it may have meant another channel.
+        /// The server seems to have refused, but may have meant another channel.
         case refused
     }
 
-    /// An authorization that the app made by itself.
+    /// An authorization that the app made itself.
     package struct OwnAuthorization: Hashable, Sendable {
         package var authorization: Authorization
-        /// The connection that it is for: the one that stood last when the app set it; `nil` if there was none before.
+        /// The socket id of the connection that it is for, the last one when the app set it; `nil` if there was none.
         package var socketID: String?
     }
 
@@ -52,18 +53,19 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     private var earlierRequest: EarlierRequest?
     /// Whether the app subscribed without a lease.
     package var isWantedWithoutLease = false
-    /// The parts of the app that use the channel for as long as their scope lasts.
+    /// The number of scopes in the app that use the channel.
     package var leaseCount = 0
     package var subscriptionCount: Int?
-    /// Used up by the first connection.
+    /// The first connection uses it up.
     package var ownAuthorization: OwnAuthorization?
-    /// True if an own authorization was used: there may be no other way to have one.
+    /// True if an authorization of the app's own was used. There may be no other way to get one.
     package var hasUsedOwnAuthorization = false
     /// `nil` if the channel is not a presence channel.
     package var roster: PresenceRoster?
     /// `nil` if the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
-    /// Whether the server refused what it had confirmed on this connection, and the client subscribed again.
+    /// Whether the server rejected a subscription that it had confirmed on this connection, and the client subscribed
+    /// again.
     private(set) var hasResubscribedAfterRefusal = false
     /// When the subscription was lost; nil if there was none.
     private var lostAt: Instant?
@@ -78,15 +80,14 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
     }
 
-    /// `false` if the app has unsubscribed, and the server has still to answer.
+    /// `false` if the app has unsubscribed, and the server has not answered yet.
     package var isWanted: Bool {
         if case .unsubscribing = phase { false } else { true }
     }
 
     package var isSubscribed: Bool { phase == .subscribed }
 
-    /// Whether events of the channel are for the app: those of a name that can never be subscribed may be for
-    /// the user who is signed in.
+    /// Whether events of the channel are for the app. Messages with an invalid name may be for the signed-in user.
     package var hasEvents: Bool {
         if case .invalid = phase { false } else { isWanted }
     }
@@ -102,18 +103,18 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         if case .authorizing = phase { true } else { false }
     }
 
-    /// True for the kinds of channels that take events from clients.
+    /// True for the kinds of channels that accept client events.
     package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
 
-    /// True if the server has been asked, and has not answered.
+    /// True if the subscription was sent, and has no answer.
     package var isPending: Bool { deadline != nil }
 
-    /// True if it is to be sent as soon as the server's rate limit allows it.
+    /// True if it will be sent as soon as the server's rate limit allows it.
     package var isQueued: Bool {
         if case .queued = phase { true } else { false }
     }
 
-    /// True if the subscription can be begun.
+    /// True if the subscription can begin.
     package var canBegin: Bool {
         switch phase {
         case .idle, .failed: true
@@ -121,7 +122,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The authorizations that are asked for, for the subscription or for its key.
+    /// The authorizations that are under way, for the subscription or for its key.
     package var authorizations: [AuthorizationID] {
         var ids: [AuthorizationID] = []
         if case .authorizing(let id) = phase { ids.append(id) }
@@ -129,7 +130,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return ids
     }
 
-    /// False if it does not wait, or not any more.
+    /// Returns `false` if it does not wait, or not any more.
     package mutating func cancelWaiter(_ waiter: WaiterID) -> Bool {
         guard let index = waiters.firstIndex(of: waiter) else { return false }
         waiters.remove(at: index)
@@ -144,8 +145,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
-    /// The app subscribes again before the end of the old subscription could be sent: the old one goes on, for
-    /// a new channel object.
+    /// Handles that the app subscribes again before the unsubscribe message was sent. The old subscription continues,
+    /// with a new channel object.
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
         if case .unsubscribing(let deadline, let request) = phase { phase = .subscribing(deadline: deadline, request) }
@@ -161,7 +162,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// What becomes of the message that unsubscribes.
+    /// What happens with the unsubscribe message.
     package enum UnsubscribeStep: Hashable, Sendable {
         case forget
         case send
@@ -185,15 +186,15 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     /// The consequence of the server's answer.
     package struct Confirmation: Hashable, Sendable {
-        /// How long the channel was away; nil if it had not been subscribed before.
+        /// How long the channel was not subscribed; nil if it had not been subscribed before.
         package var away: Duration?
-        /// The authorization that is asked for, and not needed any more.
+        /// The authorization that is under way, and no longer needed.
         package var needlessAuthorization: AuthorizationID?
     }
 
-    /// The server has confirmed. Returns `nil` if this is known already, or answers nothing. A confirmation also counts
-    /// if it comes after the timeout, or after a refusal that was another channel's, even while the client is about to
-    /// subscribe again: some servers do not answer a second request.
+    /// Handles the server's confirmation. Returns `nil` if it is known already, or answers nothing. A confirmation also
+    /// counts after the timeout, or after a refusal that belonged to another channel, even while the client is about to
+    /// subscribe again. Some servers do not answer a second request.
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
@@ -209,8 +210,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return confirmation
     }
 
-    /// The server takes no more subscriptions now. It may have taken this one if it was sent. A channel that the app has
-    /// unsubscribed does not wait.
+    /// Handles that the server's rate limit is reached. The server may have accepted this subscription if it was sent.
+    /// A channel that the app has unsubscribed does not wait.
     mutating func queue(_ request: Request = Request()) {
         if case .unsubscribing = phase { return }
         if isPending { earlierRequest = .unanswered }
@@ -229,13 +230,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         phase = .failed(error)
     }
 
-    /// The client subscribes again, because the server refused what it had confirmed.
+    /// Handles that the client subscribes again, because the server refused a channel that it had confirmed.
     mutating func doubted(now: Instant) {
         lost(now: now)
         hasResubscribedAfterRefusal = true
     }
 
-    /// The subscription is lost with the connection, or the client is about to subscribe again.
+    /// Handles that the subscription is lost with the connection, or that the client is about to subscribe again.
     package mutating func lost(now: Instant) {
         switch phase {
         case .subscribed:

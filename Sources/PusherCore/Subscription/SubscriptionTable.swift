@@ -1,9 +1,9 @@
-/// The channels by name, and for each what an ordinary event needs to know of it: nothing is copied to find out.
+/// The channels by name, with a copy of the fields that an ordinary event needs, so that delivering one copies nothing.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         /// The channel that gets events as they arrive; nil if the app does not want it, or they have to be decrypted.
         var recipient: ChannelID?
-        /// It is large, and a dictionary reserves memory for about twice as many values as it has.
+        /// It is large, and a dictionary reserves memory for about twice as many values as it contains.
         var subscription: Box<SubscriptionStateMachine>
 
         init(_ subscription: SubscriptionStateMachine) {
@@ -27,7 +27,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// How often a channel has lost its recipient, or has got another one.
+    /// How often a channel has lost or changed its recipient.
     private(set) var lostRecipients = 0
     /// Kept up to date, because it is read after each piece of work.
     private var tally = Tally()
@@ -48,7 +48,8 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
-    /// Changes the channel in place. Returns `nil` if there is none. A list of thousands of members is not copied.
+    /// Changes the channel in place. Returns `nil` if there is none. In place, so that a list of thousands of members
+    /// is not copied.
     package mutating func update<Result>(
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result
@@ -79,17 +80,17 @@ package struct SubscriptionTable: Hashable, Sendable {
     package func recipient(_ name: String) -> ChannelID? { entries[name]?.recipient }
 
     package var isEmpty: Bool { entries.isEmpty }
-    /// How many of them the app wants.
+    /// The number of channels that the app wants.
     package var wantedCount: Int { tally.wanted }
-    /// How many of them are subscribed.
+    /// The number of subscribed channels.
     package var subscribedCount: Int { tally.subscribed }
     /// The number of unanswered subscriptions, including those that the app no longer wants.
     var pendingCount: Int { tally.pending }
-    /// How many of them wait for the server's rate limit.
+    /// The number of channels that wait for the server's rate limit.
     package var queuedCount: Int { tally.queued }
 
-    /// Those that the app wants, in the order of their first subscription. Their ids are sorted, and not they
-    /// themselves: each is large.
+    /// The channels that the app wants, in the order of their first subscription. Ids are sorted rather than channels,
+    /// because each channel is large.
     package var wantedNames: [String] { names(where: { $0.isWanted }) }
 
     /// The channels that wait for the server's rate limit, in the order of their first subscription.

@@ -1,34 +1,34 @@
 /// The requests that the server has not answered on this connection, and the errors that may be their answers.
 ///
-/// Some servers refuse without saying what (Reverb: "Connection is unauthorized", for every channel). Such an error is
-/// about one of the requests that were sent before it and had no answer then. Each answer that comes later clears one of
-/// them, and the last one left is at fault. Errors that can be about nothing but subscriptions are also settled together:
-/// if no more requests are left than errors, all of them are at fault.
+/// Some servers refuse without naming a channel (Reverb: "Connection is unauthorized", for every channel). Such an
+/// error is about one of the requests that were sent before it and had no answer. Each later answer clears one of them.
+/// The last one left has failed. Errors that can only be about subscriptions are also settled together. If no more
+/// requests are left than there were errors, all of them have failed.
 struct UnansweredRequests: Hashable, Sendable {
     enum Request: Hashable, Sendable {
         case signIn
-        /// The subscription to a channel, also to that of the user's own events.
+        /// The subscription to a channel, including the channel of the user's own events.
         case channel(String)
-        /// A request whose answer nobody waits for, or whose answer cannot be distinguished from that of a later try.
-        /// It has a number.
+        /// A request whose answer is no longer needed, or may be confused with the answer to a later try. It has a
+        /// number.
         case abandoned(UInt64)
     }
 
-    /// A request that the server has refused, and its words.
+    /// A request that the server has refused, and the server's message.
     typealias Fault = (request: Request, message: ServerErrorMessage)
 
     struct Sent: Hashable, Sendable {
         var number: UInt64
-        /// After this time no answer is expected. `nil` until the sender's timer has fired: if the computer was
-        /// suspended, an answer may have come meanwhile.
+        /// After this time no answer is expected. `nil` until the sender's timer has fired, because an answer may have
+        /// come while the computer was suspended.
         var expiry: Instant?
     }
 
     struct UnnamedError: Hashable, Sendable {
         var time: Instant
-        /// The number of the last request that was sent before it.
+        /// The number of the last request before the error.
         var lastNumber: UInt64
-        /// How many of those before it, this one included, are still unanswered.
+        /// How many of the requests up to this one are still unanswered.
         var suspectCount: Int
         var message: ServerErrorMessage
     }
@@ -46,7 +46,7 @@ struct UnansweredRequests: Hashable, Sendable {
     /// The number of the last request; `nil` if none is unanswered.
     var lastUnanswered: UInt64? { sent.isEmpty ? nil : lastNumber }
 
-    /// - Parameter timeout: How long its sender waits for the answer.
+    /// - Parameter timeout: How long the sender waits for the answer.
     mutating func sent(_ request: Request, timeout: Duration, now: Instant) {
         removeOverdue(now: now)
         timedOut(request, timeout: timeout * 2, now: now)
@@ -55,7 +55,7 @@ struct UnansweredRequests: Hashable, Sendable {
         sent[request] = Sent(number: lastNumber)
     }
 
-    /// The sender waits no longer. The answer may come as late again.
+    /// The sender has stopped waiting. The answer may still come within the same time again.
     mutating func timedOut(_ request: Request, timeout: Duration, now: Instant) {
         guard sent[request] != nil, sent[request]?.expiry == nil else { return }
         let expiry = now + timeout
@@ -63,12 +63,12 @@ struct UnansweredRequests: Hashable, Sendable {
         firstExpiry = min(firstExpiry ?? expiry, expiry)
     }
 
-    /// Nobody wants the answer any more, nor asks whose an answer is.
+    /// Handles that the answer is no longer needed.
     mutating func abandon(_ request: Request) {
         if let old = sent.removeValue(forKey: request) { sent[.abandoned(old.number)] = old }
     }
 
-    /// The server has answered. The consequence for other requests; nil if no answer was awaited.
+    /// Handles the server's answer. Returns the consequences for other requests; nil if no answer was expected.
     mutating func answered(_ request: Request) -> [Fault]? {
         guard let number = sent.removeValue(forKey: request)?.number else { return nil }
         // Thousands of subscriptions at once leave a large table, which is not needed afterwards.
@@ -77,15 +77,16 @@ struct UnansweredRequests: Hashable, Sendable {
         return takeFaults()
     }
 
-    /// The server did not take these: they are sent again. Which of them an error may have been about cannot be said.
+    /// Handles that the server did not accept these requests, and that they are sent again. It is unknown which of them
+    /// an earlier error was about.
     mutating func repeated(_ requests: [Request]) {
         for request in requests { sent[request] = nil }
         errors = []
     }
 
-    /// An error that names nothing. What follows at once.
+    /// Handles an error that names nothing. Returns the immediate consequences.
     ///
-    /// - Parameter isRefusal: Whether it can be about one of the requests, and about nothing else.
+    /// - Parameter isRefusal: Whether it can only be about one of the requests.
     mutating func received(_ message: ServerErrorMessage, isRefusal: Bool, now: Instant) -> [Fault] {
         removeOverdue(now: now)
         let error = UnnamedError(time: now, lastNumber: lastNumber, suspectCount: sent.count, message: message)
@@ -105,13 +106,13 @@ struct UnansweredRequests: Hashable, Sendable {
         guard let firstExpiry, firstExpiry <= now else { return }
         let overdue = sent.filter { $0.value.expiry.map { $0 <= now } ?? false }
         for request in overdue.keys { sent[request] = nil }
-        // An error that may have been about one of them says nothing of the others.
+        // An error that may have been about one of them does not affect the others.
         if let first = overdue.values.map(\.number).min() { errors.removeAll { $0.lastNumber >= first } }
         self.firstExpiry = sent.values.compactMap(\.expiry).min()
     }
 
     private mutating func takeFaults() -> [Fault] {
-        // Each 4009 is about one subscription, so as many requests may be at fault.
+        // Each 4009 is about one subscription, so as many requests may have failed.
         var certainCount = 0
         let isSettled = errors.map { error in
             if error.message.isUnauthorized { certainCount += 1 }

@@ -1,10 +1,10 @@
-/// A way in which the protocol's messages travel.
+/// How the protocol's messages are carried.
 public enum PusherTransport: String, Hashable, Sendable, CaseIterable {
-    /// A WebSocket: the fastest way, and the only one for which keys can be pinned.
+    /// A WebSocket: the fastest transport, and the only one that can check pins.
     case webSocket
-    /// HTTP requests, where the server's messages come in a response that stays open: pusher-js calls it `xhr_streaming`.
+    /// HTTP requests, with the server's messages in a response that stays open. pusher-js calls it `xhr_streaming`.
     case httpStreaming
-    /// HTTP requests, where each response ends with the messages that have come: pusher-js calls it `xhr_polling`.
+    /// HTTP requests, with each response ending after a batch of messages. pusher-js calls it `xhr_polling`.
     case httpPolling
 }
 
@@ -19,7 +19,7 @@ extension PusherTransport: CustomStringConvertible {
     }
 }
 
-/// Which transport carries a connection, and why others that the app allows do not.
+/// Which transport carries a connection, and why other allowed transports do not.
 package struct TransportReport: Hashable, Sendable {
     package var transport: PusherTransport
     package var unused: [PusherTransport: PusherClientError]

@@ -1,41 +1,41 @@
 import PusherProtocol
 
-/// One attempt to connect by the best transport that gets through.
+/// One attempt to connect by the best transport that works.
 ///
-/// The preferred transport begins, and others join it if it takes long or fails. The first whose server speaks is chosen, unless
-/// a preferred one is open by then: that one gets a moment for its first message.
+/// The attempt begins with the preferred transport. Others join it if it takes long or fails. The first transport whose
+/// server sends a message is chosen. If a preferred one is open by then, it gets a moment for its first message.
 package struct TransportChoice: Hashable, Sendable {
     package enum Action: Hashable, Sendable {
         case open(Int, PusherTransport)
         /// End a candidate at once.
         case abort(Int)
-        /// Keep what a candidate brings. It may be chosen yet.
+        /// Keep the events of a candidate. It may still be chosen.
         case hold(Int)
         case setTimer(Timer, after: Duration)
         case cancelTimer(Timer)
-        /// Hand the candidate over to the client.
+        /// Connect the candidate to the client.
         case choose(Int, TransportReport)
-        /// Remember the transport that was chosen, and how long it took.
+        /// Remember the chosen transport, and how long it took.
         case remember(PusherTransport, latency: Duration)
-        /// The transport that was remembered does not connect any more.
+        /// Forget the remembered transport, because it did not connect.
         case forget
         /// No transport connects.
         case fail(TransportClosure)
     }
 
     package enum Timer: Hashable, Sendable, CaseIterable {
-        /// The next transport begins.
+        /// Start the next transport.
         case next
-        /// The remembered transport has had its time.
+        /// The time of the remembered transport is over.
         case remembered
-        /// A better one that is open has had its time.
+        /// The time of an open preferred transport is over.
         case moment
     }
 
     private enum State: Hashable, Sendable {
         case connecting
         case open
-        /// The server has spoken.
+        /// The server has sent a message.
         case ready
     }
 
@@ -50,7 +50,7 @@ package struct TransportChoice: Hashable, Sendable {
 
     private let plan: TransportMemory.Plan
     private var candidates: [Candidate] = []
-    /// Those that have not begun.
+    /// The transports that have not started.
     private var waiting: ArraySlice<PusherTransport> = []
     private var isRemembering = false
     private var count = 0
@@ -73,7 +73,7 @@ package struct TransportChoice: Hashable, Sendable {
         return []
     }
 
-    /// The first message of a candidate has come.
+    /// Handles the first message of a candidate.
     package mutating func ready(_ number: Int, now: Instant) -> [Action] {
         guard let index = index(of: number), candidates[index].state != .ready else { return [] }
         candidates[index].state = .ready
@@ -85,7 +85,7 @@ package struct TransportChoice: Hashable, Sendable {
     package mutating func closed(_ number: Int, _ closure: TransportClosure, now: Instant) -> [Action] {
         guard let index = index(of: number) else { return [] }
         let candidate = candidates.remove(at: index)
-        // The server has spoken about the app: it would say the same to all.
+        // The server's answer concerns the app, so it would be the same by every transport.
         if let code = closure.code, code.rawValue >= 4000 { return fail(closure) }
         failures[candidate.transport] = closure
         if isRemembering { return endRemembering(now: now) }
@@ -114,7 +114,7 @@ package struct TransportChoice: Hashable, Sendable {
         }
     }
 
-    /// Nobody wants the connection any more.
+    /// Ends the attempt, because the client no longer needs it.
     package mutating func abort() -> [Action] { end() }
 
     // MARK: Opening
@@ -167,7 +167,7 @@ package struct TransportChoice: Hashable, Sendable {
         ]
     }
 
-    /// The candidate has no connection by now.
+    /// Notes that the candidate has no connection by now.
     private mutating func note(_ candidate: Candidate, now: Instant) {
         let error = PusherClientError.noConnection(over: candidate.transport, within: now - candidate.since)
         failures[candidate.transport] = TransportClosure(code: nil, error: error)

@@ -1,20 +1,20 @@
-/// What was learned about the transports of one server, over its attempts.
+/// The results of earlier attempts, for the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
-    /// What carried a connection last.
+    /// The transport that carried the last connection.
     private struct Success: Hashable, Sendable {
         var transport: PusherTransport
-        /// From its beginning to the server's first message.
+        /// The time from the start to the server's first message.
         var latency: Duration
         var time: Instant
     }
 
-    /// How an attempt goes about it.
+    /// The plan of an attempt.
     package struct Plan: Hashable, Sendable {
         /// In the order of preference.
         package var transports: [PusherTransport]
         /// The transport that is tried alone first, and for how long.
         package var remembered: Remembered?
-        /// Why others that are allowed are not tried.
+        /// Why other allowed transports are not tried.
         package var unused: [PusherTransport: PusherClientError] = [:]
 
         package struct Remembered: Hashable, Sendable {
@@ -42,17 +42,17 @@ package struct TransportMemory: Hashable, Sendable {
     static let streamLives = 2
 
     private var success: Success?
-    /// How often the remembered transport was passed over, in favour of a better one.
+    /// How often a preferred transport was tried before the remembered one.
     private var chancesTaken = 0
     private var streamLives = Self.streamLives
-    /// When a stream was last lost too early.
+    /// When a stream was last lost early.
     private var streamLostAt: Instant?
 
     package init() {}
 
     /// Plans the next attempt.
     ///
-    /// - Parameter transports: Those that the app allows and that can be used, in the order of preference.
+    /// - Parameter transports: The transports that are allowed and usable, in the order of preference.
     package mutating func plan(_ transports: [PusherTransport], now: Instant) -> Plan {
         var plan = Plan(transports)
         if let streamLostAt, now - streamLostAt > Self.lifetime {
@@ -74,21 +74,21 @@ package struct TransportMemory: Hashable, Sendable {
         return plan
     }
 
-    /// A transport carries a connection.
+    /// Handles that a transport carries a connection.
     package mutating func connected(_ transport: PusherTransport, latency: Duration, now: Instant) {
         if transport != success?.transport { chancesTaken = 0 }
         success = Success(transport: transport, latency: latency, time: now)
     }
 
-    /// The remembered transport did not connect.
+    /// Forgets the remembered transport, because it did not connect.
     package mutating func forget() {
         success = nil
         chancesTaken = 0
     }
 
-    /// A connection has ended by itself, or because the client gave it up.
+    /// Handles a connection that ended by itself, or was dropped.
     ///
-    /// - Parameter shortest: How long it should have lived at the least.
+    /// - Parameter shortest: The shortest normal lifetime.
     package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {
         guard transport == .httpStreaming, lifetime < shortest else { return }
         streamLives -= 1

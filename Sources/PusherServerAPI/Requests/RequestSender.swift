@@ -10,7 +10,7 @@ import RealtimePrimitives
 struct RequestSender: Sendable {
     struct Request: Sendable {
         var method: String
-        /// Behind the application's path, with a slash at its start, percent-encoded.
+        /// The rest of the path after `/apps/{id}`, with a slash at its start, percent-encoded.
         var path: String
         var parameters: [String: String] = [:]
         var body = ""
@@ -26,12 +26,12 @@ struct RequestSender: Sendable {
     let requester: any HTTPRequester
     let unixTime: @Sendable () -> Int
 
-    /// In bytes: the users of a channel can be many.
+    /// In bytes. A channel can have many users.
     private static let maximumAnswerSize = 16 << 20
     /// In seconds.
     private static let maximumRetryAfter = 60
 
-    /// Why a try has brought no good answer.
+    /// Why a try has failed.
     private struct Failure: Error {
         var error: PusherServerAPIError
         var mayBeTriedAgain: Bool
@@ -116,7 +116,7 @@ struct RequestSender: Sendable {
     // MARK: Answers
 
     private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
-        // An unreadable answer is an error only if the caller needs it: the event was triggered all the same.
+        // An unreadable answer is an error only if the caller needs it, because the event was triggered.
         if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
         let (code, advice) = Self.meaning(of: response.status)
         let error = PusherServerAPIError(
@@ -161,11 +161,11 @@ struct RequestSender: Sendable {
         return " (\(withoutSignatures(line).prefix(fittingUTF8Bytes: 300)))"
     }
 
-    /// Servers show the signature that they expect, or the one that they got.
+    /// Servers show the signature that they expect, or the one that they received.
     static func withoutSignatures(_ text: String) -> String {
         var result = ""
         for part in text.split(omittingEmptySubsequences: false, whereSeparator: { !$0.isHexDigit }) {
-            // The character before it, if there was a part.
+            // The character before the part, if there is one.
             if part.startIndex > text.startIndex { result.append(text[text.index(before: part.startIndex)]) }
             result += part.utf8.count >= 64 ? "…" : part
         }

@@ -2,7 +2,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 extension PusherServerAPI {
-    /// An application: what a Pusher dashboard calls app id, key and secret.
+    /// An application, with its app id, key and secret from the Pusher dashboard.
     public struct Application: Hashable, Sendable {
         /// The id, part of the paths of requests: letters, digits, and `-._~`.
         public var id: String

@@ -25,21 +25,22 @@ extension PusherServerAPI {
 
     /// A user on a presence channel.
     public struct Member: Hashable, Sendable {
-        /// The user as the authorization has it: JSON text with a `user_id`.
+        /// The user in the authorization: JSON text with a `user_id`.
         public var channelData: String
 
-        /// Makes a member of such a text, which is signed as it is.
+        /// Makes a member from such a text, which is signed unchanged.
         public init(channelData: String) { self.channelData = channelData }
 
-        /// Makes a member without more about the user than the id: 1 to 128 bytes.
+        /// Makes a member with an id only: 1 to 128 bytes.
         public init(id: String) { channelData = JSONValue.object(["user_id": .string(id)]).jsonText }
 
         /// Makes a member.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - info: What the other members see of the user, written as JSON. The hosted service takes 1 kB.
-        ///   - encoder: What writes it.
+        ///   - info: The information about the user for the other members, written as JSON. The hosted service accepts
+        ///     1 kB.
+        ///   - encoder: Writes it.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
             id: String,
@@ -53,27 +54,27 @@ extension PusherServerAPI {
 
     /// A user who signs in.
     public struct User: Hashable, Sendable {
-        /// The user as the authorization has it: JSON text with an `id`.
+        /// The user in the authorization: JSON text with an `id`.
         public var userData: String
 
-        /// Makes a user of such a text, which is signed as it is.
+        /// Makes a user from such a text, which is signed unchanged.
         public init(userData: String) { self.userData = userData }
 
-        /// Makes a user without more about the user than the id.
+        /// Makes a user with an id only.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - watchlist: The ids of the users that the user watches: the user learns when they come online or go
-        ///     offline. The hosted service takes 100.
+        ///   - watchlist: The ids of the users to watch. The client learns when they come online or go offline. The
+        ///     hosted service accepts 100.
         public init(id: String, watchlist: [String] = []) { self.init(id: id, infoText: nil, watchlist: watchlist) }
 
         /// Makes a user.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - info: What others see of the user, written as JSON.
-        ///   - watchlist: The ids of the users that the user watches: the user learns when they come online or go
-        ///     offline. The hosted service takes 100.
+        ///   - info: The information about the user for others, written as JSON.
+        ///   - watchlist: The ids of the users to watch. The client learns when they come online or go offline. The
+        ///     hosted service accepts 100.
         ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(

@@ -1,15 +1,16 @@
 import PusherProtocol
 
 extension PusherServerAPI {
-    /// The state of a channel. Attributes that were not asked for, or that the server does not have, are `nil`.
+    /// The state of a channel. Attributes that were not requested, or that the server does not have, are `nil`.
     public struct ChannelState: Hashable, Sendable {
-        /// Whether there is a subscriber. Answers about one channel say it; those about many list occupied channels only.
+        /// Whether there is a subscriber. Answers about one channel contain it. Answers about several channels list only
+        /// occupied ones.
         public var isOccupied: Bool?
         /// How many users are on the channel: see ``ChannelInfo/userCount``.
         public var userCount: Int?
         /// How many connections have subscribed: see ``ChannelInfo/subscriptionCount``.
         public var subscriptionCount: Int?
-        /// The last event of a cache channel: see ``ChannelInfo/cache``. It is also `nil` if there is no such event.
+        /// The last event of a cache channel: see ``ChannelInfo/cache``. It is also `nil` without such an event.
         public var cachedEvent: CachedEvent?
 
         /// Makes a state, for tests.
@@ -25,7 +26,7 @@ extension PusherServerAPI {
             self.cachedEvent = cachedEvent
         }
 
-        /// Servers in PHP write an object without members as an empty array.
+        /// Servers in PHP write an empty object as an empty array.
         init(_ value: JSONValue?) {
             if case .bool(let isOccupied)? = value?["occupied"] { self.isOccupied = isOccupied }
             userCount = value?["user_count"]?.integer

@@ -8,7 +8,7 @@ extension PusherServerAPI {
         public var name: String
         /// The text that subscribers get, byte for byte: usually JSON.
         public var data: String
-        /// The connection that does not get the event: usually that of the client which caused it. Default: `nil`.
+        /// The connection that does not get the event, usually that of the client which caused it. Default: `nil`.
         public var excludedSocketID: String?
         /// The attributes of the event's channels that the answer includes. Default: none.
         public var info: ChannelInfo
@@ -61,12 +61,12 @@ extension PusherServerAPI {
 
         /// How many users are on the channel. For presence channels.
         public static let userCount = Self(rawValue: 1)
-        /// How many connections have subscribed. Some applications have to switch it on first.
+        /// How many connections have subscribed. It must be enabled for some applications.
         public static let subscriptionCount = Self(rawValue: 2)
         /// The last event of a cache channel. For ``PusherServerAPI/channel(_:info:)`` only.
         public static let cache = Self(rawValue: 4)
 
-        /// As the query and the body of requests have it; `nil` if it is empty.
+        /// The text for the query and the body of requests; `nil` if it is empty.
         var text: String? {
             let names = [(Self.userCount, "user_count"), (.subscriptionCount, "subscription_count"), (.cache, "cache")]
             return isEmpty ? nil : names.filter { contains($0.0) }.map(\.1).joined(separator: ",")

@@ -3,26 +3,26 @@ public import RealtimeNetworking
 public import RealtimePrimitives
 
 extension PusherServerAPI {
-    /// How requests are made. Every option has a default.
+    /// The options of requests. Every option has a default.
     public struct Options: Sendable {
-        /// How long a method that makes a request may take, retries included. Default: 10 s.
+        /// How long a method that makes a request may take, including retries. Default: 10 s.
         public var timeout: Duration = .seconds(10)
         /// How long to wait before a request is tried again. Default: exponential with full jitter, from 0.2 s up to 2 s,
         /// and two retries.
         ///
-        /// A request is tried again only if that is safe. Requests that read are: after a lost connection, and after the HTTP
-        /// statuses 408, 429, 500, 502, 503 and 504. Requests that change something might be obeyed twice, so they are tried
-        /// again only if no connection was made for them, and after status 429.
+        /// A request is tried again only if that is safe. Requests that only read are tried again after a lost
+        /// connection, and after the HTTP statuses 408, 429, 500, 502, 503 and 504. Other requests might take effect
+        /// twice, so they are tried again only if there was no connection for them, and after status 429.
         public var retryPolicy: any RetryPolicy = .atMost(
             2,
             .exponential(base: .milliseconds(200), cap: .seconds(2))
         )
-        /// The limits that are checked before a request is made. Default: those of the hosted service.
+        /// The limits that are checked before a request is made. Default: the limits of the hosted service.
         public var limits = Limits()
-        /// Which certificates are trusted, and which is shown. ``TLSOptions/pins`` are not checked. Default: those that
-        /// the system trusts.
+        /// Which certificates the library trusts, and which one it shows. ``TLSOptions/pins`` are not checked. Default:
+        /// the system's trusted certificates.
         public var tls = TLSOptions()
-        /// The proxy that requests go through. Default: the one that the environment names.
+        /// The proxy that requests go through. Default: the proxy that the environment names.
         public var proxy = HTTPProxy.environment
         /// The logger for requests and retries. They are logged at debug level. Its metadata keys start with `pusher.`;
         /// secrets, signatures and data are never logged. Default: a logger with the label `pusher.server-api`.

@@ -19,7 +19,7 @@ extension PusherServerAPI {
         /// - Parameters:
         ///   - host: A host name or an IP address.
         ///   - port: The port. Default: 443 with TLS, 80 without.
-        ///   - path: What stands before `/apps/` in the path of URLs. Default: nothing.
+        ///   - path: The part of the URLs' path before `/apps/`. Default: nothing.
         ///   - useTLS: Whether connections are encrypted. Default: true.
         public init(host: String, port: Int? = nil, path: String? = nil, useTLS: Bool = true) {
             self.host = host
@@ -37,12 +37,12 @@ extension PusherServerAPI {
             return "\(useTLS ? "https" : "http")://\(host):\(port)\(prefix)"
         }
 
-        /// Without a slash at the end, which would make two before "apps".
+        /// Without a slash at the end, which would produce two before "apps".
         private var prefix: String { path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? "" }
 
         func check() throws(PusherServerAPIError) {
             guard HostName.isValid(HostName.withoutBrackets(host)) else {
-                // Before an @ there may be a password.
+                // The text before an @ may be a password.
                 let shown = host.contains("@") ? "" : " \(host.quoted)"
                 throw PusherServerAPIError(
                     .invalidOption,

@@ -2,7 +2,7 @@ public import Foundation
 import PusherProtocol
 
 extension PusherServerAPI {
-    /// A request that a server has sent to a backend, to tell what has happened on channels.
+    /// A request from a server to a backend that reports what has happened on channels.
     public struct Webhook: Hashable, Sendable {
         /// When the server made it.
         public var time: Date
@@ -16,7 +16,7 @@ extension PusherServerAPI {
         }
     }
 
-    /// An event of a webhook. Properties that its name does not bring are `nil`.
+    /// An event of a webhook. Properties that do not belong to its name are `nil`.
     public struct WebhookEvent: Hashable, Sendable {
         /// The kind of a webhook event. New names may come: keep a `default` when you switch over them.
         public struct Name: RawRepresentable, Hashable, Sendable {
@@ -50,7 +50,7 @@ extension PusherServerAPI {
         public var userId: String?
         /// The name of the event that a client sent.
         public var event: String?
-        /// The data of the event that a client sent: as text, or as the JSON text of what it is.
+        /// The data of the event that a client sent: the text, or the JSON text of another value.
         public var data: String?
         /// The connection of the client that sent the event.
         public var socketID: String?

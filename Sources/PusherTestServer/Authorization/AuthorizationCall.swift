@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// A request to one of the two authorization endpoints, with what the options' closures say about it.
+/// A request to one of the two authorization endpoints, with the answers of the options' closures.
 package struct AuthorizationCall: Sendable {
     enum Content: Sendable {
         case channels([Channel], socketID: String, isBatch: Bool)
@@ -17,7 +17,7 @@ package struct AuthorizationCall: Sendable {
     let form: Form
     let content: Content
 
-    /// Nil if the request is for something else. Calls the closures, so no lock may be held.
+    /// Nil if the request is for something else. Calls the closures, so the caller must not hold a lock.
     package init?(_ request: PusherTestServer.Request, options: PusherTestServer.Options) {
         guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
         self.request = request
@@ -102,7 +102,7 @@ package struct AuthorizationCall: Sendable {
         return .user(options.authenticateUser(question), socketID: socketID)
     }
 
-    /// The channels that it is about; none for a user.
+    /// The channels of the request; none for a user.
     var channelNames: [String] {
         guard case .channels(let channels, _, _) = content else { return [] }
         return channels.map(\.name)

@@ -5,13 +5,13 @@ extension PusherTestServer {
         public var socketID: String
         /// The channel's name.
         public var channel: String
-        /// The form's fields, decoded. Of a field that stands twice, the last one counts.
+        /// The form's fields, decoded. If a field appears twice, the last one counts.
         public var parameters: [String: String]
         /// The request as it was received, with its header fields and the bytes of its body.
         public var request: Request
     }
 
-    /// The answer of a backend that is asked whether a connection may subscribe to a channel.
+    /// A backend's answer to the question whether a connection may subscribe to a channel.
     public enum ChannelAuthorization: Hashable, Sendable {
         /// The connection may subscribe.
         ///
@@ -28,13 +28,13 @@ extension PusherTestServer {
     public struct UserAuthenticationRequest: Sendable {
         /// The connection that wants to sign in.
         public var socketID: String
-        /// The form's fields, decoded. Of a field that stands twice, the last one counts.
+        /// The form's fields, decoded. If a field appears twice, the last one counts.
         public var parameters: [String: String]
         /// The request as it was received, with its header fields and the bytes of its body.
         public var request: Request
     }
 
-    /// The answer of a backend that is asked who a connection's user is.
+    /// A backend's answer to the question who a connection's user is.
     public enum UserAuthentication: Hashable, Sendable {
         /// The user is who `userId` says, with `userInfo` as JSON text, and watches these users.
         ///

@@ -4,7 +4,7 @@ import PusherProtocol
 struct Form: Sendable {
     let fields: [(name: String, value: String)]
 
-    /// Invalid escapes stay as they are, so that every text can be read.
+    /// Invalid escapes do not change, so that every text can be read.
     init(_ text: String) {
         fields = text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

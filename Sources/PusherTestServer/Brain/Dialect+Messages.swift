@@ -69,7 +69,7 @@ extension PusherTestServer.Dialect {
         }
     }
 
-    /// These characters stand in strings only, so replacing them anywhere leaves the JSON as it was.
+    /// These characters occur in strings only, so replacing them anywhere does not change the JSON.
     private func escaped(_ text: String) -> String {
         guard escaping != .none else { return text }
         var escaped = ""

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// What is said of the users on presence channels (protocol clause 3).
+/// The messages about the users on presence channels (protocol clause 3).
 extension PusherTestServer.Dialect {
     func subscriptionSucceeded(channel: String, members: [PresenceMember]) -> String {
         let isListedTwice = presence.sharedUser == .listedTwice
@@ -14,7 +14,7 @@ extension PusherTestServer.Dialect {
         return text(Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string(data)))
     }
 
-    /// PHP writes a list where the keys are 0, 1, 2 and so on, also where there are none.
+    /// PHP writes a list if the keys are 0, 1, 2 and so on, or if there are none.
     private func hash(_ members: [PresenceMember]) -> String {
         let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
         let isList = zip(members.indices, members).allSatisfy { index, member in member.userId == String(index) }

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// What is said to signed-in users and on cache channels (protocol clause 3).
+/// The messages to signed-in users and on cache channels (protocol clause 3).
 extension PusherTestServer.Dialect {
     func cacheMiss(channel: String) -> String {
         text(Envelope(event: EventName.cacheMiss, channel: channel, data: payload(cache.missData)))

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Puts JSON texts together, so that what a client or a backend has written is passed on as it is.
+/// Builds JSON texts, so that texts from a client or a backend are passed on unchanged.
 enum JSONText {
     static func string(_ text: String) -> String {
         var writer = JSONWriter(minimumCapacity: text.utf8.count + 2)
@@ -16,7 +16,7 @@ enum JSONText {
     /// - Parameter elements: JSON texts.
     static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
 
-    /// The text without the white space around it; nil where it is not JSON, or nested too deep.
+    /// The text without the white space around it; nil if it is not JSON, or nested too deep.
     static func checked(_ text: String) -> String? {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)

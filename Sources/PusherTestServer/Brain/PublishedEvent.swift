@@ -1,11 +1,11 @@
 import PusherProtocol
 
-/// An event on its way to subscribers, checked against the rules of the REST API.
+/// An event for subscribers, checked against the rules of the REST API.
 package struct PublishedEvent: Hashable, Sendable {
     package let name: String
     package let data: String
     package let channels: [String]
-    /// The connection that does not get it.
+    /// The connection that does not get the event.
     package let socketID: String?
 
     /// The most channels that one request may name.
@@ -15,20 +15,20 @@ package struct PublishedEvent: Hashable, Sendable {
         throws(PusherTestServer.ServerError)
     {
         guard !name.isEmpty, name.utf8.count <= EventName.maximumLength else {
-            throw Self.error("an event's name has 1 to \(EventName.maximumLength) bytes")
+            throw Self.error("its name must have 1 to \(EventName.maximumLength) bytes")
         }
         guard (1...Self.maximumChannelCount).contains(channels.count) else {
-            throw Self.error("an event goes to 1 to \(Self.maximumChannelCount) channels; these are \(channels.count)")
+            throw Self.error("it goes to \(channels.count) channels, and 1 to \(Self.maximumChannelCount) are allowed")
         }
         for channel in channels where !Self.isUserChannel(channel) {
             do {
                 _ = try ChannelName(channel)
             } catch {
-                throw Self.error("invalid channel name: \(error)")
+                throw Self.error("a channel name is invalid, because \(error)")
             }
         }
         if let socketID, !SocketID.isValid(socketID) {
-            throw Self.error("a socket id has the form 123.456")
+            throw Self.error("its socket id does not have the form 123.456")
         }
         self.name = name
         self.data = data
@@ -36,7 +36,9 @@ package struct PublishedEvent: Hashable, Sendable {
         self.socketID = socketID
     }
 
-    private static func error(_ message: String) -> PusherTestServer.ServerError { .init(.invalidEvent, message) }
+    private static func error(_ message: String) -> PusherTestServer.ServerError {
+        .init(.invalidEvent, "Invalid event: \(message).")
+    }
 
     /// True for the channel of a signed-in user.
     private static func isUserChannel(_ channel: String) -> Bool {

@@ -5,7 +5,7 @@ package struct ConnectionID: Hashable, Comparable, Sendable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// An HTTP request that is to be answered.
+/// An HTTP request that needs an answer.
 package struct RequestID: Hashable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -17,18 +17,18 @@ package struct TimerID: Hashable, Sendable {
     package init(rawValue: Int) { self.rawValue = rawValue }
 }
 
-/// What a client sent on a WebSocket.
+/// A message of a client on a WebSocket.
 package enum ClientMessage: Hashable, Sendable {
     case text(String)
     case binary([UInt8])
     case ping([UInt8])
     case pong([UInt8])
     case close(code: Int?, reason: String)
-    /// What RFC 6455 forbids, with the code to close with.
+    /// A violation of RFC 6455, with the code to close with.
     case violation(code: Int, reason: String)
 }
 
-/// What the server sends on a WebSocket.
+/// A message of the server on a WebSocket.
 package enum OutgoingFrame: Hashable, Sendable {
     case text(String)
     case binary([UInt8])
@@ -42,7 +42,7 @@ package enum OutgoingFrame: Hashable, Sendable {
 /// The answer to an HTTP request.
 package struct RESTResponse: Hashable, Sendable {
     package var status: Int
-    /// Those that say something beyond the body's type and length.
+    /// The header fields besides the body's type and length.
     package var headers: [PusherTestServer.Request.Header]
     package var body: String
 
@@ -56,30 +56,30 @@ package struct RESTResponse: Hashable, Sendable {
     package func header(_ name: String) -> String? { headers.first(named: name) }
 }
 
-/// A part of the answer to an HTTP request: the whole, or a head, bytes and an end. Nothing but an abandonment follows
-/// the last four.
+/// A part of the answer to an HTTP request: all of it, or a head, bytes and an end. After the last four, only an
+/// abandonment can follow.
 package enum ResponsePart: Hashable, Sendable {
-    /// Without a body, which follows in pieces.
+    /// The head without the body, which follows in pieces.
     case head(RESTResponse)
     case bytes([UInt8])
-    /// What was written by now should go out.
+    /// Everything that was written so far must be sent.
     case flush
     case whole(RESTResponse)
     case end
-    /// TCP ends after what was written.
+    /// TCP ends after everything that was written.
     case dropped
-    /// TCP ends at once. What has not gone out yet must not go out any more.
+    /// TCP ends at once. Unsent bytes must not be sent any more.
     case abandoned
 }
 
-/// What the brain wants done, in order.
+/// The actions for the engine, in order.
 package enum ServerAction: Hashable, Sendable {
     /// Answer the upgrade with success.
     case accept(ConnectionID, subprotocol: String?)
     /// Answer the upgrade with an HTTP status, and end the connection.
     case refuse(ConnectionID, status: Int, body: String)
     case send(ConnectionID, OutgoingFrame)
-    /// End TCP after what was sent has gone out.
+    /// End TCP after everything was sent.
     case end(ConnectionID)
     case schedule(TimerID, after: Duration)
     case cancel(TimerID)
@@ -88,9 +88,9 @@ package enum ServerAction: Hashable, Sendable {
     case beginResponse(RequestID, status: Int, headers: [PusherTestServer.Request.Header])
     case write(RequestID, [UInt8])
     case endResponse(RequestID)
-    /// End TCP in place of an answer to the request, or in the middle of it, after what was written.
+    /// End TCP instead of an answer to the request, or in the middle of it, after everything that was written.
     case drop(RequestID)
-    /// End TCP in the middle of an answer. What has not gone out yet must not go out any more.
+    /// End TCP in the middle of an answer. Unsent bytes must not be sent any more.
     case abandon(RequestID)
     /// Call ``ServerBrain/flush(_:)``.
     case flushSession(ConnectionID)
@@ -98,12 +98,12 @@ package enum ServerAction: Hashable, Sendable {
     case ignore(RequestID)
     /// Post the body to the webhooks' URL.
     case webhook(String)
-    /// Note down what happened.
+    /// Record what happened.
     case record(socketID: String?, PusherTestServer.Record.Event)
 }
 
 extension ServerAction {
-    /// The HTTP request whose answer it is about.
+    /// The HTTP request that the answer belongs to.
     var request: RequestID? {
         switch self {
         case .respond(let id, _), .beginResponse(let id, _, _), .write(let id, _), .endResponse(let id), .drop(let id),

@@ -1,15 +1,15 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Why a subscription is refused. Which of it a client is told is a matter of the dialect.
+/// Why a subscription is refused. The dialect determines how much of it the client learns.
 struct SubscriptionRefusal: Error, Hashable, Sendable {
     var message: String
-    /// As soketi names it; nil leaves it out.
+    /// soketi's name for it; nil leaves it out.
     var type: String? = "AuthError"
     var status = 401
 }
 
-/// Whether a connection may subscribe, or is who it says (protocol clauses 6.2 and 8).
+/// Checks whether a connection may subscribe, or belongs to a user (protocol clauses 6.2 and 8).
 extension ServerBrain {
     /// - Parameter data: the `data` of the subscription.
     func checkAuthorization(
@@ -28,7 +28,7 @@ extension ServerBrain {
         if let message = fault(in: auth, for: text) { throw SubscriptionRefusal(message: message) }
     }
 
-    /// What is wrong with an authorization, in Pusher's words.
+    /// The problem of an authorization, in Pusher's words.
     func fault(in auth: String, for text: String) -> String? {
         if options.acceptsAnySignature { return nil }
         let parts = auth.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -41,7 +41,7 @@ extension ServerBrain {
             + "but got \(Self.shortened(signature))"
     }
 
-    /// What a client has sent may be of any length; an answer is not.
+    /// A client's text may have any length; an answer may not.
     static func shortened(_ text: some StringProtocol) -> String {
         let limit = 512
         guard text.utf8.count > limit else { return String(text) }

@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// `/pusher/auth` and `/pusher/user-auth`: what a backend answers (protocol clause 8).
+/// `/pusher/auth` and `/pusher/user-auth`: the answers of a backend (protocol clause 8).
 extension ServerBrain {
     package mutating func authorizationRequest(_ id: RequestID, _ call: AuthorizationCall) -> [ServerAction] {
         record(.authorizationRequested(call.request))

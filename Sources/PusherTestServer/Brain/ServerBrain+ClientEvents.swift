@@ -66,7 +66,7 @@ extension ServerBrain {
         members[channel]?.first { $0.connections.contains(id) }?.userId
     }
 
-    /// Counts the event where it is within the limit of the last second.
+    /// Counts the event if it is within the limit of the last second.
     private mutating func takeClientEventAllowance(of id: ConnectionID) -> Bool {
         guard let limit = options.clientEventsPerSecond else { return true }
         var times = connections[id]?.clientEventTimes ?? []

@@ -1,8 +1,8 @@
 import PusherProtocol
 
-/// How connections begin and end.
+/// The beginning and the end of connections.
 extension ServerBrain {
-    /// A client asks for a WebSocket.
+    /// Handles a client's request for a WebSocket.
     package mutating func connectionRequested(
         _ id: ConnectionID,
         _ request: PusherTestServer.Request
@@ -31,7 +31,7 @@ extension ServerBrain {
         }
     }
 
-    /// TCP has ended, from whichever side.
+    /// Handles the end of TCP, from either side.
     package mutating func connectionEnded(_ id: ConnectionID) -> [ServerAction] {
         endConnection(id)
         return takeActions()
@@ -130,7 +130,7 @@ extension ServerBrain {
 
     // MARK: Endings
 
-    /// Ends a connection as the dialect does it if it does not want to serve a client.
+    /// Ends a connection in the dialect's way of refusing a client.
     mutating func refuse(_ id: ConnectionID, code: Int, message: String) {
         switch connections[id]?.isEstablished == true ? dialect.termination : dialect.refusal {
         case .close:
@@ -147,7 +147,7 @@ extension ServerBrain {
         }
     }
 
-    /// Sends a close frame; TCP ends once it is answered, or was not answered for too long.
+    /// Sends a close frame. TCP ends after the answer, or after a timeout.
     mutating func close(_ id: ConnectionID, code: Int?, reason: String) {
         guard connections[id]?.phase == .open else { return }
         leave(id)
@@ -157,7 +157,7 @@ extension ServerBrain {
         connections[id]?.closeTimer = timer
     }
 
-    /// Ends TCP after everything that was said.
+    /// Ends TCP after everything was sent.
     mutating func end(_ id: ConnectionID) {
         guard let connection = connections[id], connection.phase != .ended else { return }
         leave(id)
@@ -165,7 +165,7 @@ extension ServerBrain {
         enqueue(.end, to: id)
     }
 
-    /// Ends all that a connection takes part in.
+    /// Removes a connection from everything that it takes part in.
     private mutating func leave(_ id: ConnectionID) {
         guard let connection = connections[id] else { return }
         cancel(connection.pingTimer)

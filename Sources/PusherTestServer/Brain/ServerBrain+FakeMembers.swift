@@ -1,7 +1,7 @@
 import PusherProtocol
 
-/// Members without a connection. They are subscribers whose id belongs to no connection, so all that is said to them is
-/// dropped, and no fault for connections befalls them.
+/// Members without a connection. They are subscribers whose id belongs to no connection. Messages to them are dropped,
+/// and faults of connections do not affect them.
 extension ServerBrain {
     /// - Parameter id: Gets the member's id.
     mutating func addFakeMember(

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// What the tests ask for. Commands that address connections reach the silent ones too.
+/// The faults that tests request. Commands for connections also affect the silent ones.
 extension ServerBrain {
     package mutating func closeConnections(_ target: PusherTestServer.Target, code: Int?, reason: String)
         -> [ServerAction]
@@ -9,7 +9,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// Does not wait for what is held back.
+    /// Does not wait for delayed messages.
     package mutating func dropConnections(_ target: PusherTestServer.Target) -> [ServerAction] {
         let unfinished = connections.filter { $0.value.phase != .open }.keys
         let current = delay
@@ -18,7 +18,7 @@ extension ServerBrain {
             let hadWaiting = connections[id]?.outbox.isEmpty == false || connections[id]?.http?.next != nil
             connections[id]?.outbox = DelayedQueue()
             connections[id]?.http?.discardQueue()
-            // Its end may be among what was held back.
+            // The delayed messages may contain the end.
             if connections[id]?.phase == .ended, hadWaiting { enqueue(.end, to: id) } else { end(id) }
         }
         delay = current
@@ -38,7 +38,7 @@ extension ServerBrain {
 
     package mutating func failConnections(count: Int?, with fault: PusherTestServer.ConnectionFault) -> [ServerAction] {
         if let count, count <= 0 { return [] }
-        // What comes after a fault without an end would never be reached.
+        // Faults after one without a limit would never be used.
         connectionFaults.removeAll { $0.remaining == nil }
         connectionFaults.append((fault, count))
         return []

@@ -1,4 +1,4 @@
-/// What the tests ask for of HTTP transports.
+/// The faults of HTTP transports that tests request.
 extension ServerBrain {
     package mutating func failTransportRequests(
         count: Int?,
@@ -28,7 +28,7 @@ extension ServerBrain {
             delayedRequests[id] = schedule(.transportRequest(id, call), after: max(.zero, delay))
         case .answerLost:
             guard call.kind == .sending else { return perform(.drop(id)) }
-            // Whatever the answer would have been, the connection has ended before it.
+            // The connection has ended before the answer, whatever the answer would have been.
             perform(.drop(id))
             obey(id, call)
         case .duplicated:

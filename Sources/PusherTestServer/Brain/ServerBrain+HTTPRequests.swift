@@ -10,14 +10,14 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// The response is over, from whichever side: it has reached the client as a whole, or TCP has ended.
+    /// Handles the end of the response: the client has received all of it, or TCP has ended.
     package mutating func requestEnded(_ id: RequestID) -> [ServerAction] {
         cancel(delayedRequests.removeValue(forKey: id))
         if let connection = receivers[id] { detachReceiver(of: connection) }
         return takeActions()
     }
 
-    /// So many bytes of the response have reached the client, as far as can be known.
+    /// Handles that this many bytes of the response have reached the client, as far as can be known.
     package mutating func delivered(_ count: Int, of id: RequestID) -> [ServerAction] {
         guard let connection = receivers[id] else { return [] }
         if connections[connection]?.http?.receiver?.delivered(count) == true {
@@ -39,7 +39,7 @@ extension ServerBrain {
         }
     }
 
-    /// The answer to a request that is refused whatever its body is.
+    /// The answer to a request that is refused regardless of its body.
     func refusal(of call: TransportCall) -> RESTResponse? {
         guard call.request.body.count <= options.maximumRequestSize else {
             return RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response
@@ -110,14 +110,14 @@ extension ServerBrain {
         requestConnection(connection, call.request, session)
     }
 
-    /// A request that is open gets all frames, so another one gets none.
+    /// The open request gets all frames, so another one gets none.
     mutating func refuseSecondRequest(_ id: RequestID) {
         begin(id)
         perform(.write(id, HTTPSession.closeLine(code: 2010, reason: "Another connection still open")))
         perform(.endResponse(id))
     }
 
-    /// Begins a response that brings frames.
+    /// Begins a response that carries frames.
     mutating func begin(_ id: RequestID) {
         perform(.beginResponse(id, status: 200, headers: Self.frameHeaders))
     }

@@ -1,27 +1,27 @@
-/// Connections over HTTP: how frames get into the responses.
+/// Connections over HTTP: how frames get into responses.
 extension ServerBrain {
-    /// How many bytes may be under way to a client. The rest waits in the session.
+    /// The most bytes that may be on their way to a client. The rest waits in the session.
     private static let window = 65_536
     private static let prelude = HTTPSession.Line(
         kind: .filler,
         bytes: Array(repeating: UInt8(ascii: "h"), count: 2_048) + [UInt8(ascii: "\n")]
     )
 
-    /// What the brain asked for by ``ServerAction/flushSession(_:)``: everything that was said by now goes out together.
+    /// Sends everything from the current input together, as requested by ``ServerAction/flushSession(_:)``.
     package mutating func flush(_ id: ConnectionID) -> [ServerAction] {
         connections[id]?.http?.isFlushRequested = false
         flushSession(id)
         return takeActions()
     }
 
-    /// Everything for a client over HTTP comes here.
+    /// All frames for a client over HTTP go through this method.
     mutating func append(_ item: HTTPSession.Item, toSessionOf id: ConnectionID) {
         openSession(id)
         connections[id]?.http?.append(item)
         requestFlush(id)
     }
 
-    /// Once in the life of a session, before anything else.
+    /// Called once for a session, before anything else.
     mutating func openSession(_ id: ConnectionID) {
         guard connections[id]?.http?.hasOpened == false, connections[id]?.phase != .stalled else { return }
         connections[id]?.http?.hasOpened = true
@@ -46,7 +46,7 @@ extension ServerBrain {
         beginReceiving(id)
     }
 
-    /// Begins the response where it is one that stays open.
+    /// Begins the response, if it is one that stays open.
     mutating func beginReceiving(_ id: ConnectionID) {
         guard let receiver = connections[id]?.http?.receiver else { return }
         connections[id]?.http?.receiver?.lastWrite = now
@@ -62,7 +62,7 @@ extension ServerBrain {
         begin(receiver.request)
     }
 
-    /// The response is over. What it did not bring to the client waits for the next one.
+    /// Ends the response. Frames that did not reach the client wait for the next one.
     mutating func detachReceiver(of id: ConnectionID) {
         guard let receiver = removeReceiver(of: id) else { return }
         if connections[id]?.phase == .stalled { return endSession(id, isRemembered: false) }
@@ -70,11 +70,11 @@ extension ServerBrain {
         connections[id]?.http?.requeue(receiver.undelivered)
         let timer = schedule(.disconnect(id), after: options.httpTransports.disconnectDelay)
         connections[id]?.http?.disconnectTimer = timer
-        // Perhaps its end is all that is left.
+        // The end may be all that is left.
         flushSession(id)
     }
 
-    /// A newer request takes over.
+    /// Replaces the receiver by a newer request.
     mutating func replaceReceiver(of id: ConnectionID) {
         guard let receiver = removeReceiver(of: id) else { return }
         connections[id]?.http?.requeue(receiver.undelivered)
@@ -100,7 +100,7 @@ extension ServerBrain {
 
     // MARK: Writing
 
-    // The session stays where it is while it is changed: a copy would be one of the whole queue.
+    // The session is changed in place, because a copy would copy the whole queue.
 
     mutating func flushSession(_ id: ConnectionID) {
         guard let waiting = connections[id]?.http?.waitingBytes, connections[id]?.phase != .stalled else { return }
@@ -140,7 +140,7 @@ extension ServerBrain {
             beginResponse(of: id)
             write(line, to: id)
             length += line.bytes.count
-            // SockJS says nothing else in the answer to the first poll.
+            // In SockJS, the answer to the first poll contains nothing else.
             if line.kind != .frame { break }
         }
         guard connections[id]?.http?.receiver?.hasBegun == true else { return dropSession(id) }
@@ -175,14 +175,15 @@ extension ServerBrain {
 
     // MARK: Endings
 
-    /// Ends TCP of the receiving request after what was written, and the session with it.
+    /// Ends TCP of the receiving request after everything that was written, and with it the session.
     mutating func dropSession(_ id: ConnectionID) {
         releaseHeldBytes(of: id)
         if let receiver = connections[id]?.http?.receiver, !receiver.isFinished { perform(.drop(receiver.request)) }
         endSession(id, isRemembered: true)
     }
 
-    /// - Parameter isRemembered: Whether later requests are answered with 404; else a receiving one opens a new session.
+    /// - Parameter isRemembered: Whether later requests are answered with 404. If not, a receiving request opens a new
+    ///   session.
     mutating func endSession(_ id: ConnectionID, isRemembered: Bool) {
         guard let session = connections[id]?.http else { return }
         _ = removeReceiver(of: id)
@@ -203,7 +204,7 @@ extension ServerBrain {
         guard let connection = connections[id], let receiver = connection.http?.receiver, !receiver.isFinished
         else { return }
         let interval = options.httpTransports.heartbeatInterval
-        // Not set anew for each frame.
+        // Not restarted for each frame.
         let rest = receiver.lastWrite + interval - now
         guard rest <= .zero else { return scheduleHeartbeat(of: id, after: rest) }
         if receiver.isStreaming { scheduleHeartbeat(of: id, after: interval) }
@@ -221,7 +222,7 @@ extension ServerBrain {
     }
 }
 
-/// The newest of the sessions that have ended.
+/// The latest of the sessions that have ended.
 struct LostSessions: Sendable {
     private var names: Set<String> = []
     private var order: [String] = []

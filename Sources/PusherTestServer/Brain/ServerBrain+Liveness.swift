@@ -8,7 +8,7 @@ extension ServerBrain {
         connections[id]?.pingTimer = timer
     }
 
-    /// Anything that a client sends shows that it is alive.
+    /// Every frame of a client shows that it is alive.
     mutating func clientWasActive(_ id: ConnectionID) {
         cancel(connections[id]?.pongTimer)
         connections[id]?.pongTimer = nil
@@ -16,7 +16,7 @@ extension ServerBrain {
         connections[id]?.lastActivity = now
     }
 
-    /// The client has been silent since now.
+    /// The client's silence begins now.
     mutating func restartIdleTimer(of id: ConnectionID) {
         cancel(connections[id]?.idleTimer)
         connections[id]?.idleTimer = nil
@@ -33,7 +33,7 @@ extension ServerBrain {
     mutating func idleTimerFired(on id: ConnectionID) {
         connections[id]?.idleTimer = nil
         guard let idleLimit, let connection = connections[id], connection.phase == .open else { return }
-        // A server that has gone silent ends nothing by itself.
+        // A silent server ends nothing by itself.
         if connection.isSilent { return restartIdleTimer(of: id) }
         let silence = now - connection.lastActivity
         guard silence >= idleLimit.duration else {
@@ -50,7 +50,7 @@ extension ServerBrain {
         if connections[id]?.isSilent == true { restartPingTimer(of: id) } else { ping(id) }
     }
 
-    /// A server that has gone silent says nothing of this either.
+    /// A silent server does not report this either.
     mutating func pongTimerFired(on id: ConnectionID) {
         connections[id]?.pongTimer = nil
         guard let connection = connections[id], connection.phase == .open, !connection.isSilent else { return }

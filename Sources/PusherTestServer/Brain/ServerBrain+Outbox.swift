@@ -1,12 +1,12 @@
-/// Everything that goes out to a connection passes here, so that a delay holds for all of it and keeps the order.
+/// Everything for a connection goes through here, so that a delay applies to all of it and keeps the order.
 extension ServerBrain {
-    /// Sends what the server says by itself; a silent connection loses it.
+    /// Sends a message of the server's own. A silent connection loses it.
     mutating func say(_ text: String, to id: ConnectionID) {
         guard canHear(id) else { return }
         enqueue(.frame(.text(text)), to: id)
     }
 
-    /// Whether what the server says by itself goes out on a connection.
+    /// Whether messages of the server's own are sent on a connection.
     func canHear(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.phase == .open && !connection.isSilent
@@ -20,7 +20,7 @@ extension ServerBrain {
         } else if connection.outbox.isEmpty {
             emit(outgoing, to: id)
         } else {
-            // Due at once, but behind what is held back; negative, as timers count upwards.
+            // Due at once, but after delayed messages; negative, because timers count upwards.
             let place = connection.lastUndelayed - 1
             connections[id]?.lastUndelayed = place
             connections[id]?.outbox.append(outgoing, id: place, isDue: true)
@@ -52,10 +52,10 @@ extension ServerBrain {
         case .text(let text): append(.text(text), toSessionOf: id)
         case .ping: append(.heartbeat, toSessionOf: id)
         case .pong: append(.acknowledgement, toSessionOf: id)
-        // WebSockets have 1005 for a close frame without a code.
+        // In WebSocket libraries, 1005 means a close frame without a code.
         case .close(let code, let reason): append(.close(code: code ?? 1005, reason: reason), toSessionOf: id)
         case .rawBytes(let bytes): append(.bytes(bytes), toSessionOf: id)
-        // There is no frame for it.
+        // There is no such frame.
         case .binary: break
         }
     }

@@ -11,7 +11,7 @@ struct PresenceMember: Hashable, Sendable {
     var connections: [ConnectionID] = []
 }
 
-/// Who is there (protocol clause 5).
+/// The users on presence channels (protocol clause 5).
 extension ServerBrain {
     /// - Parameter data: the `data` of the subscription.
     func presenceMember(
@@ -69,7 +69,7 @@ extension ServerBrain {
 
     // MARK: Coming and going
 
-    /// The connection is among the subscribers already.
+    /// Handles a new subscriber, which is already in the list.
     mutating func join(_ channel: String, as newcomer: PresenceMember, on id: ConnectionID) {
         let presence = dialect.presence
         var roster = members[channel] ?? []
@@ -96,7 +96,7 @@ extension ServerBrain {
         }
     }
 
-    /// The connection is not among the subscribers any more.
+    /// Handles a subscriber that has left the list.
     mutating func leavePresence(_ channel: String, on id: ConnectionID) {
         guard let index = members[channel]?.firstIndex(where: { $0.connections.contains(id) }),
             var member = members[channel]?[index]

@@ -15,7 +15,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// The answer to a request, also to an authorization endpoint, that is refused whatever its body is.
+    /// The answer to a request that is refused regardless of its body, including requests to an authorization endpoint.
     func refusal(ofHead request: PusherTestServer.Request, now: Int) -> RESTResponse? {
         do throws(RESTFailure) {
             if AuthorizationCall.isFor(request) {
@@ -36,7 +36,7 @@ extension ServerBrain {
         case terminate(user: String)
     }
 
-    /// What a request is for, if it has the right signature. Looks at the head only, and at how long the body is.
+    /// The purpose of a request, if its signature is right. It reads only the head, and the length of the body.
     private func route(of request: PusherTestServer.Request, now: Int) throws(RESTFailure) -> Route {
         let path = request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
             PercentEncoding.decode($0)
@@ -75,7 +75,7 @@ extension ServerBrain {
 
     // MARK: POST /apps/{id}/events
 
-    /// An event, and what the answer is to say about its channels.
+    /// An event, and the attributes of its channels to return.
     private struct Publication {
         let event: PublishedEvent
         let info: String?
@@ -90,7 +90,7 @@ extension ServerBrain {
         return ["channels": .object(Dictionary(members) { _, last in last })]
     }
 
-    /// The members of the body, and the parameters of the query that it lacks. Without a body the query has them all.
+    /// The members of the body, and missing ones from the query. Without a body, the query has them all.
     private static func eventParameters(of request: PusherTestServer.Request) throws(RESTFailure) -> JSONValue {
         var members = request.body.isEmpty ? [:] : try object(request.body).object ?? [:]
         let query = Form(request.query)
@@ -104,7 +104,7 @@ extension ServerBrain {
         return .object(members)
     }
 
-    /// No event goes out where one of them breaks the rules.
+    /// If one event breaks a rule, none is published.
     private mutating func publishBatch(body: [UInt8]) throws(RESTFailure) -> JSONValue {
         guard let batch = try Self.object(body)["batch"]?.array else {
             throw .badRequest("\"batch\" must be an array of objects")

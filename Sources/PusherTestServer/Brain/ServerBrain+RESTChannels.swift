@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// `GET /apps/{id}/channels` and what is below it (protocol clause 13).
+/// `GET /apps/{id}/channels` and the paths below it (protocol clause 13).
 extension ServerBrain {
     func channels(_ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
         let prefix = parameters["filter_by_prefix"] ?? ""

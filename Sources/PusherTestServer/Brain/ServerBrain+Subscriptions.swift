@@ -138,12 +138,12 @@ extension ServerBrain {
         }
     }
 
-    /// A name that breaks the rules may be of any length.
+    /// An invalid name may have any length.
     private func shortened(_ channel: String) -> String { String(channel.prefix(ChannelName.maximumLength)) }
 }
 
 extension PusherTestServer.SubscriptionFault {
-    /// Whether the client is told that it is subscribed.
+    /// Whether the client gets a success.
     func isSuccess(of channel: String) -> Bool {
         guard case .text(let text) = self, let message = try? Envelope(decoding: text) else { return false }
         return message.event == EventName.subscriptionSucceededInternal && message.channel == channel

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Who has signed in on a connection.
+/// The user who has signed in on a connection.
 struct SignedInUser: Hashable, Sendable {
     let id: String
     /// JSON text.
@@ -51,7 +51,7 @@ extension ServerBrain {
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
 
-    /// The connection's user is not signed in on it any more.
+    /// Handles that a connection's user is not signed in on it any more.
     mutating func signOut(_ id: ConnectionID) {
         guard let user = connections[id]?.user else { return }
         connections[id]?.user = nil

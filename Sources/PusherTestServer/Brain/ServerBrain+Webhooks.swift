@@ -1,10 +1,10 @@
 import PusherProtocol
 
-/// What a webhook tells of (protocol clause 14).
+/// The content of webhooks (protocol clause 14).
 ///
-/// That somebody has left is told only after a while, and not at all where they are back by then.
+/// A leave is reported only after a delay, and not if the user has returned meanwhile.
 extension ServerBrain {
-    /// What a webhook is put off about.
+    /// The subject of a delayed webhook.
     enum Absence: Hashable, Sendable {
         case channel(String)
         case member(String, channel: String)
@@ -89,7 +89,7 @@ extension ServerBrain {
         }
     }
 
-    /// What one input has caused goes out as one request.
+    /// Sends the events of one input as one request.
     mutating func flushWebhooks() {
         guard !webhookEvents.isEmpty else { return }
         let time = unixTime * 1_000

@@ -1,16 +1,16 @@
 import PusherEncryption
 
-/// What the server says and does, as a value: inputs are its methods, outputs are actions.
+/// The server's decisions as a value: inputs are its methods, outputs are actions.
 ///
-/// It has no clock, socket or task inside, and calls no closure. Nothing that a client sends can trap it.
+/// It has no clock, socket or task inside, and calls no closure. No message of a client can trap it.
 package struct ServerBrain: Sendable {
     let options: PusherTestServer.Options
     var dialect: PusherTestServer.Dialect { options.dialect }
     private let socketIDPrefix: Int
 
-    /// The server's time, which only goes forward. Set before each input.
+    /// The server's time, which only moves forward. Set before each input.
     package var now = Duration.zero
-    /// The time in seconds since 1970, as webhooks tell it.
+    /// The time in seconds since 1970, for webhooks.
     package var unixTime = 0
 
     var connections: [ConnectionID: ServerConnection] = [:]
@@ -25,7 +25,7 @@ package struct ServerBrain: Sendable {
     /// The connections whose user watches a user.
     var watchers: [String: [ConnectionID]] = [:]
     var cachedEvents: [String: CachedEvent] = [:]
-    /// What the keys of encrypted channels are derived from; nil where the option is no key.
+    /// The key from which the keys of encrypted channels are derived; nil if the option is not a key.
     var masterKey: SecretKey?
     var timers: [TimerID: TimerPurpose] = [:]
     private var lastTimer = 0
@@ -33,19 +33,19 @@ package struct ServerBrain: Sendable {
 
     /// The connections over HTTP, by the path of their session.
     var sessions: [String: ConnectionID] = [:]
-    /// The connections over HTTP whose frames go out in the response to a request.
+    /// The connections over HTTP whose frames are sent in the response to a request.
     var receivers: [RequestID: ConnectionID] = [:]
-    /// The requests of HTTP transports that a fault holds back.
+    /// The requests of HTTP transports that a fault delays.
     var delayedRequests: [RequestID: TimerID] = [:]
     var lostSessions = LostSessions()
 
-    // Faults that were asked for.
+    // The requested faults.
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
     var authorizationFaults = FaultList<AuthorizationTarget, PusherTestServer.AuthorizationFault>()
-    /// By the name of the channel; nil is for every channel without one of its own.
+    /// By the name of the channel. Nil is for every channel without its own fault.
     var subscriptionFaults: [String?: PusherTestServer.SubscriptionFault] = [:]
     var transportFaults = FaultList<PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault>()
-    /// How many bytes a proxy collects before it hands them on; nil for none.
+    /// How many bytes a proxy collects before it passes them on; nil for none.
     var streamBuffer: Int?
     var isSilent = false
     var delay = Duration.zero
@@ -53,7 +53,7 @@ package struct ServerBrain: Sendable {
     var idleLimit: PusherTestServer.Dialect.IdleLimit?
 
     var absences: [Absence: TimerID] = [:]
-    /// What the current input has caused, as JSON texts.
+    /// The events from the current input, as JSON texts.
     var webhookEvents: [String] = []
     private var actions: [ServerAction] = []
 
@@ -65,7 +65,7 @@ package struct ServerBrain: Sendable {
         self.masterKey = SecretKey(base64: options.encryptionMasterKey)
     }
 
-    /// The id that clients know a connection by: unique over the server's life, unless a test has chosen it.
+    /// The connection's id for clients. It is unique during the server's life, unless a test has chosen it.
     package func socketID(of id: ConnectionID) -> String {
         connections[id]?.socketID ?? "\(socketIDPrefix).\(id.rawValue)"
     }
@@ -93,27 +93,27 @@ package struct ServerBrain: Sendable {
     // MARK: Timers
 
     enum TimerPurpose: Hashable, Sendable {
-        /// A frame that is held back is due.
+        /// A delayed frame is due.
         case delay(ConnectionID)
         /// The client has been quiet for the ping interval.
         case ping(ConnectionID)
         /// The client has not answered a `pusher:ping`.
         case pong(ConnectionID)
-        /// The client has sent nothing for as long as it may.
+        /// The client has been silent for the longest allowed time.
         case idle(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)
-        /// The client gets a heartbeat if it has heard nothing.
+        /// The client gets a heartbeat if there was no other frame.
         case heartbeat(ConnectionID)
-        /// The client had its time to move its session to another response.
+        /// The client had enough time to move its session to another response.
         case move(ConnectionID)
         /// The client has no receiving request.
         case disconnect(ConnectionID)
-        /// A request of an HTTP transport was held back.
+        /// A request of an HTTP transport was delayed.
         case transportRequest(RequestID, TransportCall)
         /// The answer to a request for an authorization is due.
         case authorization(RequestID, PusherTestServer.Request, RESTResponse)
-        /// Somebody has not come back.
+        /// A user has not come back.
         case absence(Absence)
     }
 
@@ -130,7 +130,7 @@ package struct ServerBrain: Sendable {
         perform(.cancel(timer))
     }
 
-    /// A timer that was scheduled has fired. One that is not current does nothing.
+    /// Handles a timer that has fired. One that is not current does nothing.
     package mutating func timerFired(_ timer: TimerID) -> [ServerAction] {
         switch timers.removeValue(forKey: timer) {
         case nil: break

@@ -1,7 +1,7 @@
-/// What the brain knows of a connection.
+/// The brain's data about a connection.
 struct ServerConnection: Sendable {
     enum Phase: Hashable, Sendable {
-        /// The upgrade was asked for, and is never answered.
+        /// The upgrade was requested, and is never answered.
         case stalled
         case open
         /// The server has sent its close frame, and waits for the client's.
@@ -10,13 +10,13 @@ struct ServerConnection: Sendable {
         case ended
     }
 
-    /// What goes out, in order.
+    /// The output, in order.
     enum Outgoing: Hashable, Sendable {
         case frame(OutgoingFrame)
         case end
     }
 
-    /// What the client is told, and signs with.
+    /// The id that the client is told, and signs with.
     let socketID: String
     let request: PusherTestServer.Request
     /// Nil for a WebSocket.
@@ -27,16 +27,16 @@ struct ServerConnection: Sendable {
     /// Oldest subscription first.
     var channels: [String] = []
     var user: SignedInUser?
-    /// When the client events of the last second came.
+    /// When the client events of the last second arrived.
     var clientEventTimes: [Duration] = []
-    /// When the window of the message limit began, and how many messages were taken in it.
+    /// When the window of the message limit began, and how many messages it has had.
     var messageWindow: (start: Duration, count: Int)?
 
     var outbox = DelayedQueue<Outgoing>()
     var lastUndelayed = 0
     var pingTimer: TimerID?
     var pongTimer: TimerID?
-    /// Not set anew for each message: when it fires it looks at how long the client has been silent.
+    /// Not restarted for each message: when it fires, it checks how long the client has been silent.
     var idleTimer: TimerID?
     /// When the client last sent something.
     var lastActivity = Duration.zero
@@ -51,7 +51,7 @@ extension ServerConnection {
 }
 
 extension ServerBrain {
-    /// The open connections that a command is meant for, oldest first.
+    /// The open connections that a command addresses, oldest first.
     func connections(_ target: PusherTestServer.Target) -> [ConnectionID] {
         let ids: [ConnectionID]
         switch target {
@@ -62,7 +62,7 @@ extension ServerBrain {
         return ids.filter { connections[$0]?.phase == .open }
     }
 
-    /// The open connections as a reader sees them, oldest first.
+    /// The open connections for a reader, oldest first.
     package var openConnections: [PusherTestServer.Connection] {
         connections(.all).compactMap { id in
             connections[id].map { connection in

@@ -1,8 +1,9 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimePrimitives
 
-/// Wakes the tasks that wait until something has changed.
+/// Wakes tasks that wait for a change.
 package final class ChangeSignal: Sendable {
     private let state = NIOLockedValueBox(State())
 
@@ -24,15 +25,15 @@ package final class ChangeSignal: Sendable {
 
     package init() {}
 
-    /// Something has changed: tasks that wait look again.
+    /// Wakes the waiting tasks, so that they check again.
     package func send() {
         let readers = state.withLockedValue { $0.takeReaders() }
         for reader in readers { reader.resume() }
     }
 
-    /// Calls `check` in the caller's task, once and then after changes, until it gives a value.
+    /// Calls `check` in the caller's task, once and then after each change, until it returns a value.
     /// - Parameters:
-    ///   - timeout: In real time, even if the server's time is virtual. Nil waits without an end.
+    ///   - timeout: In real time, even if the server's time is virtual. Nil means no limit.
     ///   - history: What has happened, for the error of a timeout.
     package func wait<Value>(
         timeout: Duration?,
@@ -42,13 +43,13 @@ package final class ChangeSignal: Sendable {
     ) async throws -> Value {
         let deadline = timeout.map { NIODeadline.now() + TimeAmount($0) }
         while true {
-            // Taken before the check: a change that comes in between wakes the waiter up again.
+            // Read before the check, so that a change in between wakes the waiter again.
             let count = state.withLockedValue { $0.changeCount }
             if let value = check() { return value }
             try await waitForChange(beyond: count, deadline: deadline) {
                 PusherTestServer.ServerError(
                     .timeout,
-                    "Waited for \(what): it did not happen within \(timeout ?? .zero).\(history())"
+                    "Wait for \(what) timed out: it did not happen within \((timeout ?? .zero).inWords).\(history())"
                 )
             }
         }
@@ -100,7 +101,7 @@ extension ChangeSignal.State {
         return readers
     }
 
-    /// Keeps the reader until there are more than `count` changes; otherwise says how to resume it now.
+    /// Suspends the reader until there are more than `count` changes, or returns how to resume it now.
     fileprivate mutating func suspend(
         _ reader: ChangeSignal.Reader,
         _ id: Int,

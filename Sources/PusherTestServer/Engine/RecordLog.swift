@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The newest of what has been recorded, each with its index over the whole life.
+/// The newest recorded elements, each with its index over the log's whole life.
 struct BoundedLog<Element: Sendable>: Sendable {
     private var elements = CircularBuffer<Element>()
     private(set) var nextIndex = 0

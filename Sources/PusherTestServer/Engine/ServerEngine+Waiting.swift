@@ -5,13 +5,13 @@ extension ServerEngine {
 
     func record(from index: Int) -> PusherTestServer.Record? { state.withLockedValue { $0.log.first(from: index) } }
 
-    /// Calls `check` in the caller's task, once and then after new records, until it gives a value.
-    /// - Parameter timeout: in real time, even if the server's is virtual; nil waits without an end.
+    /// Calls `check` in the caller's task, once and then after new records, until it returns a value.
+    /// - Parameter timeout: in real time, even if the server's is virtual; nil means no limit.
     func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
         try await newRecords.wait(timeout: timeout, for: what, history: { self.history }, check)
     }
 
-    /// The last records, for people who ask why something did not happen.
+    /// The last records, for people who wonder why something did not happen.
     private var history: String {
         let last = state.withLockedValue { $0.log.last(Self.historyLength) }
         guard !last.isEmpty else { return " Nothing has happened yet: no client has come." }

@@ -1,12 +1,12 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Feeds the brain, and does what it says on one event loop, in the order in which it was said.
+/// Passes inputs to the brain, and carries out its actions on one event loop, in order.
 final class ServerEngine: Sendable {
     let eventLoop: any EventLoop
     private let options: PusherTestServer.Options
     private let unixTime: @Sendable () -> Int
-    /// Nil if webhooks are recorded only.
+    /// Nil if webhooks are only recorded.
     private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
     let newRecords = ChangeSignal()
@@ -22,7 +22,7 @@ final class ServerEngine: Sendable {
         var lastRequest = 0
     }
 
-    /// Carries the answer to the client, on the event loop. ``ResponsePart`` says what comes in which order.
+    /// Carries the answer to the client, on the event loop. ``ResponsePart`` describes the order.
     typealias Responder = @Sendable (ResponsePart) -> Void
 
     init(
@@ -46,7 +46,7 @@ final class ServerEngine: Sendable {
 
     // MARK: Inputs
 
-    /// Gives the brain an input. Records are in the log when this returns; the rest is done on the event loop, in
+    /// Passes an input to the brain. Records are in the log when this returns. The rest happens on the event loop, in
     /// place if that is the current one.
     func step(_ transition: (inout ServerBrain) -> [ServerAction]) {
         step { state in transition(&state.brain) }
@@ -78,7 +78,7 @@ final class ServerEngine: Sendable {
         state.withLockedValue { body($0.brain) }
     }
 
-    /// A client asks for a WebSocket. `assign` gets its id before anything else happens.
+    /// Handles a client's request for a WebSocket. `assign` gets its id before anything else happens.
     func connectionRequested(
         _ request: PusherTestServer.Request,
         link: any ServerLink,
@@ -104,13 +104,13 @@ final class ServerEngine: Sendable {
         })
     }
 
-    /// A request for anything but a WebSocket. `assign` is told its id before anything is done about it.
+    /// Handles any other request. `assign` gets its id before anything else happens.
     func request(
         _ request: PusherTestServer.Request,
         assign: (RequestID) -> Void = { _ in },
         respond: @escaping Responder
     ) {
-        // Asks closures of the user's, so this is not done under the lock.
+        // It calls closures of the test, so it does not hold the lock.
         let authorization = AuthorizationCall(request, options: options)
         let transport = TransportCall(request, options: options.httpTransports)
         let id = state.withLockedValue { state in
@@ -132,12 +132,13 @@ final class ServerEngine: Sendable {
         TransportCall(request, options: options.httpTransports) != nil
     }
 
-    /// So many bytes of the response's body have reached the client, as far as can be known.
+    /// Handles that this many bytes of the response's body have reached the client, as far as can be known.
     func delivered(_ count: Int, of request: RequestID) {
         step { brain in brain.delivered(count, of: request) }
     }
 
-    /// The response has reached the client as a whole, or TCP has ended. Nothing more is done about the request.
+    /// Handles that the client has received the whole response, or that TCP has ended. The request is complete, and no
+    /// further action follows.
     func requestEnded(_ request: RequestID) {
         step(state: { state in
             state.responders[request] = nil
@@ -145,7 +146,7 @@ final class ServerEngine: Sendable {
         })
     }
 
-    /// The answer to a request that is refused whatever its body is; nil if that depends on the body.
+    /// The answer to a request that is refused regardless of its body; nil if that depends on the body.
     func refusal(ofHead request: PusherTestServer.Request) -> RESTResponse? {
         let now = unixTime()
         let transport = TransportCall(request, options: options.httpTransports)
@@ -161,7 +162,7 @@ final class ServerEngine: Sendable {
 
     // MARK: Actions
 
-    /// Runs on the event loop only, and never within itself: an action that causes an input only adds to the queue.
+    /// Runs on the event loop only, and is not reentrant: an action that causes an input only adds to the queue.
     private func drain() {
         guard state.withLockedValue({ $0.beginDraining() }) else { return }
         var written: [ConnectionID: any ServerLink] = [:]
@@ -196,7 +197,7 @@ final class ServerEngine: Sendable {
         case .write(_, let bytes):
             write(.bytes(bytes), id, &written)
         case .endResponse:
-            // What was written may have to be abandoned yet.
+            // It may still have to be abandoned.
             write(.end, id, &written)
         case .accept, .refuse, .send, .end, .schedule, .cancel, .flushSession, .webhook, .record:
             break
@@ -254,7 +255,7 @@ extension ServerEngine.State {
         return !isDraining
     }
 
-    /// An empty queue ends the draining.
+    /// An empty queue ends the loop.
     fileprivate mutating func takeQueue() -> [ServerAction] {
         let actions = queue
         queue.removeAll()

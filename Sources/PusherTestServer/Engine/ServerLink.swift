@@ -4,10 +4,10 @@ package protocol ServerLink: Sendable {
     func accept(subprotocol: String?)
     /// Answers the upgrade with an HTTP status and ends the connection.
     func refuse(status: Int, body: String)
-    /// Writes a frame, to go out with the next ``flush()``.
+    /// Writes a frame, which the next ``flush()`` sends.
     func send(_ frame: OutgoingFrame)
-    /// Ends TCP once what was sent has gone out. The engine then hears of the end, as of every other.
+    /// Ends TCP after everything was sent. The engine is then told of the end, as always.
     func end()
-    /// Sends what was written since the last flush.
+    /// Sends everything that was written since the last flush.
     func flush()
 }

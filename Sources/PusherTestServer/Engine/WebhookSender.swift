@@ -4,13 +4,13 @@ import NIOCore
 import NIOHTTP1
 import PusherEncryption
 
-/// Posts webhooks one after the other, each until it is answered with 2xx or was tried often enough.
+/// Posts webhooks one after the other, and tries each until it is answered with 2xx or the tries are used up.
 final class WebhookSender: Sendable {
     typealias Report = @Sendable (PusherTestServer.Record.Event) -> Void
 
     /// The client that sends the requests, and the wait between them.
     struct Environment: Sendable {
-        /// Gives the status of the answer.
+        /// Returns the status of the answer.
         var post: @Sendable (HTTPClientRequest) async throws -> Int
         var sleep: @Sendable (Duration) async throws -> Void
     }
@@ -53,12 +53,12 @@ final class WebhookSender: Sendable {
             let (webhooks, queue) = AsyncStream.makeStream(of: Webhook.self)
             queue.yield(webhook)
             state.queue = queue
-            // The task does not hold the server's parts: it ends when the queue is finished.
+            // The task does not retain the server's parts, and ends when the queue is finished.
             state.task = Task { [url, application] in await Self.run(webhooks, url, application) }
         }
     }
 
-    /// Does not wait for webhooks that are not sent yet.
+    /// Does not wait for unsent webhooks.
     func shutdown() async { await beginShutdown()?.value }
 
     @discardableResult
@@ -67,20 +67,20 @@ final class WebhookSender: Sendable {
             defer { state = State() }
             return state
         }
-        // Not under the lock: both resume tasks that wait.
+        // Not under the lock, because both resume waiting tasks.
         ended.queue?.finish()
         ended.task?.cancel()
         return ended.task
     }
 
-    /// The client lives no longer than this task, so that it is shut down whatever happens.
+    /// The client lives as long as this task, so that it is always shut down.
     private static func run(
         _ webhooks: AsyncStream<Webhook>,
         _ url: String,
         _ application: PusherTestServer.Application
     ) async {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        // Tries are counted here.
+        // This class counts the tries.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
         let environment = Environment(

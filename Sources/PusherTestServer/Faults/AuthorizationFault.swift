@@ -1,15 +1,15 @@
 extension PusherTestServer {
-    /// What a request to an authorization endpoint gets in place of its normal answer.
+    /// The answer to a request to an authorization endpoint, instead of the normal one.
     public enum AuthorizationFault: Hashable, Sendable {
         /// This HTTP status, with these header fields (for example `Retry-After`) and this body.
         case status(Int, headers: [Request.Header] = [], body: String = "")
         /// Status 200 with this body.
         case body(String)
-        /// The normal answer, this much later.
+        /// The normal answer, after this delay.
         case delayed(Duration)
-        /// Nothing, ever; the connection stays open.
+        /// No answer. The connection stays open.
         case unanswered
-        /// The end of TCP.
+        /// TCP ends.
         case dropped
         /// The normal answer, signed with another secret.
         case wrongSignature

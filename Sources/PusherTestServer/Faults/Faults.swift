@@ -1,7 +1,7 @@
 import PusherProtocol
 
 extension PusherTestServer {
-    /// The connections that a command is meant for.
+    /// The connections that a command addresses.
     public enum Target: Hashable, Sendable {
         /// Every connection.
         case all
@@ -11,31 +11,31 @@ extension PusherTestServer {
         case subscribers(of: String)
     }
 
-    /// What happens to a new connection in place of the normal beginning.
+    /// The effect on a new connection, instead of the normal beginning.
     public enum ConnectionFault: Hashable, Sendable {
         /// The upgrade is answered with this HTTP status.
         case refused(status: Int)
         /// The upgrade is never answered.
         case stalled
-        /// TCP is ended in place of an answer to the upgrade.
+        /// TCP ends instead of an answer to the upgrade.
         case dropped
-        /// The upgrade succeeds, and nothing is said after it; see ``PusherTestServer/speakAgain(_:)``.
+        /// The upgrade succeeds, and nothing follows; see ``PusherTestServer/speakAgain(_:)``.
         case silent
-        /// The upgrade succeeds, then a close frame comes in place of `pusher:connection_established`. Nil sends a
-        /// close frame without a code.
+        /// The upgrade succeeds, and a close frame comes instead of `pusher:connection_established`. Nil sends a close
+        /// frame without a code.
         case closed(code: Int?, reason: String = "")
         /// `pusher:connection_established`, and a close frame right after it.
         case closedAfterHandshake(code: Int?, reason: String = "")
-        /// `pusher:error` in place of `pusher:connection_established`, then the end of TCP without a close frame.
+        /// `pusher:error` instead of `pusher:connection_established`, then the end of TCP without a close frame.
         case error(code: Int?, message: String)
-        /// This text in place of `pusher:connection_established`; the connection stays open.
+        /// This text instead of `pusher:connection_established`; the connection stays open.
         ///
-        /// If the text is a `pusher:connection_established` with a socket id, the connection is established and has that
-        /// id: authorizations are checked against it, and commands and records name it. Several connections may have
-        /// the same one.
+        /// If the text is a `pusher:connection_established` with a socket id, the connection is established with that
+        /// id. Authorizations are checked against it, and commands and records use it. Several connections may have the
+        /// same one.
         case firstMessage(String)
 
-        /// The socket id that the client is told in place of one of the server's.
+        /// The socket id that the client is told instead of the server's.
         var socketID: String? {
             guard case .firstMessage(let text) = self, let message = try? Envelope(decoding: text),
                 message.event == EventName.connectionEstablished,
@@ -45,16 +45,16 @@ extension PusherTestServer {
         }
     }
 
-    /// What a `pusher:subscribe` gets in place of its normal answer.
+    /// The answer to a `pusher:subscribe`, instead of the normal one.
     public enum SubscriptionFault: Hashable, Sendable {
-        /// Nothing, and the connection is not subscribed.
+        /// No answer, and the connection is not subscribed.
         case unanswered
-        /// `pusher:error` with this code and message, which does not say the channel.
+        /// `pusher:error` with this code and message, which does not name the channel.
         case error(code: Int?, message: String)
         /// `pusher:subscription_error` on the channel.
         case subscriptionError(type: String = "AuthError", message: String, status: Int = 401)
-        /// This text. If it is the `pusher_internal:subscription_succeeded` of the channel, the connection is subscribed,
-        /// whatever the client sent as its authorization. No member joins a presence channel by it.
+        /// This text. If it is the `pusher_internal:subscription_succeeded` of the channel, the connection is
+        /// subscribed, whatever the client sent as its authorization. It adds no member to a presence channel.
         case text(String)
     }
 }

@@ -1,10 +1,10 @@
 extension PusherTestServer {
     /// Makes requests to the authorization endpoints fail, until ``acceptAuthorizations()``.
     ///
-    /// ``Options/authorizeChannel`` and ``Options/authenticateUser`` are still asked about them.
+    /// The server still calls ``Options/authorizeChannel`` and ``Options/authenticateUser`` for them.
     /// - Parameters:
-    ///   - count: how many; the ones after them are answered as usual. Nil, the default, means all. A further call
-    ///     with a count is appended to one that has not been used up.
+    ///   - count: how many. Later ones are answered as usual. Nil, the default, means all. Another call with a count is
+    ///     appended to one that is not used up.
     ///   - channel: only requests for this channel; nil, the default, takes every request to either endpoint.
     ///   - fault: what happens to them.
     public func failAuthorizations(
@@ -19,14 +19,14 @@ extension PusherTestServer {
     /// Makes requests to `/pusher/user-auth` fail, until ``acceptAuthorizations()``.
     ///
     /// - Parameters:
-    ///   - count: how many; the ones after them are answered as usual. Nil, the default, means all.
+    ///   - count: how many. Later ones are answered as usual. Nil, the default, means all.
     ///   - fault: what happens to them.
     public func failUserAuthentications(_ count: Int? = nil, with fault: AuthorizationFault) {
         engine.step { brain in brain.failAuthorizations(count: count, of: .users, with: fault) }
     }
 
-    /// Ends what ``failAuthorizations(_:for:with:)`` and ``failUserAuthentications(_:with:)`` began. Requests that are
-    /// not answered yet remain so.
+    /// Ends the faults of ``failAuthorizations(_:for:with:)`` and ``failUserAuthentications(_:with:)``. Unanswered
+    /// requests stay unanswered.
     public func acceptAuthorizations() {
         engine.step { brain in brain.acceptAuthorizations() }
     }

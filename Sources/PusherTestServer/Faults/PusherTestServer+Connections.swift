@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// Sends a close frame. TCP is ended once the client has answered, or after ``Options/closeTimeout``.
+    /// Sends a close frame. TCP ends when the client has answered, or after ``Options/closeTimeout``.
     ///
     /// Silent connections are closed too.
     /// - Parameters:
@@ -16,22 +16,22 @@ extension PusherTestServer {
         engine.step { brain in brain.dropConnections(target) }
     }
 
-    /// Goes on reading, but says nothing any more: no answers, no published events, no WebSocket pongs, no answer to
-    /// a close frame. What it would have said is lost, and what clients send is recorded but not obeyed.
+    /// Continues reading, but sends nothing any more: no answers, no published events, no WebSocket pongs, no answer to
+    /// a close frame. Its own messages are lost, and messages of clients are recorded but have no effect.
     ///
-    /// ``Target/all`` includes connections that are made later: their upgrade succeeds, and nothing follows. The REST
-    /// API goes on answering, and commands that address connections (such as ``sendText(_:to:)``) go on working.
+    /// ``Target/all`` includes later connections: their upgrade succeeds, and nothing follows. The REST API still
+    /// answers, and commands for connections (such as ``sendText(_:to:)``) still work.
     public func goSilent(_ target: Target = .all) {
         engine.step { brain in brain.setSilent(true, target) }
     }
 
-    /// Ends what ``goSilent(_:)`` began. A connection that was never told its socket id stays without one.
+    /// Ends ``goSilent(_:)``. A connection that was never told its socket id stays without one.
     public func speakAgain(_ target: Target = .all) {
         engine.step { brain in brain.setSilent(false, target) }
     }
 
-    /// Holds every WebSocket message and close frame back for this long, in order, on all connections from now on.
-    /// Zero ends it; what is held back already still comes when it is due.
+    /// Delays every WebSocket message and close frame by this time, in order, on all connections from now on. Zero ends
+    /// it. Messages that are delayed already still come when they are due.
     public func delayMessages(by delay: Duration) {
         engine.step { brain in brain.setDelay(delay) }
     }
@@ -39,14 +39,14 @@ extension PusherTestServer {
     /// Makes new connections fail, until ``acceptConnections()``.
     ///
     /// - Parameters:
-    ///   - count: how many; the ones after them are accepted. Nil, the default, means all. A further call with a count
-    ///     is appended to one that has not been used up.
+    ///   - count: how many. Later ones are accepted. Nil, the default, means all. Another call with a count is appended
+    ///     to one that is not used up.
     ///   - fault: what happens to them.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.step { brain in brain.failConnections(count: count, with: fault) }
     }
 
-    /// Ends what ``failConnections(_:with:)`` began. Connections that are stalled remain so.
+    /// Ends ``failConnections(_:with:)``. Stalled connections stay stalled.
     public func acceptConnections() {
         engine.step { brain in brain.acceptConnections() }
     }
@@ -56,8 +56,8 @@ extension PusherTestServer {
         engine.step { brain in brain.setActivityTimeout(seconds) }
     }
 
-    /// Changes how long a client may send nothing, on all connections from now on; nil ends the limit. Silent
-    /// connections are spared. Until this is called the limit is ``Dialect/idleLimit``.
+    /// Changes how long a client may be silent, on all connections from now on; nil ends the limit. It does not apply
+    /// to silent connections. Before that, the limit is ``Dialect/idleLimit``.
     public func setIdleLimit(_ limit: Dialect.IdleLimit?) {
         engine.step { brain in brain.setIdleLimit(limit) }
     }

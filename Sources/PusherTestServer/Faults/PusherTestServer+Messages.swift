@@ -14,7 +14,7 @@ extension PusherTestServer {
         engine.step { brain in brain.send(.binary(bytes), target) }
     }
 
-    /// Writes bytes to the socket as they are, without a WebSocket frame around them.
+    /// Writes bytes to the socket without a WebSocket frame.
     public func sendRawBytes(_ bytes: [UInt8], to target: Target = .all) {
         engine.step { brain in brain.send(.rawBytes(bytes), target) }
     }
@@ -24,34 +24,34 @@ extension PusherTestServer {
         engine.step { brain in brain.send(.ping(payload), target) }
     }
 
-    /// Sends any event to connections, whether they are subscribed to the channel or not.
+    /// Sends any event to connections, subscribed or not.
     ///
     /// - Parameters:
     ///   - name: the event's name, also one of the protocol's own.
-    ///   - data: the value of `data`, which goes out as a JSON string; nil leaves it out.
+    ///   - data: the value of `data`, which is sent as a JSON string; nil leaves it out.
     ///   - channel: the channel's name; nil leaves it out.
     ///   - target: the connections. Default: all.
     public func sendEvent(_ name: String, data: String? = "{}", channel: String? = nil, to target: Target = .all) {
         engine.step { brain in brain.sendEvent(name, data: data, channel: channel, target) }
     }
 
-    /// Sends `pusher:error`, written as servers of the ``Dialect`` do. The connection stays: see
-    /// ``closeConnections(_:code:reason:)`` for one that ends.
+    /// Sends `pusher:error` in the form of the server's ``Dialect``. The connection stays open. To end it, use
+    /// ``closeConnections(_:code:reason:)``.
     ///
     /// - Parameters:
-    ///   - code: A code of the protocol (clause 6); nil for an error without one, as refusals of subscriptions are.
-    ///   - message: What the server says about it.
-    ///   - channel: The channel that the error names, which those of servers seldom do.
-    ///   - target: Who gets it.
+    ///   - code: A code of the protocol (clause 6); nil for an error without one, as in refusals of subscriptions.
+    ///   - message: The message.
+    ///   - channel: The channel in the error, which real servers seldom name.
+    ///   - target: The connections that get it.
     public func sendError(code: Int?, message: String, channel: String? = nil, to target: Target = .all) {
         engine.step { brain in brain.sendError(code: code, message: message, channel: channel, target) }
     }
 
-    /// Answers subscriptions in another way than usual.
+    /// Changes the answers to subscriptions.
     ///
     /// - Parameters:
-    ///   - channel: The channel's name. Nil, the default, means every channel that has no fault of its own.
-    ///   - fault: What a subscription gets; nil answers as usual again.
+    ///   - channel: The channel's name. Nil, the default, means every channel without its own fault.
+    ///   - fault: The answer; nil answers as usual again.
     public func failSubscriptions(to channel: String? = nil, with fault: SubscriptionFault?) {
         engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
     }

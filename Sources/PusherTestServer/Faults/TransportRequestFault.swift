@@ -11,34 +11,35 @@ extension PusherTestServer {
         public static let streaming = Self(rawValue: 1)
         /// Polls (`xhr`).
         public static let polling = Self(rawValue: 2)
-        /// Requests that bring messages of the client (`xhr_send`).
+        /// Requests with messages of the client (`xhr_send`).
         public static let sending = Self(rawValue: 4)
-        /// Requests that bring frames to the client.
+        /// Requests whose responses carry frames to the client.
         public static let receiving: Self = [.streaming, .polling]
         /// All of them.
         public static let all: Self = [.streaming, .polling, .sending]
     }
 
-    /// What a request of an HTTP transport gets in place of its normal answer. The session lives on unless it says
+    /// The answer to a request of an HTTP transport, instead of the normal one. The session survives unless stated
     /// otherwise.
     public enum TransportRequestFault: Hashable, Sendable {
         /// This HTTP status, for example 404. The messages in the request are lost.
         case status(Int)
-        /// The end of TCP. The messages in the request are lost.
+        /// TCP ends. The messages in the request are lost.
         case dropped
-        /// Nothing, ever; TCP stays open. The messages in the request are lost.
+        /// No answer; TCP stays open. The messages in the request are lost.
         case unanswered
-        /// The normal answer, this much later. The messages in the request are obeyed then, perhaps after those of newer
-        /// requests.
+        /// The normal answer, after this delay. The messages in the request take effect at that time, perhaps after
+        /// those of newer requests.
         case delayed(Duration)
-        /// The end of TCP, but the messages in the request are obeyed. For other requests the same as ``dropped``.
+        /// TCP ends, but the messages in the request take effect. For other requests the same as ``dropped``.
         case answerLost
-        /// A proxy has sent the poll twice: the copy takes the frames, and this one is answered with
-        /// `c[2010,"Another connection still open"]`. The session is over. Only for polls; others get their normal answer.
+        /// As if a proxy had sent the poll twice: the copy gets the frames, and this one is answered with
+        /// `c[2010,"Another connection still open"]`. The session ends. Only for polls; other requests get their normal
+        /// answer.
         case duplicated
     }
 
-    /// What the next receiving request of a lost session gets. Its `xhr_send` always gets 404.
+    /// The answer to the next receiving request of a lost session. Its `xhr_send` always gets 404.
     public enum LostSession: Hashable, Sendable, CaseIterable {
         /// A new session of the same name, with a second open frame.
         case newSession

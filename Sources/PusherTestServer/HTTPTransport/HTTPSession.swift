@@ -1,25 +1,26 @@
 import NIOCore
 import PusherProtocol
 
-/// The session of a connection over HTTP: what waits for the client, and the request whose response it goes out in.
+/// The session of a connection over HTTP: the frames that wait for the client, and the request whose response carries
+/// them.
 struct HTTPSession: Sendable {
-    /// What goes out, in order.
+    /// The items to send, in order.
     enum Item: Hashable, Sendable {
         case open(hostname: String?)
         case text(String)
-        /// The answer to the client's heartbeat. It is no heartbeat, which pusher-js would answer again.
+        /// The answer to the client's heartbeat. It is not a heartbeat, which pusher-js would answer again.
         case acknowledgement
         case heartbeat
         case close(code: Int, reason: String)
         /// Bytes outside of any frame.
         case bytes([UInt8])
-        /// A line that was in another response, and did not reach the client.
+        /// A line from another response, which did not reach the client.
         case line(Line)
         /// The end of the session without a close frame.
         case end
     }
 
-    /// Bytes that reach the client together or not at all.
+    /// Bytes that reach the client together, or not at all.
     struct Line: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case open, frame, close
@@ -36,18 +37,18 @@ struct HTTPSession: Sendable {
         let request: RequestID
         let isStreaming: Bool
         var hasBegun = false
-        /// Nothing more is written.
+        /// The response is complete, and nothing more is written.
         var isFinished = false
-        /// What was written, and has not reached the client yet. Oldest first.
+        /// Lines that were written, and have not reached the client yet. Oldest first.
         var undelivered = CircularBuffer<Line>()
-        /// How many bytes of it the front end has.
+        /// The number of their bytes that the front end has.
         var bytesUnderWay = 0
-        /// What a proxy holds back.
+        /// Bytes that a proxy holds back.
         var held: [UInt8] = []
 
         /// The length of the response. Clients count bytes, or UTF-16 units as browsers do.
         var length = (bytes: 0, units: 0)
-        /// The lengths at which the client had its time to move.
+        /// The lengths at which the client had enough time to move.
         var hasPassedLimit = (bytes: false, units: false)
         var isWaitingForMove = false
         var lastWrite = Duration.zero
@@ -61,18 +62,18 @@ struct HTTPSession: Sendable {
     let applicationPath: String
     var receiver: Receiver?
     var isStreaming: Bool
-    /// An open frame was put into the queue.
+    /// Whether an open frame was queued.
     var hasOpened = false
     var isCloseDelivered = false
-    /// Whether a ``ServerAction/flushSession(_:)`` is on its way.
+    /// Whether a ``ServerAction/flushSession(_:)`` is pending.
     var isFlushRequested = false
-    /// Runs while there is no receiver.
+    /// It runs while there is no receiver.
     var disconnectTimer: TimerID?
 
     private var queue = CircularBuffer<Item>()
     private(set) var queuedBytes = 0
 
-    /// How many bytes of texts stand in one line, unless a single one is longer.
+    /// The most bytes of texts in one line, unless a single text is longer.
     static let maximumLineLength = 65_536
 
     init(name: String, applicationPath: String, isStreaming: Bool) {
@@ -101,7 +102,7 @@ struct HTTPSession: Sendable {
         queuedBytes = 0
     }
 
-    /// Takes back what has not reached the client.
+    /// Queues lines again that have not reached the client.
     mutating func requeue(_ lines: CircularBuffer<Line>) {
         for line in lines.reversed() where line.kind != .filler {
             let item = Item.line(line)
@@ -110,7 +111,7 @@ struct HTTPSession: Sendable {
         }
     }
 
-    /// The next line: the texts at the front together. Nil if there is none.
+    /// The next line, with the texts at the front together. Nil if there is none.
     mutating func takeLine() -> Line? {
         guard let first = queue.first else { return nil }
         switch first {
@@ -163,7 +164,7 @@ struct HTTPSession: Sendable {
 }
 
 extension HTTPSession.Item {
-    /// Nothing is for free: a client could have it repeated without end.
+    /// Every item has a size, because a client could have it repeated without limit.
     fileprivate var size: Int {
         switch self {
         case .text(let text): text.utf8.count + 4
@@ -180,7 +181,7 @@ extension HTTPSession.Receiver {
         self.isStreaming = isStreaming
     }
 
-    /// Notes that so many bytes have reached the client. True if a close frame was among them.
+    /// Notes that this many bytes have reached the client. Returns true if a close frame was among them.
     mutating func delivered(_ count: Int) -> Bool {
         bytesUnderWay -= count
         var rest = count
@@ -196,19 +197,19 @@ extension HTTPSession.Receiver {
     mutating func note(_ line: HTTPSession.Line) {
         undelivered.append(line)
         length.bytes += line.bytes.count
-        // A byte that begins a character is a unit, and one that begins a character of four bytes is two.
+        // A byte that begins a character counts as one unit, or two for a character of four bytes.
         for byte in line.bytes where byte & 0xC0 != 0x80 { length.units += byte >= 0xF0 ? 2 : 1 }
     }
 
     /// Whether another line may be written to the stream.
     func mayStream(window: Int) -> Bool { !isFinished && !isWaitingForMove && bytesUnderWay < window }
 
-    /// Whether the client is about to move, because the response is long enough.
+    /// Whether the client should move now, because the response is long enough.
     func mustWaitForMove(limit: Int) -> Bool {
         length.bytes > limit && !hasPassedLimit.bytes || length.units > limit && !hasPassedLimit.units
     }
 
-    /// The client has not moved: it counts in another way, or not at all.
+    /// Notes that the client has not moved, because it counts differently or not at all.
     mutating func passLimit(_ limit: Int) {
         if length.bytes > limit { hasPassedLimit.bytes = true }
         if length.units > limit { hasPassedLimit.units = true }

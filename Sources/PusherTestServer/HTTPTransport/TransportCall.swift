@@ -40,7 +40,7 @@ package struct TransportCall: Hashable, Sendable {
             }
     }
 
-    /// What a client sends: the body is a JSON array of strings. Nil for any other body.
+    /// The client's messages: the body is a JSON array of strings. Nil for any other body.
     var messages: [String]? {
         guard let text = String(validating: request.body, as: UTF8.self),
             let elements = JSONValue(parsing: text)?.array

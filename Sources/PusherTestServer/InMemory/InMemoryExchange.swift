@@ -31,19 +31,19 @@ package struct InMemoryRequest: Hashable, Sendable {
     }
 }
 
-/// What a client receives in answer to an ``InMemoryRequest``. Nothing follows one of the last two.
+/// An event for a client, in answer to an ``InMemoryRequest``. Nothing follows one of the last two.
 package enum InMemoryResponseEvent: Hashable, Sendable {
     case head(status: Int, headers: [PusherTestServer.Request.Header])
-    /// A piece of the body, cut as the server wrote it.
+    /// A piece of the body, as the server wrote it.
     case body(ByteBuffer)
     case end
-    /// Nobody listens, or TCP ended before the response did.
+    /// The server does not listen, or TCP ended before the response did.
     case failed(String)
 }
 
-/// A request to an ``InMemoryServer`` and its response, on a TCP connection of their own.
+/// A request to an ``InMemoryServer`` and its response, on their own TCP connection.
 ///
-/// Calls may be made on any thread, and return at once. After the exchange has ended they do nothing.
+/// You can make calls on any thread. They return at once. After the exchange has ended they do nothing.
 package final class InMemoryExchange: Sendable {
     private let server: InMemoryServer
     private let number: Int
@@ -61,7 +61,7 @@ package final class InMemoryExchange: Sendable {
         var hasServerEnded = false
         var toClient = Direction<ClientInput>()
         var toServer = Direction<ServerInput>()
-        /// What has arrived while the client did not read.
+        /// Events that arrived while the client did not read.
         var unread = CircularBuffer<ClientInput>()
     }
 
@@ -89,14 +89,13 @@ package final class InMemoryExchange: Sendable {
 
     // MARK: What the client does
 
-    /// Ends TCP. The client gets no event any more, and the server does not count on it that what was under way has
-    /// arrived.
+    /// Ends TCP. The client gets no more events, and the server does not assume that pending bytes have arrived.
     package func abort() {
         state.withLockedValue { $0.hasClientEnded = true }
         send(.end)
     }
 
-    /// Stops to take events, or goes on. The server notices: it writes no more than so much ahead.
+    /// Stops or continues reading. The server notices, and writes only a limited number of bytes ahead.
     package func setReading(_ isReading: Bool) {
         state.withLockedValue { $0.isReading = isReading }
         if isReading { clientLoop.execute { self.handOver() } }
@@ -110,7 +109,7 @@ package final class InMemoryExchange: Sendable {
         send(.end)
     }
 
-    /// Loses everything from now on, in both directions, or stops losing it.
+    /// Starts or stops losing everything, in both directions.
     package func setBlackHole(_ isBlackHole: Bool) {
         state.withLockedValue { $0.isBlackHole = isBlackHole }
     }
@@ -206,7 +205,7 @@ package final class InMemoryExchange: Sendable {
         while let input = state.withLockedValue({ $0.takeUnread() }) {
             switch input {
             case .event(let event):
-                // The server knows before the client can ask for more.
+                // The server learns of it before the client can ask for more.
                 if case .body(let bytes) = event { reportDelivery(of: bytes.readableBytes) }
                 if event == .end { endBothSides() }
                 receive(event)

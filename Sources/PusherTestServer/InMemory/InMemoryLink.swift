@@ -1,27 +1,27 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// A connection of a client to an ``InMemoryServer``: what a WebSocket is to a server that listens.
+/// A connection of a client to an ``InMemoryServer``, which replaces a WebSocket.
 ///
-/// Calls may be made on any thread, return at once, and reach the server by its event loop. After the link has ended
-/// they do nothing.
+/// You can make calls on any thread. They return at once, and reach the server through its event loop. After the link
+/// has ended they do nothing.
 package final class InMemoryLink: Sendable {
-    /// What a client receives, on its event loop. Nothing follows one of the last four, nor ``InMemoryLink/abort()``.
+    /// An event for a client, on its event loop. Nothing follows one of the last four, or ``InMemoryLink/abort()``.
     package enum Event: Hashable, Sendable {
-        /// The upgrade succeeded; the subprotocol is the one that the answer names.
+        /// The upgrade succeeded, with the subprotocol in the answer.
         case opened(subprotocol: String?)
         case text(String)
         case binary([UInt8])
         case ping([UInt8])
         case pong([UInt8])
-        /// Bytes that are no WebSocket frame: a client fails the connection as RFC 6455 has it.
+        /// Bytes that are not a WebSocket frame. A client fails the connection, as RFC 6455 demands.
         case rawBytes([UInt8])
 
         /// Nobody listens.
         case unreachable
         /// The upgrade was answered with this HTTP status.
         case refused(status: Int)
-        /// The server's close frame, first or in answer. It has been answered already.
+        /// The server's close frame, first or as an answer. It has been answered already.
         case closed(code: Int?, reason: String)
         /// TCP ended without a close frame.
         case dropped
@@ -65,7 +65,7 @@ package final class InMemoryLink: Sendable {
     /// Sends a close frame. ``Event/closed(code:reason:)`` follows when the server has answered.
     package func close(code: Int?, reason: String = "") { toServer(.message(.close(code: code, reason: reason))) }
 
-    /// Ends TCP. The client gets no event any more.
+    /// Ends TCP. The client gets no more events.
     package func abort() {
         state.withLockedValue { $0.hasClientEnded = true }
         toServer(.end)
@@ -80,7 +80,7 @@ package final class InMemoryLink: Sendable {
         toServer(.end)
     }
 
-    /// Loses everything from now on, in both directions, or stops losing it.
+    /// Starts or stops losing everything, in both directions.
     package func setBlackHole(_ isBlackHole: Bool) {
         state.withLockedValue { $0.isBlackHole = isBlackHole }
     }
@@ -164,7 +164,7 @@ extension InMemoryLink: ServerLink {
 
     package func refuse(status: Int, body: String) {
         toClient(.refused(status: status))
-        // As on a socket, which the server closes behind its answer.
+        // As on a socket, which the server closes after its answer.
         server.engine.eventLoop.execute { self.endServerSide() }
     }
 
@@ -188,7 +188,7 @@ extension InMemoryLink: ServerLink {
 }
 
 extension InMemoryLink.Event {
-    /// True where nothing follows.
+    /// True if nothing follows.
     package var isLast: Bool {
         switch self {
         case .unreachable, .refused, .closed, .dropped: true

@@ -1,12 +1,13 @@
 import NIOConcurrencyHelpers
 package import NIOCore
 
-/// The server without sockets: clients are reached through ``InMemoryLink``s, everything happens on event loops whose
-/// time may be virtual, and nothing listens.
+/// The server without sockets. Clients reach it through ``InMemoryLink``s, and everything happens on event loops whose
+/// time may be virtual.
 ///
-/// Commands and records are those of ``server``. Commands here concern the network between the two.
+/// Commands and records are those of ``server``. Commands here affect the network between client and server.
 package final class InMemoryServer: Sendable {
-    /// The commands and records, the same as those of a server that listens. ``PusherTestServer/start()`` does nothing.
+    /// The commands and records, as for a server that listens. ``PusherTestServer/start()`` does nothing.
+    /// ``PusherTestServer/start()`` does nothing.
     package let server: PusherTestServer
 
     let engine: ServerEngine
@@ -16,7 +17,7 @@ package final class InMemoryServer: Sendable {
     private struct Network {
         var latency = Duration.zero
         var fault: LinkFault?
-        /// Nil counts on for ever.
+        /// Nil means no limit.
         var remainingFaults: Int?
         var upgradeFault: PusherTestRelay.UpgradeFault?
         var links: [ObjectIdentifier: InMemoryLink] = [:]
@@ -33,17 +34,17 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// What the network does with a new link or exchange.
+    /// The network's effect on a new link or exchange.
     package enum LinkFault: Hashable, Sendable {
-        /// As if nobody listened: the client gets ``InMemoryLink/Event/unreachable`` or
-        /// ``InMemoryResponseEvent/failed(_:)``, and the server hears nothing.
+        /// As if the server did not listen: the client gets ``InMemoryLink/Event/unreachable`` or
+        /// ``InMemoryResponseEvent/failed(_:)``, and the server gets nothing.
         case unreachable
-        /// As if every packet were lost: neither side hears anything, ever.
+        /// As if every packet were lost: neither side gets anything.
         case blackHole
     }
 
     /// - Parameters:
-    ///   - eventLoop: where the server runs, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
+    ///   - eventLoop: the server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
     ///   - unixTime: the time in seconds since 1970 against which signatures of REST requests are checked.
     package init(
         eventLoop: any EventLoop,
@@ -55,12 +56,12 @@ package final class InMemoryServer: Sendable {
         self.server = PusherTestServer(options: options, engine: engine, listener: nil)
     }
 
-    /// Asks for a WebSocket.
+    /// Requests a WebSocket.
     ///
     /// - Parameters:
     ///   - request: the upgrade request; its target is the path with the query. The subprotocol is a header field.
-    ///   - eventLoop: where `receive` is called, never from within a call to the link or to the server.
-    ///   - receive: gets what ``InMemoryLink/Event`` promises.
+    ///   - eventLoop: where `receive` is called, never within a call to the link or to the server.
+    ///   - receive: gets the events as ``InMemoryLink/Event`` describes.
     package func open(
         _ request: PusherTestServer.Request,
         on eventLoop: any EventLoop,
@@ -75,12 +76,12 @@ package final class InMemoryServer: Sendable {
         return link
     }
 
-    /// Begins an HTTP request, for example of an HTTP transport, on a TCP connection of its own.
+    /// Begins an HTTP request, for example of an HTTP transport, on its own TCP connection.
     ///
     /// - Parameters:
     ///   - request: the request, which arrives as a whole.
-    ///   - eventLoop: where `receive` is called, never from within a call to the exchange or to the server.
-    ///   - receive: gets what ``InMemoryResponseEvent`` promises.
+    ///   - eventLoop: where `receive` is called, never within a call to the exchange or to the server.
+    ///   - receive: gets the events as ``InMemoryResponseEvent`` describes.
     package func request(
         _ request: InMemoryRequest,
         on eventLoop: any EventLoop,
@@ -107,8 +108,8 @@ package final class InMemoryServer: Sendable {
     ///
     /// - Parameters:
     ///   - request: the request; its target is the path with the query.
-    ///   - answer: is called on the server's event loop, at most once: with nil where TCP ends without an answer, and
-    ///     never where the request is left unanswered.
+    ///   - answer: is called on the server's event loop, at most once. It gets nil if TCP ends without an answer, and
+    ///     is never called for an unanswered request.
     package func request(
         _ request: PusherTestServer.Request,
         answer: @escaping @Sendable (RESTResponse?) -> Void
@@ -125,13 +126,14 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// How long each message takes, in each direction; order is kept. Default: zero, which still goes by the loop.
+    /// How long each message takes, in each direction; order is kept. Default: zero, which still takes a turn of the
+    /// loop.
     package var latency: Duration {
         get { network.withLockedValue { $0.latency } }
         set { network.withLockedValue { $0.latency = newValue } }
     }
 
-    /// Makes new links and exchanges fail; nil makes them succeed again. A count makes the ones after them succeed.
+    /// Makes new links and exchanges fail; nil makes them succeed again. With a count, later ones succeed.
     package func failLinks(_ count: Int? = nil, with fault: LinkFault?) {
         network.withLockedValue { network in
             network.fault = fault
@@ -139,24 +141,24 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// Blocks WebSockets, as some networks do, while other requests get through; nil lets new ones through again.
+    /// Blocks WebSockets, as some networks do, but no other requests; nil ends it for new ones.
     package func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
         network.withLockedValue { $0.upgradeFault = fault }
     }
 
-    /// Cuts every link and exchange: both sides hear that TCP has ended.
+    /// Cuts every link and exchange: both sides learn that TCP has ended.
     package func cutLinks() {
         for link in links { link.cut() }
         for exchange in exchanges { exchange.cut() }
     }
 
-    /// From now on every message and every end is lost, in both directions, on the links and exchanges that exist.
+    /// From now on, every message and every end is lost, in both directions, on the existing links and exchanges.
     package func blackHoleLinks() {
         for link in links { link.setBlackHole(true) }
         for exchange in exchanges { exchange.setBlackHole(true) }
     }
 
-    /// Ends what ``blackHoleLinks()`` began. What was lost stays lost.
+    /// Ends ``blackHoleLinks()``. Lost messages stay lost.
     package func restoreLinks() {
         for link in links { link.setBlackHole(false) }
         for exchange in exchanges { exchange.setBlackHole(false) }

@@ -1,8 +1,9 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import RealtimePrimitives
 
-/// Collects HTTP requests: an upgrade becomes a connection of the brain's, anything else is a request to be answered.
+/// Collects HTTP requests. An upgrade becomes a connection of the brain, and anything else a request to answer.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
 
@@ -14,17 +15,17 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Runs while a request is unfinished.
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
-    /// The answer to a request of an HTTP transport, which may take long.
+    /// The answer to a request of an HTTP transport, which may take a long time.
     private var longAnswer: ResponseWriter?
 
     private enum State {
         /// Between two requests, or within a head.
         case waiting
         case collecting(HTTPRequestHead)
-        /// The request was answered before its end. The rest is read and thrown away: if the socket were closed with
-        /// bytes unread, the client could lose the answer.
+        /// The request was answered before its end. The rest is read and dropped: if the socket were closed with unread
+        /// bytes, the client could lose the answer.
         case discarding
-        /// No further request is read: the connection ends with an answer, or asks for another protocol.
+        /// No further request is read: the connection ends with an answer, or switches to another protocol.
         case finished
     }
 
@@ -42,7 +43,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         let handler = HTTPRequestHandler(options: options, engine: engine)
         try pipeline.addHandlers(
             RequestByteHandler(handler),
-            // Hands on what came in the same packet as an upgrade request.
+            // Passes on bytes from the same packet as an upgrade request.
             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)),
             handler
         )
@@ -50,7 +51,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     // MARK: The time limit
 
-    /// False once no request is read any more.
+    /// False when no more requests are read.
     var isReading: Bool {
         switch state {
         case .waiting, .collecting: context != nil && !isAnswering
@@ -61,7 +62,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Clients wait for the end of an answer before they send another request on the same connection.
     private var isAnswering: Bool { longAnswer?.isFinished == false }
 
-    /// The decoder is about to get bytes: the first of them after a request begins another one.
+    /// Called before the decoder gets bytes. The first byte after a request begins another one.
     func bytesWillArrive() {
         guard isReading, timer == nil, let context else { return }
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.requestTimeout)) {
@@ -72,7 +73,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func requestTimedOut() {
         timer = nil
         guard let channel = context?.channel else { return }
-        let message = "the request was not finished within \(options.requestTimeout)"
+        let message = "the request was not finished within \(options.requestTimeout.inWords)"
         let response = RESTResponse(status: 408, body: message)
         switch state {
         case .waiting: write(response, to: nil, on: channel)
@@ -122,7 +123,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let channel = context.channel
-        // What comes behind an error of the parser is an error too, and so is the end of TCP within a request.
+        // Everything after a parser error is an error too, and so is the end of TCP within a request.
         guard error is HTTPParserError || error is ByteToMessageDecoderError, channel.isActive, !isAnswering else {
             return channel.endTransport()
         }
@@ -130,7 +131,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         switch state {
         case .waiting: write(response, to: nil, on: channel)
         case .collecting(let head): refuse(head, response, on: channel)
-        // The answer has been given, or will be, and the connection ends with it.
+        // The connection ends with an answer, which was or will be sent.
         case .discarding, .finished: return
         }
         state = .finished
@@ -149,7 +150,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
     }
 
-    // What the records keep is made in these two, and nothing else: LeakSanitizer is told of them by name.
+    // These two methods allocate memory for the records. LeakSanitizer's configuration names them.
 
     private func collect(_ bytes: ByteBuffer, of head: HTTPRequestHead, on channel: any Channel) {
         guard bytes.readableBytes <= options.maximumRequestSize - body.count else {
@@ -171,7 +172,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         refuse(head, RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response, on: channel)
     }
 
-    /// Answers a request that has not ended. It is still given its time to end.
+    /// Answers an unfinished request. The request still gets time to end.
     private func refuse(_ head: HTTPRequestHead, _ response: RESTResponse, on channel: any Channel) {
         let request = makeRequest(head)
         body = []
@@ -189,7 +190,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func answer(_ head: HTTPRequestHead, on channel: any Channel) {
         let request = makeRequest(head)
         body = []
-        // After a request that asks for another protocol, be it one that nobody here speaks, NIO reads no other.
+        // After a request for another protocol, even an unsupported one, NIO reads no further request.
         let isLast = !head.isKeepAlive || head.headers.contains(name: "Upgrade") || head.method == .CONNECT
         if isLast { state = .finished }
         if head.isWebSocketUpgrade { return upgrade(head, request, on: channel) }
@@ -235,10 +236,10 @@ extension HTTPRequestHead {
         return method == .GET && has("Connection", "upgrade") && has("Upgrade", "websocket")
     }
 
-    /// Nil without a length. The decoder has refused what is no number.
+    /// Nil without a length. The decoder has rejected values that are not numbers.
     fileprivate var contentLength: UInt64? { headers.first(name: "Content-Length").map { UInt64($0) ?? .max } }
 
-    /// Whether the client sends the body once it is told to (RFC 9110, 10.1.1).
+    /// Whether the client sends the body only after a confirmation (RFC 9110, 10.1.1).
     fileprivate var expectsContinue: Bool {
         let hasBody = headers.contains(name: "Transfer-Encoding") || contentLength ?? 0 > 0
         return hasBody && version != .http1_0
@@ -247,7 +248,7 @@ extension HTTPRequestHead {
 }
 
 extension RESTResponse {
-    /// Adds header fields, but those that the response has already.
+    /// Adds header fields that the response does not have yet.
     func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
         var response = self
         response.headers += others.filter { header($0.name) == nil }
@@ -258,7 +259,7 @@ extension RESTResponse {
 extension Channel {
     /// Writes an HTTP response, and ends the connection after the last one. On the event loop only.
     ///
-    /// - Parameter hasBody: False for the answer to a `HEAD`, which says of a body only how long it is.
+    /// - Parameter hasBody: False for the answer to a `HEAD`, which has only the length of the body.
     func respond(_ response: RESTResponse, isLast: Bool, hasBody: Bool = true) {
         write(response, isLast: isLast, hasBody: hasBody).whenComplete { _ in
             if isLast { self.endTransport() }

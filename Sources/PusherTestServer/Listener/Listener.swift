@@ -15,12 +15,12 @@ package final class Listener: Sendable {
 
     private struct State {
         var port: Int
-        /// The outcome of the newest start or shutdown: the channel that listens. Never fails.
+        /// The outcome of the latest start or shutdown: the channel that listens. It never fails. Never fails.
         var current: EventLoopFuture<(any Channel)?>
         var children: [ObjectIdentifier: any Channel] = [:]
     }
 
-    /// - Parameter makePreparation: is called by each start, which fails with its error.
+    /// - Parameter makePreparation: is called by each start. If it throws, the start fails with its error.
     package init(
         eventLoop: any EventLoop,
         host: String,
@@ -43,9 +43,9 @@ package final class Listener: Sendable {
         }.get()
     }
 
-    /// - Parameter end: Called when nothing listens any more, and before the connections are ended.
+    /// - Parameter end: Called when the port is closed, before the connections are ended.
     func shutdown(thenEnding end: @escaping @Sendable () -> Void) async {
-        // The future never fails: closing a socket that has ended already is what was wanted.
+        // The future never fails, because a socket that has ended already needs no closing.
         _ = try? await beginShutdown(thenEnding: end).get()
     }
 
@@ -60,7 +60,7 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Starts and shutdowns follow each other in the order of the calls, each after the one before has finished.
+    /// Runs starts and shutdowns in the order of the calls, each after the one before has finished.
     private func transition(
         _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
     ) -> EventLoopFuture<(any Channel)?> {
@@ -94,7 +94,7 @@ package final class Listener: Sendable {
             .flatMapErrorThrowing { error in
                 throw PusherTestServer.ServerError(
                     .bindFailed,
-                    "cannot listen on \(address.host), port \(address.port)",
+                    "Server not started: it cannot listen on \(address.host), port \(address.port). Choose another port, or 0 for any.",
                     cause: error
                 )
             }
@@ -133,7 +133,7 @@ extension Listener {
 }
 
 extension Channel {
-    /// Ends TCP beneath TLS, which would wait for its peer. On the event loop only.
+    /// Ends TCP below TLS, which would wait for its peer. On the event loop only.
     func endTransport() {
         if let context = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
             context.close(promise: nil)
@@ -142,7 +142,7 @@ extension Channel {
         }
     }
 
-    /// Ends TCP once what was written has gone out, or after a second without that. On the event loop only.
+    /// Ends TCP after everything was sent, or after a second. On the event loop only.
     func endTransportAfterFlush() {
         let timer = eventLoop.scheduleTask(in: .seconds(1)) { self.endTransport() }
         writeAndFlush(ByteBuffer()).whenComplete { _ in
@@ -159,7 +159,7 @@ extension PusherTestServer.TLS {
         } catch {
             throw PusherTestServer.ServerError(
                 .invalidCertificate,
-                "the certificate chain or its private key cannot be used",
+                "Server not started: the certificate chain or its private key cannot be used.",
                 cause: error
             )
         }

@@ -5,7 +5,7 @@ import NIOWebSocket
 
 /// A WebSocket, or the request for one, on a socket.
 ///
-/// It writes bytes rather than frames to the pipeline, so that faults can put anything between the frames.
+/// It writes bytes instead of frames to the pipeline, so that faults can write anything between frames.
 final class ListenerLink: ServerLink {
     private let channel: any Channel
     private let key: String
@@ -39,7 +39,7 @@ final class ListenerLink: ServerLink {
         do {
             try switchToWebSocket(channel.pipeline.syncOperations)
         } catch {
-            // The pipeline has gone: the socket has ended.
+            // The pipeline does not exist any more, because the socket has ended.
             channel.endTransport()
         }
         channel.flush()
@@ -48,14 +48,14 @@ final class ListenerLink: ServerLink {
     private func switchToWebSocket(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         let http = try pipeline.handler(type: HTTPRequestHandler.self)
         let decoder = try pipeline.context(handlerType: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        // The decoder traps on a limit that it cannot hold.
+        // The decoder traps on a limit that is too large for its type.
         let frameLimit = min(max(0, options.maximumMessageSize), Int(UInt32.max))
         try pipeline.addHandlers(
             ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: frameLimit)),
             WebSocketHandler(link: self, maximumMessageSize: options.maximumMessageSize),
             position: .after(http)
         )
-        // In this order: what the decoder has left over must not reach the HTTP handler.
+        // In this order, so that the decoder's remaining bytes do not reach the HTTP handler.
         pipeline.removeHandler(http, promise: nil)
         pipeline.removeHandler(context: decoder, promise: nil)
     }
@@ -74,7 +74,7 @@ final class ListenerLink: ServerLink {
 }
 
 extension OutgoingFrame {
-    /// The frame as RFC 6455, 5.2 has it, not masked.
+    /// The frame as in RFC 6455, 5.2, without a mask.
     fileprivate func bytes(_ allocator: ByteBufferAllocator) -> ByteBuffer {
         switch self {
         case .text(let text): Self.frame(opcode: 0x1, text.utf8, allocator)
@@ -87,7 +87,7 @@ extension OutgoingFrame {
         }
     }
 
-    /// A close frame has room for 125 bytes; the reason is cut between characters.
+    /// A close frame has at most 125 bytes. The reason is cut between characters.
     private static func closePayload(_ code: Int?, _ reason: String) -> [UInt8] {
         guard let code else { return [] }
         let bits = UInt16(truncatingIfNeeded: code)

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Stands before the HTTP decoder, which says nothing of a head until it is whole, and tells the request handler that
-/// bytes are about to come.
+/// Precedes the HTTP decoder, which reports a head only when it is complete. It tells the request handler that bytes
+/// are about to arrive.
 ///
-/// The last byte of each read comes alone. So it is known whether a request ended with the read, or another one has begun
-/// after it.
+/// It passes on the last byte of each read separately. This shows whether a request ended with the read, or another one
+/// has begun after it.
 final class RequestByteHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -2,18 +2,18 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 
-/// The answer to one request on a socket: in one piece, or in chunks that tell when they have gone out.
+/// The answer to one request on a socket: in one piece, or in chunks that report when they were sent.
 ///
 /// On the event loop only.
 final class ResponseWriter: Sendable {
-    /// What the request says about its answer.
+    /// The parts of the answer that depend on the request.
     struct Form: Sendable {
         var crossOriginHeaders: [PusherTestServer.Request.Header] = []
         /// Whether the connection ends with the answer.
         var isLast: Bool
-        /// False for the answer to a `HEAD`, which says of a body only how long it is.
+        /// False for the answer to a `HEAD`, which has only the length of the body.
         var hasBody = true
-        /// False for HTTP/1.0. There, the end of the connection is the end of the body.
+        /// False for HTTP/1.0. In HTTP/1.0, the end of the connection is the end of the body.
         var isChunked = true
     }
 
@@ -63,7 +63,7 @@ final class ResponseWriter: Sendable {
         }
     }
 
-    /// TCP has ended. Does nothing if the answer had gone out before.
+    /// TCP has ended. Does nothing if the answer was already sent.
     func connectionEnded() { finish() }
 
     private func finish() {
@@ -89,13 +89,13 @@ final class ResponseWriter: Sendable {
         buffer.writeBytes(bytes)
         if form.isChunked { buffer.writeString("\r\n") }
         guard let request = state.withLockedValue({ $0.request }) else { return }
-        // Once the system has all of it. What it had in part, the client has not got as a whole line.
+        // Reported when the system has all of it. A line that was sent in part has not reached the client.
         channel.write(buffer).whenSuccess { self.engine.delivered(bytes.count, of: request) }
     }
 }
 
 extension RESTResponse {
-    /// The status line and the header fields, each with its line's end.
+    /// The status line and the header fields, with line ends.
     var head: String {
         var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, status)))\r\n"
         for header in headers { head += "\(header.name): \(header.value)\r\n" }

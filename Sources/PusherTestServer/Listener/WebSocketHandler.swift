@@ -1,7 +1,7 @@
 import NIOCore
 import NIOWebSocket
 
-/// Joins the fragments of messages and checks what RFC 6455 asks of clients.
+/// Joins the fragments of messages and checks what RFC 6455 demands of clients.
 final class WebSocketHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
 
@@ -66,7 +66,7 @@ final class WebSocketHandler: ChannelInboundHandler {
         }
         let code = Int(payload[0]) << 8 | Int(payload[1])
         switch code {
-        // RFC 6455, 7.4, and what has been registered since.
+        // RFC 6455, 7.4, and later registrations.
         case 1000...1003, 1007...1014, 3000...4999: break
         default: return fail(1002, "\(code) must not stand in a close frame")
         }
@@ -76,7 +76,7 @@ final class WebSocketHandler: ChannelInboundHandler {
         link.received(.close(code: code, reason: reason))
     }
 
-    /// Only the answer to the close frame is read after this.
+    /// After this, only the answer to the close frame is read.
     private func fail(_ code: Int, _ reason: String) {
         guard !hasFailed else { return }
         hasFailed = true

@@ -9,7 +9,7 @@ extension PusherTestServer.Dialect {
             case listWhereCounted
         }
 
-        /// How a user without `user_info` stands in `hash`.
+        /// How `hash` contains a user without `user_info`.
         public enum MissingInfo: Hashable, Sendable, CaseIterable {
             /// `null`
             case null
@@ -21,9 +21,9 @@ extension PusherTestServer.Dialect {
         public enum SharedUser: Hashable, Sendable, CaseIterable {
             /// The user is counted and announced once.
             case counted
-            /// The id stands in `ids`, and is counted, once for each connection.
+            /// The id appears in `ids`, and is counted, once for each connection.
             case listedTwice
-            /// Each connection is announced with a `member_added`, and each that ends with a `member_removed`.
+            /// Each connection is announced with a `member_added`, and each end with a `member_removed`.
             case announcedAgain
         }
 
@@ -31,7 +31,7 @@ extension PusherTestServer.Dialect {
         public var keepsNumericIDs = false
         /// How `hash` is written. Default: an object.
         public var hash = Hash.object
-        /// How a user without `user_info` stands in `hash`. Default: `null`.
+        /// How `hash` contains a user without `user_info`. Default: `null`.
         public var missingInfo = MissingInfo.null
         /// Whether there are `ids`. Default: true.
         public var listsIDs = true
@@ -42,17 +42,17 @@ extension PusherTestServer.Dialect {
         public var succeedsBeforeJoining = false
         /// How the `data` of `member_added` and `member_removed` is written. Default: a string.
         public var memberEvents = DataEncoding.string
-        /// Whether a subscription whose authorization has the user's id as a number gets `pusher:error` 4200 "Generic
+        /// Whether a subscription with a numeric user id in its authorization gets `pusher:error` 4200 "Generic
         /// reconnect immediately". Default: false.
         public var refusesNumericIDs = false
         /// Whether `member_removed` has the `user_info`. Default: false.
         public var tellsInfoOfLeavers = false
 
-        /// As Pusher does it.
+        /// Creates Pusher's form.
         public init() {}
     }
 
-    /// What new subscribers of cache channels get.
+    /// The messages to new subscribers of cache channels.
     public struct Cache: Hashable, Sendable {
         /// On which cache channels the last event is kept.
         public enum Replay: Hashable, Sendable, CaseIterable {
@@ -62,7 +62,7 @@ extension PusherTestServer.Dialect {
             case unencryptedChannels
             /// On channels that need no authorization.
             case publicChannels
-            /// On none: the server does not know cache channels.
+            /// On none, because the server does not support cache channels.
             case none
         }
 
@@ -71,7 +71,7 @@ extension PusherTestServer.Dialect {
         /// The `data` of `pusher:cache_miss`. Default: there is none.
         public var missData = EmptyData.missing
 
-        /// As Pusher does it.
+        /// Creates Pusher's form.
         public init() {}
     }
 
@@ -79,7 +79,7 @@ extension PusherTestServer.Dialect {
     public struct ClientEvents: Hashable, Sendable {
         /// How the `data` is changed.
         public enum Data: Hashable, Sendable, CaseIterable {
-            /// It stays as it was sent.
+            /// It does not change.
             case unchanged
             /// It becomes a string with the JSON text.
             case string
@@ -87,14 +87,14 @@ extension PusherTestServer.Dialect {
 
         /// How the `data` is changed. Default: not at all.
         public var data = Data.unchanged
-        /// Whether one whose data is a string is answered as a message that cannot be understood. Default: false.
+        /// Whether a client event whose data is a string is answered as an invalid message. Default: false.
         public var refusesStrings = false
-        /// Whether those on presence channels have a `user_id`. Default: true.
+        /// Whether client events on presence channels have a `user_id`. Default: true.
         public var addsUserID = true
-        /// Whether the error about one that is rejected has a `channel`. Default: false.
+        /// Whether the error about a rejected client event has a `channel`. Default: false.
         public var errorsNameChannel = false
 
-        /// As Pusher does it.
+        /// Creates Pusher's form.
         public init() {}
     }
 
@@ -108,7 +108,7 @@ extension PusherTestServer.Dialect {
             case close
         }
 
-        /// Whether `pusher:signin` is known; else it gets what any unknown event gets. Default: true.
+        /// Whether `pusher:signin` is supported. If not, it is handled like any unknown event. Default: true.
         public var knowsSignIn = true
         /// How the `data` of `pusher:signin_success` is written. Default: an object.
         public var signInSuccess = DataEncoding.object
@@ -116,12 +116,12 @@ extension PusherTestServer.Dialect {
         public var echoesAuth = false
         /// The answer to a failed sign-in. Default: `pusher:error`.
         public var signInRefusal = SignInRefusal.error
-        /// Whether watchlists are obeyed. Default: true.
+        /// Whether watchlists are supported. Default: true.
         public var sendsWatchlistEvents = true
         /// How the `data` of `pusher_internal:watchlist_events` is written. Default: a string.
         public var watchlistEvents = DataEncoding.string
 
-        /// As Pusher does it.
+        /// Creates Pusher's form.
         public init() {}
     }
 }

@@ -1,9 +1,9 @@
 extension PusherTestServer {
-    /// How a server words its messages: servers of this protocol differ, and a client has to live with all of them.
+    /// The form of a server's messages. Servers of this protocol differ, and a client has to support all of them.
     ///
-    /// Take one of the presets, such as ``pusher`` or ``soketi``, and change what you need.
+    /// Use one of the presets, such as ``pusher`` or ``soketi``, and change what you need.
     public struct Dialect: Hashable, Sendable {
-        /// How `data` is written that has nothing to say.
+        /// How an empty `data` is written.
         public enum EmptyData: Hashable, Sendable, CaseIterable {
             /// There is no `data`.
             case missing
@@ -41,7 +41,7 @@ extension PusherTestServer {
             case absent
         }
 
-        /// How the server ends a connection that it does not want to serve.
+        /// How the server ends a connection that it refuses to serve.
         public enum Refusal: Hashable, Sendable, CaseIterable {
             /// A close frame with the code.
             case close
@@ -65,9 +65,9 @@ extension PusherTestServer {
 
         /// How a subscription is refused.
         public enum SubscriptionRefusal: Hashable, Sendable, CaseIterable {
-            /// `pusher:error` without a code; the channel's name stands in the message only.
+            /// `pusher:error` without a code; only the message contains the channel's name.
             case error
-            /// `pusher:error` 4009 "Connection is unauthorized", which says nothing of the channel.
+            /// `pusher:error` 4009 "Connection is unauthorized", which does not name the channel.
             case unauthorized
             /// `pusher:subscription_error` on the channel, with `type`, `error` and `status`.
             case subscriptionError
@@ -75,7 +75,7 @@ extension PusherTestServer {
             case internalSubscriptionError
         }
 
-        /// Characters that the server writes as escapes although JSON does not ask for it.
+        /// Characters that the server escapes although JSON does not require it.
         public enum Escaping: Hashable, Sendable, CaseIterable {
             /// Only the escapes that JSON requires.
             case none
@@ -85,7 +85,7 @@ extension PusherTestServer {
             case angleBrackets
         }
 
-        /// How long a client may send nothing, and what happens to its connection then.
+        /// How long a client may be silent, and what happens to its connection then.
         public struct IdleLimit: Hashable, Sendable {
             /// What happens to the connection.
             public enum Ending: Hashable, Sendable {
@@ -95,7 +95,7 @@ extension PusherTestServer {
                 case drop
             }
 
-            /// How long a client may send nothing. Any WebSocket frame counts.
+            /// How long a client may be silent. Any WebSocket frame counts.
             public var duration: Duration
             /// What happens to the connection.
             public var ending: Ending
@@ -117,13 +117,13 @@ extension PusherTestServer {
         public var errorEncoding = ErrorEncoding.object
         /// How errors without a code are written. Default: `null`.
         public var missingCode = MissingCode.null
-        /// Whether any key will do, and not only the application's. Default: false.
+        /// Whether any key is accepted, not only the application's. Default: false.
         public var acceptsAnyKey = false
-        /// How a connection is refused before it is established, for example for an unknown key. Default: by an error and a
-        /// close frame, as clients of older protocols read the code from the error only.
+        /// How a connection is refused before it is established, for example for an unknown key. Default: by an error
+        /// and a close frame, because clients of older protocols read the code only from the error.
         public var refusal = Refusal.errorThenClose
-        /// How an established connection is ended, for example if its user is terminated, or if it does not answer a ping.
-        /// Default: by a close frame.
+        /// How an established connection is ended, for example if its user is terminated, or if it does not answer a
+        /// ping. Default: by a close frame.
         public var termination = Refusal.close
         /// The answer to a second subscription. Default: an error.
         public var duplicateSubscription = DuplicateSubscription.error
@@ -131,21 +131,21 @@ extension PusherTestServer {
         public var reportsUnknownUnsubscription = true
         /// How subscriptions are refused. Default: by `pusher:error`.
         public var subscriptionRefusal = SubscriptionRefusal.error
-        /// The code of the error that answers a message which cannot be understood. Default: nil.
+        /// The code of the error that answers an invalid message. Default: nil.
         public var invalidMessageCode: Int?
-        /// The message of that error; nil if it says what is wrong. Default: nil.
+        /// The message of that error; nil if it describes the problem. Default: nil.
         public var invalidMessage: String?
-        /// Characters that are escaped without need. Default: none.
+        /// Characters that are escaped unnecessarily. Default: none.
         public var escaping = Escaping.none
         /// Whether a newline follows each message. Default: false.
         public var appendsNewline = false
-        /// How long a client may send nothing, whatever the server's `activity_timeout` is. Default: nil, for ever. A
-        /// server that runs can be given another one: ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
+        /// How long a client may be silent, whatever the server's `activity_timeout` is. Default: nil, no limit. To
+        /// change it on a running server, use ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
         public var idleLimit: IdleLimit?
 
         /// Messages about the users on presence channels.
         public var presence = Presence()
-        /// What new subscribers of cache channels get.
+        /// The messages to new subscribers of cache channels.
         public var cache = Cache()
         /// How client events are relayed.
         public var clientEvents = ClientEvents()

@@ -42,7 +42,7 @@ extension PusherTestServer.TLS {
         -----END CERTIFICATE-----
         """
 
-    // Public on purpose. It is no secret, and authenticates nobody: see `localhost`.
+    // Public on purpose. It is not secret, and authenticates nobody: see `localhost`.
     private static let publicPrivateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgOOldm51ZPpy77vtS

@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// The reason why a request to the REST API is refused.
+/// The reason why the server refuses a request to the REST API.
 struct RESTFailure: Error, Hashable, Sendable {
     let status: Int
     let message: String
@@ -20,10 +20,10 @@ struct RESTFailure: Error, Hashable, Sendable {
 
 /// The signature of requests to the REST API.
 enum RESTAuthentication {
-    /// How far a request's time may be off, in seconds.
+    /// The largest allowed difference of a request's time, in seconds.
     static let maximumClockDifference = 600
 
-    /// Checks what is in the head of a request.
+    /// Checks the head of a request.
     static func checkHead(
         _ request: PusherTestServer.Request,
         application: PusherTestServer.Application,
@@ -48,7 +48,7 @@ enum RESTAuthentication {
         }
     }
 
-    /// Checks the body against the digest of it that the head has.
+    /// Checks the body against the digest in the head.
     static func checkBody(_ request: PusherTestServer.Request) throws(RESTFailure) {
         guard !request.body.isEmpty else { return }
         guard let digest = request.parameters["body_md5"] else { throw .unauthorized("body_md5 is missing") }

@@ -24,7 +24,7 @@ public struct SignedRESTRequest: Hashable, Sendable {
     ///   - path: the path without a query, for example `/apps/1/events`.
     ///   - parameters: the query's parameters, not percent-encoded, without those of the signature.
     ///   - body: the body; empty, the default, for none.
-    ///   - application: whose key and secret sign the request.
+    ///   - application: the application whose key and secret sign the request.
     ///   - timestamp: the time in whole seconds since 1970; nil, the default, takes the clock's.
     public init(
         method: String,
@@ -52,10 +52,10 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - name: the event's name.
-    ///   - data: what subscribers get, byte for byte; commonly JSON text. For an encrypted channel, which must be the
-    ///     only one, it is encrypted with the channel's key, as a backend's library does.
+    ///   - data: the data, which subscribers get byte for byte; usually JSON text. For an encrypted channel, which must
+    ///     be the only one, it is encrypted with the channel's key, as a backend's library does.
     ///   - channels: the channels' names, 1 to 100. `#server-to-user-` and an id is the channel of a signed-in user.
-    ///   - socketID: the connection that does not get it.
+    ///   - socketID: a connection that does not get it.
     public func publishRequest(
         event name: String,
         data: String,

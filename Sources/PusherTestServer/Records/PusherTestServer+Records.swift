@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// The records up to now, oldest first: the newest ``Options/maximumRecordCount``.
+    /// The newest records, oldest first: at most ``Options/maximumRecordCount``.
     public var records: [Record] { engine.records }
 
     /// The texts that clients have sent, oldest first, of one connection or of all.
@@ -11,7 +11,7 @@ extension PusherTestServer {
         }
     }
 
-    /// The bodies of the webhooks up to now, oldest first, including webhooks that could not be sent.
+    /// The bodies of the webhooks so far, oldest first, including webhooks that could not be sent.
     public var webhooks: [String] {
         records.compactMap { record in
             guard case .webhookIssued(let body) = record.event else { return nil }
@@ -21,7 +21,8 @@ extension PusherTestServer {
 
     /// All records from the oldest that is kept, and then each new one as it is made.
     ///
-    /// The sequence ends when its task is cancelled. A reader that is slower than the log forgets loses the oldest.
+    /// The sequence ends when its task is cancelled. A reader that is slower than the server's log loses the oldest
+    /// records.
     public var recordSequence: RecordSequence { RecordSequence(engine: engine) }
 
     /// The connections that are open now, oldest first.
@@ -33,7 +34,8 @@ extension PusherTestServer {
     /// The first record that matches; waits for it if there is none yet.
     ///
     /// - Parameters:
-    ///   - after: where to begin: with the one after this, or with the oldest that is kept, which is the default.
+    ///   - after: where to begin: with the record after this index, or with the oldest that is kept, which is the
+    ///     default.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     ///   - matches: is called in the caller's task.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
@@ -53,10 +55,10 @@ extension PusherTestServer {
         }
     }
 
-    /// Waits until at least this many connections are open and have got their socket id.
+    /// Waits until at least this many connections are open and have their socket ids.
     ///
     /// - Parameters:
-    ///   - count: how many at least. Default: 1.
+    ///   - count: the least number. Default: 1.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Returns: the connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
@@ -72,7 +74,7 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - channel: the channel's name.
-    ///   - count: how many at least. Default: 1.
+    ///   - count: the least number. Default: 1.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Returns: the connections that are subscribed, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.

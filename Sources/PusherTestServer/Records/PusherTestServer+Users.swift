@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// The users on a presence channel now, in the order in which they came.
+    /// The users on a presence channel now, in the order in which they joined.
     public func members(of channel: String) -> [Member] { engine.read { $0.presenceMembers(of: channel) } }
 
     /// Waits until a user is on a presence channel.
@@ -21,11 +21,11 @@ extension PusherTestServer {
     }
 
     /// Waits until a user is signed in on at least one connection, and that connection is subscribed to the user's own
-    /// channel: from then on, ``publish(event:data:toUser:)`` reaches it.
+    /// channel. From then on, ``publish(event:data:toUser:)`` reaches it.
     ///
-    /// Clients subscribe to that channel after each sign-in. If
-    /// ``failSubscriptions(to:with:)`` has this server refuse it, the sign-in is enough. To wait for the sign-in of a
-    /// client that never subscribes to it, use ``nextRecord(after:timeout:where:)``.
+    /// Clients subscribe to that channel after each sign-in. If ``failSubscriptions(to:with:)`` makes this server
+    /// reject it, the sign-in is enough. To wait for the sign-in of a client that never subscribes to it, use
+    /// ``nextRecord(after:timeout:where:)``.
     ///
     /// - Parameters:
     ///   - userId: the user's id.

@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// One thing that the server received or did.
+    /// An event that the server received or caused.
     public struct Record: Hashable, Sendable {
         /// The record's place in the log, counted from 0 over the server's whole life.
         public var index: Int
@@ -8,43 +8,44 @@ extension PusherTestServer {
         /// What happened.
         public var event: Event
 
-        /// What happened. New cases may come: keep a `default` when you switch over it.
+        /// What happened. Later versions may add cases: keep a `default` when you switch over it.
         public enum Event: Hashable, Sendable {
             /// A client asked for an upgrade to WebSocket, or for a new session of an HTTP transport.
             case connectionRequested(Request)
             /// The upgrade was answered with success, or the session was opened.
             case connectionAccepted
-            /// The connection failed as a fault command asked.
+            /// The connection failed because of a fault command.
             case connectionFailed(ConnectionFault)
             /// The connection was refused with this code, for example 4001.
             case connectionRefused(code: Int, message: String)
             /// TCP has ended, from whichever side, or the session has. The last record of every connection.
             case connectionEnded
 
-            /// A text message came in, whatever is in it.
+            /// A text message arrived, whatever it contains.
             case messageReceived(String)
-            /// A binary message came in.
+            /// A binary message arrived.
             case binaryReceived([UInt8])
-            /// A WebSocket ping came in, or over HTTP a heartbeat: an empty array.
+            /// A WebSocket ping arrived, or over HTTP a heartbeat: an empty array.
             case pingReceived([UInt8])
-            /// A WebSocket pong came in.
+            /// A WebSocket pong arrived.
             case pongReceived([UInt8])
-            /// The client sent a close frame, first or in answer; the code is nil if the frame has none.
+            /// The client sent a close frame, first or as an answer; the code is nil if the frame has none.
             case closeReceived(code: Int?, reason: String)
 
-            /// A fault that was asked for befell the request of an HTTP transport.
+            /// The request of an HTTP transport failed because of a fault command.
             case transportRequestFailed(TransportRequestFault)
-            /// A session of an HTTP transport was lost: because it was asked for, or because too much waited in it.
+            /// A session of an HTTP transport was lost, because of a command or because too many bytes waited in it.
             case sessionLost
 
             /// A text message went out; over HTTP, into the queue of its session. Messages that
             /// ``PusherTestServer/delayMessages(by:)`` holds back are recorded when they go out.
             case messageSent(String)
-            /// A close frame went out, first or in answer.
+            /// A close frame went out, first or as an answer.
             case closeSent(code: Int?, reason: String)
 
-            /// An event was published to a channel, by the REST API or by ``PusherTestServer/publish(event:data:to:excluding:)``,
-            /// and went to this many connections. If it is 0, nobody was subscribed, or only silent and excluded connections.
+            /// An event was published to a channel, by the REST API or by
+            /// ``PusherTestServer/publish(event:data:to:excluding:)``, and went to this many connections. If it is 0,
+            /// there were no subscribers, or only silent and excluded connections.
             case eventPublished(name: String, channel: String, connectionCount: Int)
 
             /// A connection was subscribed to a channel.
@@ -52,7 +53,7 @@ extension PusherTestServer {
             /// A connection left a channel by `pusher:unsubscribe`.
             case unsubscribed(channel: String)
 
-            /// A subscription was refused; the message even if the dialect does not tell it.
+            /// A subscription was rejected, with the message, even if the dialect does not send it.
             case subscriptionRefused(channel: String, message: String)
 
             /// A user came to a presence channel, by the first of the user's connections.
@@ -71,40 +72,42 @@ extension PusherTestServer {
             /// A message beyond the limit was answered with error 4301, and had no other effect.
             case messageRejected
 
-            /// A request came to an authorization endpoint.
+            /// A request arrived at an authorization endpoint.
             case authorizationRequested(Request)
-            /// The request before it, to an authorization endpoint, failed as a fault command asked.
+            /// The request before it, to an authorization endpoint, failed because of a fault command.
             case authorizationFailed(AuthorizationFault)
-            /// A request to the REST API or to an authorization endpoint was answered with this status: also a preflight of a
-            /// browser, and a request that was answered before it had come to its end, with as much of its body as was kept.
+            /// A request to the REST API or to an authorization endpoint was answered with this status. This includes
+            /// preflights of browsers, and requests that were answered before they were complete, with the part of the
+            /// body that was kept.
             case requestAnswered(Request, status: Int)
 
             /// A webhook was about to be sent, with this body.
             case webhookIssued(body: String)
-            /// A webhook was answered with this status. After one that is not 2xx it is sent again, a few times.
+            /// A webhook was answered with this status. After a status other than 2xx the server sends it again, a few
+            /// times.
             case webhookAnswered(status: Int)
-            /// A webhook could not be sent. It is tried again, a few times.
+            /// A webhook could not be sent. The server tries again, a few times.
             case webhookFailed(reason: String)
         }
     }
 
-    /// What carries a connection.
+    /// The transport of a connection.
     public enum Transport: Hashable, Sendable, CaseIterable {
         /// A WebSocket.
         case webSocket
-        /// Responses of HTTP that stay open (`xhr_streaming`).
+        /// HTTP responses that stay open (`xhr_streaming`).
         case httpStreaming
-        /// Responses of HTTP that end after each frame (`xhr`).
+        /// HTTP responses that end after each frame (`xhr`).
         case httpPolling
     }
 
     /// A connection that is open now.
     public struct Connection: Hashable, Sendable {
-        /// The socket id, even if the client has not got it.
+        /// The socket id, even if the client has not received it.
         public var socketID: String
         /// The request that opened it: path, query, header fields.
         public var request: Request
-        /// What carries it. Over HTTP: what the newest receiving request was.
+        /// What carries it. Over HTTP: the kind of the newest receiving request.
         public var transport: Transport
         /// The channels that it is subscribed to, oldest subscription first.
         public var subscribedChannels: [String]
@@ -112,7 +115,7 @@ extension PusherTestServer {
         public var userId: String?
         /// Whether `pusher:connection_established` was sent.
         public var isEstablished: Bool
-        /// Whether ``PusherTestServer/goSilent(_:)`` is in force for it.
+        /// Whether ``PusherTestServer/goSilent(_:)`` applies to it.
         public var isSilent: Bool
     }
     /// A user on a presence channel.

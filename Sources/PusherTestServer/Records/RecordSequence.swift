@@ -14,7 +14,7 @@ extension PusherTestServer {
             let engine: ServerEngine
             var index = 0
 
-            /// The next record, as soon as there is one; nil once the task is cancelled.
+            /// The next record, as soon as there is one; nil after the task is cancelled.
             public mutating func next() async -> Record? {
                 let start = index
                 let record = try? await engine.wait(timeout: nil, for: "a record") { engine.record(from: start) }

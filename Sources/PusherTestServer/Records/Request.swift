@@ -42,10 +42,10 @@ extension PusherTestServer {
             self.body = body
         }
 
-        /// The body as text; what is not UTF-8 becomes U+FFFD.
+        /// The body as text; bytes that are not UTF-8 become U+FFFD.
         public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
-        /// The query's parameters, percent-decoded. Of a parameter that stands twice, the last one counts.
+        /// The query's parameters, percent-decoded. If a parameter occurs twice, the last one counts.
         public var parameters: [String: String] { Form(query).parameters }
 
         /// The value of the first header field of that name, in any case.

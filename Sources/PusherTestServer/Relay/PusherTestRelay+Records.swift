@@ -1,35 +1,36 @@
 extension PusherTestRelay {
-    /// A connection that a client has made, as it is now.
+    /// A connection that a client has made, in its current state.
     public struct Connection: Hashable, Sendable {
         /// The connection's place in the log, counted from 0 over the relay's whole life.
         public var index: Int
-        /// The fault that befell it in place of being relayed.
+        /// The fault that happened to it instead of being relayed.
         public var fault: ConnectionFault?
-        /// What became of the request for a WebSocket, if it was blocked.
+        /// The result of a blocked WebSocket request, if there was one.
         public var upgradeFault: UpgradeFault?
-        /// The first bytes that the client sent, at most 16. Those of TLS begin with 22, those of HTTP with a method.
+        /// The first bytes that the client sent, at most 16. TLS begins with the byte 22, HTTP with a method.
         public var openingBytes: [UInt8] = []
         /// How many bytes have come from the client.
         public var receivedFromClient = 0
         /// How many bytes have come from the server.
         public var receivedFromServer = 0
-        /// How many bytes were thrown away, either way.
+        /// How many bytes were dropped, in either direction.
         public var swallowed = 0
         /// Whether the client's side or the server's is still open.
         public var isOpen = true
     }
 
-    /// The connections up to now, in the order in which they were made; the newest ``Options/maximumRecordCount``.
+    /// The newest connections, in the order in which they were made: at most ``Options/maximumRecordCount``.
     public var connections: [Connection] { engine.connections }
 
-    /// The number of connections of which either side is open.
+    /// The number of connections of which at least one side is open.
     public var openConnectionCount: Int { engine.openConnectionCount }
 
-    /// The first connection that matches; waits for it where there is none yet. Connections change while they are open,
+    /// The first connection that matches; waits for it if there is none yet. Connections change while they are open,
     /// and may match later.
     ///
     /// - Parameters:
-    ///   - after: where to begin: with the one after this, or with the oldest that is kept, which is the default.
+    ///   - after: where to begin: with the connection after this index, or with the oldest that is kept, which is the
+    ///     default.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     ///   - matches: is called in the caller's task. Default: every connection matches.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
@@ -54,7 +55,7 @@ extension PusherTestRelay {
     /// Waits until exactly this many connections are open.
     ///
     /// - Parameters:
-    ///   - count: how many; 0 waits until all have ended.
+    ///   - count: the number; 0 waits until all have ended.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.

@@ -1,11 +1,12 @@
 import NIOCore
 import NIOPosix
 
-/// A TCP relay between clients and a server, made to test that a client survives a bad network.
+/// A TCP relay between clients and a server, for testing clients over a bad network.
 ///
-/// It listens on this machine only, connects each client to the server, and passes bytes on without a look into them:
-/// plain or TLS, it is the same, except for ``blockUpgrades(with:)``. On command it does what networks do. Where one side ends its half of a connection, the
-/// relay ends all of it, after what it had read.
+/// It listens on this machine only, connects each client to the server, and passes bytes on without inspecting them,
+/// with and without TLS. The exception is ``blockUpgrades(with:)``. On command it imitates the failures of networks. If
+/// one side ends its half of a connection, the relay ends both halves after it has passed on the bytes that it had
+/// read.
 ///
 /// ```swift
 /// var options = PusherTestServer.Options()
@@ -23,10 +24,10 @@ import NIOPosix
 /// }
 /// ```
 ///
-/// Every method may be called from any thread or task, at any time. A fault holds for all bytes that the relay reads
+/// Every method may be called from any thread or task, at any time. A fault applies to all bytes that the relay reads
 /// after the call.
 public final class PusherTestRelay: Sendable {
-    /// What the relay was made with.
+    /// The options of the relay.
     public let options: Options
 
     let engine: RelayEngine
@@ -42,19 +43,19 @@ public final class PusherTestRelay: Sendable {
         self.init(options: Options(serverHost: server.host, serverPort: server.port))
     }
 
-    /// A relay that was dropped without ``shutdown()`` ends by itself, a little later.
+    /// A relay that is released without ``shutdown()`` ends by itself, a little later.
     deinit { _ = engine.beginShutdown() }
 
-    /// Binds the port and starts to accept connections. Does nothing where the relay listens already.
+    /// Binds the port and starts to accept connections. Does nothing if the relay listens already.
     ///
     /// A relay that is started again, after ``shutdown()`` or ``stopListening()``, binds the port that it had before.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/bindFailed``.
     public func start() async throws { try await engine.start().get() }
 
-    /// Stops listening until ``start()``: the system refuses new connections. Those that stand go on.
+    /// Stops listening until ``start()``: the system refuses new connections. Open connections continue.
     public func stopListening() async {
-        // The future never fails: closing a socket that has ended already is what was wanted.
+        // The future never fails: a socket that has already ended counts as closed.
         try? await engine.stopListening().get()
     }
 
@@ -64,15 +65,15 @@ public final class PusherTestRelay: Sendable {
         try? await engine.beginShutdown().get()
     }
 
-    /// The address to name as the server's; see ``Options/host``.
+    /// The address that clients connect to; see ``Options/host``.
     public var host: String { options.host }
 
-    /// The port that the relay listens on, or listened on last; 0 before the first ``start()`` where
-    /// ``Options/port`` is 0.
+    /// The port that the relay listens on, or listened on last; 0 before the first ``start()`` if ``Options/port`` is
+    /// 0.
     public var port: Int { engine.port }
 
     /// Starts a relay to a server, calls `body`, and shuts the relay down whether `body` returns or throws.
-    /// - Throws: what ``start()`` or `body` throws.
+    /// - Throws: the error that ``start()`` or `body` throws.
     public static func withRelay<Result>(
         to server: PusherTestServer,
         _ body: (PusherTestRelay) async throws -> Result
@@ -81,7 +82,7 @@ public final class PusherTestRelay: Sendable {
     }
 
     /// Starts a relay, calls `body`, and shuts the relay down whether `body` returns or throws.
-    /// - Throws: what ``start()`` or `body` throws.
+    /// - Throws: the error that ``start()`` or `body` throws.
     public static func withRelay<Result>(
         options: Options,
         _ body: (PusherTestRelay) async throws -> Result

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// What a relay's connections share: faults, records, and the sockets. All of it runs on one event loop.
+/// The state that a relay's connections share: faults, records and sockets. All of it runs on one event loop.
 final class RelayEngine: Sendable {
     let options: PusherTestRelay.Options
     let eventLoop: any EventLoop
@@ -21,11 +21,11 @@ final class RelayEngine: Sendable {
         var log: BoundedLog<PusherTestRelay.Connection>
         /// The open sockets of each connection: the client's, and the server's.
         var sockets: [Int: [any Channel]] = [:]
-        /// The connections to the server that are being made, each as long as it is not known whether there is one.
+        /// The pending connects to the server, each until its outcome is known.
         var connects: [Int: EventLoopFuture<Void>] = [:]
     }
 
-    /// What happens to what goes one way, and how often that was changed.
+    /// The fault of one direction, and how often it was changed.
     struct StreamSetting: Sendable {
         var fault: PusherTestRelay.StreamFault?
         var changes = 0
@@ -67,7 +67,7 @@ final class RelayEngine: Sendable {
         stopListening().flatMap { self.endAll() }
     }
 
-    /// A connection that was being made has a socket a little later only.
+    /// A connection whose connect is pending gets a socket a little later.
     private func endAll() -> EventLoopFuture<Void> {
         let (sockets, connects) = state.withLockedValue { ($0.sockets.values.flatMap(\.self), $0.connects.values) }
         guard !sockets.isEmpty || !connects.isEmpty else { return eventLoop.makeSucceededVoidFuture() }
@@ -76,7 +76,7 @@ final class RelayEngine: Sendable {
             .flatMap { self.endAll() }
     }
 
-    /// Each change follows the one that was asked for before it.
+    /// Each change waits for the previous one.
     private func changeListener(
         _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
     ) -> EventLoopFuture<Void> {
@@ -103,7 +103,11 @@ final class RelayEngine: Sendable {
                 return channel
             }
             .flatMapErrorThrowing { error in
-                throw PusherTestServer.ServerError(.bindFailed, "cannot listen on \(host), port \(port)", cause: error)
+                throw PusherTestServer.ServerError(
+                    .bindFailed,
+                    "Relay not started: it cannot listen on \(host), port \(port).",
+                    cause: error
+                )
             }
     }
 
@@ -151,7 +155,7 @@ final class RelayEngine: Sendable {
                 self.state.withLockedValue { $0.connects[id] = nil }
                 defer { isDecided.succeed() }
                 switch result {
-                // The server refused the relay: the nearest to it is to end the client's connection.
+                // The server refused the relay. To the client, the relay can only close the connection.
                 case .failure: client.close(promise: nil)
                 case .success(let server):
                     guard client.isActive else { return server.close(promise: nil) }
@@ -178,7 +182,7 @@ final class RelayEngine: Sendable {
     func endConnections(byReset: Bool) {
         let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
         eventLoop.execute {
-            // Before the first is closed: with it goes the other side, by then as this one does.
+            // This has to happen before the first socket is closed, because closing it also closes the other side.
             if byReset { for socket in sockets { socket.willReset() } }
             for socket in sockets { socket.close(promise: nil) }
         }
@@ -228,7 +232,7 @@ final class RelayEngine: Sendable {
     func failConnections(_ count: Int?, with fault: PusherTestRelay.ConnectionFault) {
         if let count, count <= 0 { return }
         state.withLockedValue { state in
-            // What comes after a fault without an end would never be reached.
+            // Faults after one without an end would never be used.
             state.connectionFaults.removeAll { $0.remaining == nil }
             state.connectionFaults.append((fault, count))
         }
@@ -267,8 +271,8 @@ extension Channel {
         setOption(.autoRead, value: true).whenFailure { _ in self.close(promise: nil) }
     }
 
-    /// Has closing it end the connection by RST: with a linger time of zero the system sends it in place of FIN. Takes
-    /// effect at once on the event loop.
+    /// Makes the next close an RST: with a linger time of zero the system sends RST instead of FIN. Takes effect at
+    /// once on the event loop.
     func willReset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
     }

@@ -1,5 +1,5 @@
 extension PusherTestRelay {
-    /// The ways that bytes go.
+    /// The directions of bytes.
     public struct Directions: OptionSet, Hashable, Sendable {
         /// The raw value.
         public let rawValue: Int
@@ -9,45 +9,43 @@ extension PusherTestRelay {
 
         /// From the client to the server.
         public static let toServer = Self(rawValue: 1)
-        /// From the server to the client.
+        /// Both directions.
         public static let toClient = Self(rawValue: 2)
         /// Either way.
         public static let both: Self = [.toServer, .toClient]
     }
 
-    /// What happens to the bytes that go one way.
+    /// The fault of the bytes in one direction.
     public enum StreamFault: Hashable, Sendable {
-        /// They are read and thrown away, and the end of the connection is kept back: neither side hears of the other,
-        /// and each takes the connection for open. Both ways together are a half-open connection, as a dead router leaves
-        /// it.
+        /// They are read and dropped, and the end of the connection is kept back. Neither side receives anything from
+        /// the other, and each believes that the connection is open. In both directions, this is a half-open
+        /// connection, as a dead router leaves it.
         case swallowed
-        /// They are not read: they stay with the sender, which cannot write any more once the system's buffers are
-        /// full.
+        /// They are not read. They stay with the sender, which can no longer write after the system's buffers are full.
         case held
-        /// They go on after this time, in their order.
+        /// They are passed on after this time, in order.
         case delayed(Duration)
-        /// They go on one by one, each in a segment of its own, with this time between two. The receiving system may
-        /// put bytes together again that are not read at once.
+        /// They are passed on one by one, each in a segment of its own, with this time between two. The receiving
+        /// system may join bytes that are not read at once.
         case trickled(every: Duration)
-        /// All bits of each nth byte are inverted, counted on each connection from when the fault was set; 1 inverts
-        /// every byte. Less than 1 counts as 1.
+        /// All bits of each nth byte are inverted, counted on each connection from the moment when the fault was set; 1
+        /// inverts every byte. Less than 1 counts as 1.
         case corrupted(every: Int)
     }
 
-    /// What happens to a new connection in place of being relayed.
+    /// What happens to a new connection instead of being relayed.
     public enum ConnectionFault: Hashable, Sendable {
-        /// It is accepted, and ended at once (FIN; where the client has sent something by then, the system says RST as
-        /// well).
+        /// It is accepted and closed at once (FIN; if the client has already sent bytes, the system sends RST as well).
         case closed
-        /// It is accepted, and reset at once (RST).
+        /// It is accepted and reset at once (RST).
         case reset
-        /// It is accepted; what the client sends is read, and nothing is ever said. It stays so when the fault ends.
+        /// It is accepted. The relay reads the client's bytes and never answers. It stays silent when the fault ends.
         case silent
     }
 
-    /// What a network that blocks WebSockets does with the request for one.
+    /// What a network that blocks WebSockets does with a WebSocket request.
     public enum UpgradeFault: Hashable, Sendable {
-        /// It is taken, and nothing follows.
+        /// It is dropped, without an answer.
         case swallowed
         /// It is answered with this HTTP status, for example 400 or 426, and the connection ends.
         case answered(status: Int)
@@ -57,20 +55,20 @@ extension PusherTestRelay {
 }
 
 extension PusherTestRelay {
-    /// Does this to what goes that way, on connections that stand and on those to come, until
-    /// ``passOn(_:)`` or another fault for that way.
+    /// Applies a fault to the bytes of these directions, on open and new connections, until ``passOn(_:)`` or another
+    /// fault for the same direction.
     ///
-    /// What another fault has held back by then still goes on before what comes after it, also where that is
-    /// ``StreamFault/swallowed``: delayed bytes when they are due. What was swallowed is lost.
+    /// Bytes that an earlier fault holds back are still passed on before later bytes, even if the new fault is
+    /// ``StreamFault/swallowed``. Delayed bytes are passed on when they are due. Swallowed bytes are lost.
     /// - Parameters:
     ///   - directions: the ways. Default: both.
-    ///   - fault: what happens to the bytes.
+    ///   - fault: the fault.
     public func fail(_ directions: Directions = .both, with fault: StreamFault) {
         engine.setFault(fault, directions)
     }
 
-    /// Ends what ``fail(_:with:)`` began: bytes go on as they are. Where one side's end was swallowed or held back, the
-    /// other side is told of it now.
+    /// Ends ``fail(_:with:)``: bytes are passed on unchanged. If the end of one side was swallowed or held back, the
+    /// relay now passes it on to the other side.
     /// - Parameter directions: the ways. Default: both.
     public func passOn(_ directions: Directions = .both) { engine.setFault(nil, directions) }
 
@@ -78,33 +76,33 @@ extension PusherTestRelay {
     /// refused.
     ///
     /// - Parameters:
-    ///   - count: how many; the ones after them are relayed. Nil, the default, means all. A further call is appended to
-    ///     one whose count has not been used up, and takes the place of one without.
-    ///   - fault: what happens to them.
+    ///   - count: the number of connections; later ones are relayed. Nil, the default, means all. If an earlier call's
+    ///     count is not used up, a further call is appended to it. It replaces a call without a count.
+    ///   - fault: the fault.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.failConnections(count, with: fault)
     }
 
-    /// Ends what ``failConnections(_:with:)`` began.
+    /// Ends ``failConnections(_:with:)``.
     public func acceptConnections() { engine.acceptConnections() }
 
-    /// Blocks WebSockets on connections to come, as some networks do. Other requests are relayed.
+    /// Blocks WebSockets on new connections, as some networks do. Other requests are relayed.
     ///
     /// The relay looks for the upgrade in the first request of each connection, which must not be over TLS.
-    /// - Parameter fault: what a request for a WebSocket gets; nil relays it again.
+    /// - Parameter fault: the fault of a WebSocket request; nil relays such requests again.
     public func blockUpgrades(with fault: UpgradeFault?) { engine.setUpgradeFault(fault) }
 
-    /// Ends each connection on both sides (FIN) as soon as the client has sent nothing for this long, as proxies do:
-    /// nginx after 60 s, unless it is configured otherwise.
+    /// Closes each connection on both sides (FIN) after the client has sent nothing for this long, as proxies do: nginx
+    /// after 60 s, unless it is configured otherwise.
     ///
-    /// - Parameter limit: how long a client may send nothing, on connections that stand, from now on, and on those to
-    ///   come; nil ends the limit.
+    /// - Parameter limit: how long a client may send nothing, on open connections from now on, and on new ones; nil
+    ///   removes the limit.
     public func limitIdleTime(to limit: Duration?) { engine.setIdleLimit(limit) }
 
-    /// Ends all connections on both sides in an orderly way (FIN), without waiting for what is under way on them. To a
-    /// side that has sent what the relay had not read yet, or goes on sending, the system says RST as well.
+    /// Ends all connections on both sides in an orderly way (FIN), without waiting for pending bytes. If a side has
+    /// sent bytes that the relay had not read yet, or continues to send, the system sends it an RST as well.
     public func dropConnections() { engine.endConnections(byReset: false) }
 
-    /// Resets all connections on both sides (RST), as a system does whose process has died.
+    /// Resets all connections on both sides (RST), as a system does when the process has died.
     public func resetConnections() { engine.endConnections(byReset: true) }
 }

@@ -1,38 +1,39 @@
 import NIOCore
 
-/// One side of a relayed connection: what it reads goes out at the other side, as the faults have it.
+/// One side of a relayed connection. It passes its bytes on to the other side, subject to the faults.
 final class RelayHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Which way the bytes go that are read here.
+    /// The direction of the bytes that are read here.
     private let direction: PusherTestRelay.Directions
     private let id: Int
     private let engine: RelayEngine
 
-    /// Called once, when the connection stands.
+    /// Called once, when the connection is active.
     var whenActive: (() -> Void)?
-    /// Nil once it is known what the client asks for, or if that does not matter.
+    /// Nil after the client's request is known, or if it does not matter.
     var upgradeFilter: UpgradeFilter?
     private var isBlocked = false
     private var context: ChannelHandlerContext?
     private var other: RelayHandler?
-    /// What was read and has not gone on yet.
+    /// Bytes that were read and are not passed on yet.
     private var waiting: [(bytes: ByteBuffer, due: NIODeadline)] = []
     private var waitingBytes = 0
     private var timer: Scheduled<Void>?
     private var idleTimer: Scheduled<Void>?
-    /// When another byte may go on, of those that go one by one.
+    /// The time when the next byte may be passed on, if bytes are passed on one by one.
     private var nextTrickle = NIODeadline.uptimeNanoseconds(0)
     private var isReadHeld = false
     private var hasEnded = false
-    /// Bytes since the fault was set, for one that counts them; and which of the faults that is.
+    /// The number of bytes since the current fault was set, and the number of that fault.
     private var counted = (bytes: 0, changes: 0)
 
-    /// Of what waits, so much is kept before no more is read.
+    /// The handler stops reading when this many bytes wait.
     private static let maximumWaitingBytes = 65_536
-    /// Of what is late as well: a long line holds more, and must not become a slow one.
+    /// The same limit for delayed bytes. It is higher, because a line with a long delay holds more bytes and must not
+    /// become a slow one.
     private static let maximumDelayedBytes = 16 << 20
     private static let openingLength = 16
 
@@ -55,7 +56,7 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func faultChanged(_ directions: PusherTestRelay.Directions) {
         applyFault(directions)
-        // A side that has ended is not found by its socket any more, but may have left something to hand on.
+        // A side that has ended has no socket any more, but may still have bytes to pass on.
         if let other, other.context == nil { other.applyFault(directions) }
     }
 
@@ -72,7 +73,7 @@ final class RelayHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         idleTimer?.cancel()
-        // Nobody is there to write to any more.
+        // There is no other side to write to any more.
         other?.resumeReading()
         if other?.context == nil { letGo() }
     }
@@ -87,7 +88,7 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = Self.unwrapInboundIn(data)
-        // Before the record has the bytes: whoever sees them there sets faults for those that come after.
+        // This comes before the record counts the bytes: a test that sees them there sets faults for later bytes.
         let setting = engine.setting(direction)
         note(bytes)
         restartIdleTimer()
@@ -117,7 +118,7 @@ final class RelayHandler: ChannelDuplexHandler {
         passOn()
     }
 
-    /// The channel's end follows.
+    /// The end of the channel follows.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     func read(context: ChannelHandlerContext) {
@@ -132,7 +133,7 @@ final class RelayHandler: ChannelDuplexHandler {
 
     // MARK: The idle limit
 
-    /// The client is what the limit is for.
+    /// The limit applies to the client only.
     func restartIdleTimer() {
         idleTimer?.cancel()
         idleTimer = nil
@@ -161,7 +162,7 @@ final class RelayHandler: ChannelDuplexHandler {
         waitingBytes += bytes.readableBytes
     }
 
-    /// Hands on what is due, as far as the fault and the other side allow; and the end, once there is nothing left.
+    /// Passes on the bytes that are due, as far as the fault and the other side allow, and then the end.
     private func passOn() {
         timer?.cancel()
         timer = nil
@@ -178,7 +179,7 @@ final class RelayHandler: ChannelDuplexHandler {
                 if waiting[0].bytes.readableBytes == 0 { waiting.removeFirst() }
                 other?.context?.flush()
             case .swallowed?, .delayed?, .corrupted?, nil:
-                // With a fault or without: what was read before comes, and what was delayed when it is due.
+                // With or without a fault: earlier bytes come first, and delayed bytes when they are due.
                 guard first.due <= .now() else {
                     other?.context?.flush()
                     return passOn(at: first.due)
@@ -204,7 +205,7 @@ final class RelayHandler: ChannelDuplexHandler {
         context.write(Self.wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// Ends this side once everything before has gone out, which closing does not wait for by itself.
+    /// Ends this side after all earlier bytes have gone out, because closing does not wait for them by itself.
     private func end() {
         guard !hasEnded, let context else { return }
         let channel = context.channel

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Looks into the first request of a connection for an upgrade to WebSocket.
+/// Looks into the first request of a connection for a WebSocket upgrade.
 struct UpgradeFilter {
     enum Decision {
         case undecided
-        /// With everything that has come by now.
+        /// With all bytes so far.
         case allowed(ByteBuffer)
         case blocked(PusherTestRelay.UpgradeFault)
     }

@@ -2,11 +2,11 @@ package import NIOCore
 
 /// Makes HTTP requests whose responses are read piece by piece.
 package protocol HTTPStreamer: Sendable {
-    /// Sends a request, and follows redirects as browsers do. The request's timeout and the maximum size of its response do
-    /// not count.
+    /// Sends a request, and follows redirects as browsers do. The request's timeout and the maximum size of its
+    /// response are ignored.
     ///
     /// - Parameters:
-    ///   - eventLoop: Where the events come, the first in another turn of the loop.
+    ///   - eventLoop: Where events are reported, the first one in another turn of the loop.
     ///   - receive: Called with the response, its body, and one of ``HTTPStreamEvent/end`` and
     ///     ``HTTPStreamEvent/failed(_:)``.
     func stream(
@@ -39,9 +39,9 @@ package enum HTTPStreamEvent: Sendable {
 
 /// A response that is being read. Called on the event loop of its events.
 package protocol HTTPStream: Sendable {
-    /// Whether the body is read from the socket. True at first. Some of it can still come after this was set to false.
+    /// Whether the body is read from the socket. True at first. Data may still arrive after this was set to false.
     func setReading(_ isReading: Bool)
 
-    /// Ends the request and its connection. Nothing is heard of it again.
+    /// Ends the request and its connection. No events are reported afterwards.
     func cancel()
 }

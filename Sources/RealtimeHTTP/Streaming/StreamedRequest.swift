@@ -17,17 +17,17 @@ extension AsyncHTTPRequester: HTTPStreamer {
     }
 }
 
-/// A request whose response is streamed, with all that redirects lead to. Everything happens on one event loop.
+/// A request with a streamed response, including all redirects. Everything happens on one event loop.
 private final class StreamedRequest: HTTPStream {
     private struct State {
-        /// The request that is under way.
+        /// The current request.
         var hop: Hop?
         var task: HTTPClient.Task<Void>?
         /// Whether there was an answer that is not a redirect.
         var hasHead = false
         var redirectCount = 0
         var isReading = true
-        /// Set while no more of the body is wanted.
+        /// Set while the body is not read.
         var resumption: EventLoopPromise<Void>?
         var isOver = false
     }
@@ -71,7 +71,7 @@ private final class StreamedRequest: HTTPStream {
                 deadline: nil
             )
             state.value.task = task
-            // Failures that come before there is a connection are reported here only.
+            // Failures from before there is a connection are only reported here.
             task.futureResult.whenFailure { [self] error in ended(hop, error) }
         } catch {
             end(.failed(RequestFailure.error(error, through: nil)), for: request)
@@ -139,10 +139,10 @@ private final class StreamedRequest: HTTPStream {
         state.value.hop = nil
         state.value.task?.cancel()
         state.value.task = nil
-        // Whoever waits for it is not to wait forever.
+        // A task may wait for it.
         state.value.resumption?.succeed()
         state.value.resumption = nil
-        // As for whole requests: a connection that is still being made would be waited for by the next one.
+        // As for whole requests: the next request would wait for a pending connection attempt.
         requester.giveBack(hop.client, isUsable: isUsable ?? state.value.hasHead)
     }
 
@@ -158,7 +158,7 @@ private final class StreamedRequest: HTTPStream {
     }
 }
 
-/// One of the requests that redirects make of one.
+/// One request of a chain of redirects.
 private final class Hop: HTTPClientResponseDelegate {
     typealias Response = Void
 

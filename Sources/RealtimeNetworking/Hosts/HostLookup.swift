@@ -6,9 +6,9 @@ import NIOPosix
 
 /// Asks the system, once, for the addresses of a host.
 ///
-/// NIO's own has all lookups of an event loop wait for each other, whoever in the process they are for, and does those as
-/// well that nobody waits for any more: one name server that hangs would keep clients from connecting to hosts whose names
-/// are known, and many clients with a slow one would never catch up.
+/// In NIO's own resolver, all lookups of an event loop wait for each other, for all clients of the process. It also
+/// does lookups that nobody waits for any more. One name server that hangs would keep clients from connecting to hosts
+/// whose names are known, and with a slow one, many clients would never catch up.
 package final class HostLookup: Resolver, Sendable {
     package typealias Resolve = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
 
@@ -19,7 +19,7 @@ package final class HostLookup: Resolver, Sendable {
     private let ipv6: EventLoopPromise<[SocketAddress]>
     private let isOver = NIOLockedValueBox(false)
 
-    /// For one lookup, which has to be begun or cancelled.
+    /// Makes a resolver for one lookup, which must be begun or cancelled.
     package init(
         eventLoop: any EventLoop,
         threads: LookupThreads = .all,
@@ -32,7 +32,7 @@ package final class HostLookup: Resolver, Sendable {
         self.ipv6 = eventLoop.makePromise()
     }
 
-    /// One call of the system finds both kinds: it is made for the other query.
+    /// One call of the system finds both kinds; the other query makes it.
     package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
 
     package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
@@ -55,7 +55,7 @@ package final class HostLookup: Resolver, Sendable {
             return !isOver
         }
         guard isFirst else { return }
-        // Together: the wait for the second answer, if the first has come, is for other resolvers.
+        // Both at once, because NIO's wait for the second answer is meant for other resolvers.
         eventLoop.execute { [ipv4, ipv6] in
             ipv6.completeWith(result.map { $0.filter { $0.protocol == .inet6 } })
             ipv4.completeWith(result.map { $0.filter { $0.protocol == .inet } })
@@ -82,7 +82,7 @@ package final class HostLookup: Resolver, Sendable {
             }
     }
 
-    /// In the system's words.
+    /// The failure, with the system's text.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
@@ -90,7 +90,7 @@ package final class HostLookup: Resolver, Sendable {
 
 /// The threads on which lookups block: a fixed number for the whole process, in the order of the requests.
 ///
-/// Lookups that wait share the first answer for their host. Otherwise, with more requests than threads, most lookups
+/// Waiting lookups share the first answer for their host. Otherwise, with more requests than threads, most lookups
 /// would start when their attempt is nearly over.
 package final class LookupThreads: Sendable {
     package struct Place: Hashable, Sendable {
@@ -111,7 +111,7 @@ package final class LookupThreads: Sendable {
         var resolve: @Sendable () -> Answer
         var end: @Sendable (Answer) -> Void
 
-        /// - Parameter resolve: It blocks.
+        /// - Parameter resolve: The function that resolves a host. It blocks.
         package init(
             place: Place,
             isWanted: @escaping @Sendable () -> Bool,
@@ -129,7 +129,7 @@ package final class LookupThreads: Sendable {
         var running = 0
         var waiting = CircularBuffer<Call>()
 
-        /// The next one that is wanted still; nil if the thread has nothing more to do.
+        /// The next lookup that is still wanted; nil if the thread has nothing more to do.
         mutating func next() -> Call? {
             while let call = waiting.popFirst() {
                 if call.isWanted() { return call }
@@ -163,7 +163,7 @@ package final class LookupThreads: Sendable {
             return true
         }
         guard begins else { return }
-        // A queue of its own is a thread at once: the global ones have few, and get more slowly.
+        // A new queue gets a thread at once. The global queues have few threads, and get more slowly.
         DispatchQueue(label: "realtime.lookup").async { [self] in
             var next: Call? = call
             while let call = next {

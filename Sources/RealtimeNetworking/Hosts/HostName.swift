@@ -9,7 +9,7 @@ package enum HostName {
             }
     }
 
-    /// Perhaps with a zone. What is of the right shape and still no address, the resolver refuses.
+    /// An address may have a zone. A text of the right form may still not be an address; the resolver rejects it.
     private static func isIPv6Address(_ host: String) -> Bool {
         let parts = host.utf8.split(separator: UInt8(ascii: "%"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first, (2...7).contains(address.count { $0 == UInt8(ascii: ":") }) else {
@@ -21,13 +21,13 @@ package enum HostName {
             }
     }
 
-    /// An IPv6 address may be given as it stands in a URL.
+    /// The host without brackets, because an IPv6 address may be written as in a URL.
     package static func withoutBrackets(_ host: String) -> String {
         guard host.hasPrefix("["), host.hasSuffix("]"), host.contains(":") else { return host }
         return String(host.dropFirst().dropLast())
     }
 
-    /// An IPv6 address as it stands in a URL, or in front of a port.
+    /// The host with brackets if it is an IPv6 address, for a URL or before a port.
     package static func withBrackets(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 }
 
@@ -39,6 +39,6 @@ extension UInt8 {
         }
     }
 
-    /// Whether it stands for itself in every part of a URL.
+    /// Whether the byte needs no escape in any part of a URL.
     package var isUnreserved: Bool { isAlphanumeric || "-._~".utf8.contains(self) }
 }

@@ -5,7 +5,7 @@ import NIOCore
 package struct HostPlace {
     package let name: String
     let port: Int
-    /// In network order, if the name is an IP address. IPv4 within IPv6 has 4 bytes.
+    /// The address in network order, if the name is an IP address. An IPv4 address within an IPv6 address has 4 bytes.
     package let address: [UInt8]?
 
     package init(host: String, port: Int) {
@@ -20,7 +20,7 @@ package struct HostPlace {
         return address.count == 4 ? address[0] == 127 : address == Array(repeating: 0, count: 15) + [1]
     }
 
-    /// Nil if the text is no IP address.
+    /// Nil if the text is not an IP address.
     static func bytes(ofAddress text: String) -> [UInt8]? {
         let withoutZone = text.split(separator: "%", maxSplits: 1).first.map(String.init) ?? text
         let bytes: [UInt8]
@@ -34,11 +34,11 @@ package struct HostPlace {
     }
 }
 
-/// One entry of a list of hosts that are connected to directly.
+/// One entry of a list of hosts to connect to directly.
 package struct ProxyExemption: Hashable, Sendable {
     private enum Hosts: Hashable {
         case all
-        /// The host of this name, and those below it.
+        /// The host of this name, and its subdomains.
         case domain(String)
         case addresses([UInt8], prefixLength: Int)
     }
@@ -62,7 +62,7 @@ package struct ProxyExemption: Hashable, Sendable {
         }
         let parts = host.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         if let address = HostPlace.bytes(ofAddress: HostName.withoutBrackets(parts[0])) {
-            // An IPv4 address may stand in the form of an IPv6 one, with the length of that.
+            // An IPv4 address may have the form of an IPv6 one, with a length to match.
             let (all, before) = (address.count * 8, address.count == 4 && host.contains(":") ? 96 : 0)
             guard parts.count < 3, let length = parts.count == 2 ? Int(parts[1]) : before + all,
                 (before...before + all).contains(length)
@@ -77,7 +77,7 @@ package struct ProxyExemption: Hashable, Sendable {
         hosts = .domain(name)
     }
 
-    /// Colons are also in IPv6 addresses, which have a port behind brackets only.
+    /// IPv6 addresses contain colons too. They have a port only behind brackets.
     private static func split(_ text: String) -> (host: String, port: String?) {
         if text.hasPrefix("["), let end = text.lastIndex(of: "]") {
             let rest = text[text.index(after: end)...]

@@ -28,7 +28,7 @@ package struct ProxyRules: Hashable, Sendable {
 
     private init() {}
 
-    /// A setting that cannot be used is an error for the connections that it concerns.
+    /// An unusable setting is an error for the connections that need it.
     ///
     /// - Parameter environment: The variables of the process.
     package init(
@@ -44,7 +44,7 @@ package struct ProxyRules: Hashable, Sendable {
                     guard let exemption = ProxyExemption(text) else {
                         throw NetworkError(
                             .invalidProxy,
-                            "\(text.quoted), which is to be exempt from the proxy, is no host, address or range of addresses"
+                            "Invalid proxy exemption \(text.quoted): it is not a host, an address or a range of addresses."
                         )
                     }
                     return exemption
@@ -54,11 +54,11 @@ package struct ProxyRules: Hashable, Sendable {
             forTLS = way
             forPlain = way
         case .environment:
-            // A header named Proxy becomes HTTP_PROXY in a CGI program: nobody reads that one.
+            // In a CGI program, a header named Proxy becomes HTTP_PROXY, so that variable is not read.
             forTLS = Self.way(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
             forPlain = Self.way(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
             let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
-            // Entries for other programs, which we cannot use, must not prevent connections.
+            // Entries for other programs, which this client does not understand, must not prevent connections.
             exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
                 ProxyExemption(String($0))
             }
@@ -79,10 +79,10 @@ package struct ProxyRules: Hashable, Sendable {
         return Way { () throws(NetworkError) in try ProxyServer(url: value, variable: name) }
     }
 
-    /// The proxy on the way to a server; nil if there is none.
+    /// The proxy for a server; nil if there is none.
     ///
-    /// - Throws: An error of code ``NetworkError/Code/invalidProxy`` if it cannot be used, or if the server's certificate
-    ///   could not be verified behind it.
+    /// - Throws: An error of the code ``NetworkError/Code/invalidProxy`` if the proxy cannot be used, or if the
+    ///   server's certificate could not be verified through it.
     package func proxy(
         forHost host: String,
         port: Int,
@@ -98,13 +98,13 @@ package struct ProxyRules: Hashable, Sendable {
         case .unusable(let error): throw error
         case .through(let server): proxy = server
         }
-        // What TLS has to verify such a certificate is the address of its peer, which is the proxy's.
+        // For such a certificate, TLS verifies the address of its peer, which is the proxy's.
         if useTLS, place.address != nil, tls.certificateVerification == .full {
             throw NetworkError(
                 .invalidProxy,
                 """
-                the certificate of '\(host)' cannot be verified through the proxy '\(proxy.host)': give the server's name \
-                instead of its address, or exempt it
+                Proxy '\(proxy.host)' not usable: the certificate of the address '\(host)' cannot be verified through it. \
+                Give the server's name, or exempt the address.
                 """
             )
         }

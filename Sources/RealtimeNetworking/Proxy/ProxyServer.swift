@@ -1,7 +1,7 @@
 import Foundation
 import RealtimePrimitives
 
-/// An HTTP proxy, checked.
+/// A checked HTTP proxy.
 package struct ProxyServer: Hashable, Sendable {
     package var host: String
     package var port: Int
@@ -15,8 +15,8 @@ package struct ProxyServer: Hashable, Sendable {
     /// Why it answers with 407.
     package var reasonForRefusingCredentials: String {
         credentials == nil
-            ? "wants a user name and a password (HTTP 407)"
-            : "does not accept the user name and the password (HTTP 407)"
+            ? "requires a user name and a password (HTTP status 407)"
+            : "does not accept the user name and the password (HTTP status 407)"
     }
 
     init(
@@ -26,15 +26,15 @@ package struct ProxyServer: Hashable, Sendable {
     ) throws(NetworkError) {
         let host = HostName.withoutBrackets(host)
         guard HostName.isValid(host) else {
-            // A URL may have a password in it.
+            // A URL may contain a password.
             let shown = host.contains("@") ? "" : " \(host.quoted)"
             throw NetworkError(
                 .invalidProxy,
-                "the proxy's host\(shown) is neither a host name nor an IP address; give it without a scheme and credentials"
+                "Invalid proxy host\(shown): it is neither a host name nor an IP address. Leave scheme and credentials out."
             )
         }
         guard (1...65_535).contains(port) else {
-            throw NetworkError(.invalidProxy, "the proxy's port \(port) is not within 1 and 65535")
+            throw NetworkError(.invalidProxy, "Invalid proxy port \(port): it is not within 1 and 65535.")
         }
         if let credentials {
             let isValid =
@@ -45,7 +45,7 @@ package struct ProxyServer: Hashable, Sendable {
             guard isValid else {
                 throw NetworkError(
                     .invalidProxy,
-                    "the proxy's credentials cannot be sent: the user name has a colon in it, or one of the two a control character"
+                    "Invalid proxy credentials: the user name has a colon, or one of the two has a control character."
                 )
             }
         }
@@ -54,7 +54,7 @@ package struct ProxyServer: Hashable, Sendable {
         self.credentials = credentials
     }
 
-    /// From a URL in the environment. Its text, which may have a password in it, is in no error.
+    /// Makes a proxy from a URL in the environment. No error contains its text, which may contain a password.
     init(url text: String, variable: String) throws(NetworkError) {
         let problem: String
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
@@ -63,7 +63,7 @@ package struct ProxyServer: Hashable, Sendable {
         switch url?.scheme?.lowercased() {
         case _ where behindHost.contains("@"):
             problem =
-                "it has an @ behind the host; in a user name and a password the characters / ? # @ : must be percent-encoded"
+                "it has an @ behind the host. Percent-encode / ? # @ : in the user name and the password"
         case "http"?:
             guard let url, let host = url.host, !host.isEmpty else {
                 problem = "it names no host"
@@ -76,14 +76,17 @@ package struct ProxyServer: Hashable, Sendable {
                 self = try Self(host: host, port: url.port ?? 80, credentials: credentials)
                 return
             } catch {
-                problem = error.message
+                throw NetworkError(
+                    error.code,
+                    "\(error.message) The environment variable \(variable) names this proxy."
+                )
             }
-        case nil: problem = "it is no URL; what is special in a user name or a password must be percent-encoded"
-        default: problem = "it is of a kind that is not supported; the URL must begin with http://"
+        case nil: problem = "it is not a URL. Percent-encode special characters in the user name and the password"
+        default: problem = "its scheme is not supported. The URL must begin with http://"
         }
         throw NetworkError(
             .invalidProxy,
-            "the proxy that \(variable) in the environment names cannot be used: \(problem)"
+            "Invalid proxy in the environment variable \(variable): \(problem)."
         )
     }
 }

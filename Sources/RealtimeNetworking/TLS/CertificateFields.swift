@@ -1,15 +1,15 @@
 package import NIOSSL
 
-/// What a certificate says of itself (RFC 5280, 4.1): for the texts of errors, and for the names of hosts, whose check by
-/// NIO is not strict enough. Nothing of it is verified here.
+/// The fields of a certificate (RFC 5280, 4.1): for the texts of errors, and for a stricter check of host names than
+/// NIO's. It verifies nothing.
 package struct CertificateFields: Hashable, Sendable {
-    /// The name of who signed it, in DER.
+    /// The issuer's name, in DER.
     package var issuer: [UInt8]
-    /// The name of whom it is for, in DER.
+    /// The subject's name, in DER.
     package var subject: [UInt8]
-    /// The issuer's common name, cut to what a line of a log can take.
+    /// The issuer's common name, shortened for a log.
     package var issuerName: String?
-    /// Whether servers may show it: it does not say what it is for, or says so.
+    /// Whether servers may use it: its purposes include servers, or are not given.
     package var isForServers: Bool
     /// The names of hosts among its alternative names, in lower case; nil if it has no alternative names at all.
     package var hostNames: [String]?
@@ -43,7 +43,8 @@ package struct CertificateFields: Hashable, Sendable {
         }
     }
 
-    /// Whether one of the ``hostNames`` is this one, or has an asterisk for all of its first label (RFC 9525, 6.3).
+    /// Whether one of the ``hostNames`` is this host, or matches it with an asterisk as its first label (RFC 9525,
+    /// 6.3).
     package func isFor(host: String) -> Bool {
         let host = host.lowercased()
         let domain = host.firstIndex(of: ".").map { host[$0...] }
@@ -68,7 +69,7 @@ package struct CertificateFields: Hashable, Sendable {
                     type.content.elementsEqual(commonNameType)
                 else { continue }
                 let text = String(decoding: value.content, as: UTF8.self)
-                // It goes into a log: no line breaks, nor what would end the quotation.
+                // It is logged in quotes, so it must not contain line breaks or quotation marks.
                 let isHarmless = { (character: Character) in
                     character.isLetter || character.isNumber || " .-_*".contains(character)
                 }
@@ -83,7 +84,7 @@ package struct CertificateFields: Hashable, Sendable {
         guard var list = wrapper.reader(DERReader.sequence) else { return }
         while var item = list.reader(DERReader.sequence) {
             guard let type = item.next()?.content else { continue }
-            // Whether it is critical may stand in between.
+            // A flag for critical extensions may come in between.
             var last: DERReader.Element?
             while let next = item.next() { last = next }
             guard let last else { continue }
@@ -100,14 +101,14 @@ package struct CertificateFields: Hashable, Sendable {
     }
 
     private mutating func readNames(_ names: DERReader) {
-        // Of the kinds of names, this is the tag of those of hosts.
+        // The tag of host names, among the kinds of names.
         hostNames = names.elements.filter { $0.tag == 0x82 }.map { name in
             String(decoding: name.content, as: UTF8.self).lowercased()
         }
     }
 }
 
-/// Takes elements of DER (X.690) from the front, one after the other.
+/// Reads elements of DER (X.690) one after the other.
 package struct DERReader: Sendable {
     package struct Element: Sendable {
         package var tag: UInt8
@@ -122,7 +123,7 @@ package struct DERReader: Sendable {
 
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Nil at the end, and if what follows is cut short or has a tag or length of more bytes than certificates have.
+    /// Nil at the end, and if the next element is cut, or has a longer tag or length than certificates have.
     package mutating func next() -> Element? {
         var head = rest
         guard let tag = head.popFirst(), tag & 0x1F != 0x1F, let first = head.popFirst() else { return nil }
@@ -146,7 +147,7 @@ package struct DERReader: Sendable {
         return found
     }
 
-    /// For what is in the next element, if it has that tag.
+    /// A reader for the content of the next element, if it has that tag.
     package mutating func reader(_ tag: UInt8) -> DERReader? {
         guard let element = next(), element.tag == tag else { return nil }
         return DERReader(element.content)

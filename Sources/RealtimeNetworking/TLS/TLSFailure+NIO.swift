@@ -3,13 +3,13 @@ import NIOCore
 package import NIOSSL
 
 extension TLSFailure {
-    /// For a handshake that failed.
+    /// Makes the failure for a handshake.
     ///
     /// - Parameters:
     ///   - error: What NIO reports; nil if the connection ended without an error.
-    ///   - host: What the certificate has to be for.
+    ///   - host: The host that the certificate must be for.
     ///   - certificate: The server's certificate, if it has arrived.
-    ///   - trustRoots: The authorities that it was to be from.
+    ///   - trustRoots: The authorities that the options trust.
     package static func handshake(
         _ error: (any Error)?,
         host: String,
@@ -27,10 +27,11 @@ extension TLSFailure {
         }
     }
 
-    /// For a certificate that NIO has verified; nil if it is for the host.
+    /// Makes the failure for a certificate that NIO has verified; nil if it is for the host.
     ///
-    /// NIO also accepts one for the *address* that a name led to, which is the proxy's if there is one. Whoever can
-    /// lead a name astray, and has a certificate for an address, could pose as any server (RFC 9525, 6.1).
+    /// NIO also accepts a certificate for the *address* that a name was resolved to. With a proxy, that is the proxy's
+    /// address. An attacker who controls name resolution, and has a certificate for an address, could pose as any
+    /// server (RFC 9525, 6.1).
     package static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
         let fields = certificate.flatMap { CertificateFields($0) }
         // Without alternative names NIO uses the common name, which cannot be confused with an address.
@@ -38,7 +39,7 @@ extension TLSFailure {
         return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
     }
 
-    /// For a connection whose handshake had succeeded; nil if it ended by something else than TLS.
+    /// Makes the failure for a connection after its handshake; nil if it ended for another reason than TLS.
     package static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {
         case NIOSSLError.uncleanShutdown?: return nil
@@ -50,26 +51,26 @@ extension TLSFailure {
     }
 
     private static func corrupted(_ error: (any Error)?) -> TLSFailure {
-        TLSFailure(.corrupted, "what came over TLS could not be decrypted", cause: error)
+        TLSFailure(.corrupted, "data from the server could not be decrypted", cause: error)
     }
 
     /// The reason in the server's TLS alert (RFC 8446, 6.2); nil if it sent none.
     private static func alert(_ text: String, _ error: (any Error)?) -> TLSFailure? {
         guard text.contains("ALERT") else { return nil }
         if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {
-            return TLSFailure(.corrupted, "the server could not decrypt what was sent", cause: error)
+            return TLSFailure(.corrupted, "the server could not decrypt the client's data", cause: error)
         }
         guard text.contains("CERTIFICATE") || text.contains("UNKNOWN_CA") else {
             return TLSFailure(.refusedByServer, "the server ended TLS with an alert", cause: error)
         }
         return TLSFailure(
             .clientCertificateRefused,
-            "the server wants a certificate of the client (tls.clientCertificate) and got none, or refuses it",
+            "the server requires a client certificate (tls.clientCertificate), and got none or refused it",
             cause: error
         )
     }
 
-    /// BoringSSL's names are all that NIO hands on.
+    /// NIO passes on nothing but BoringSSL's names.
     private static func text(_ stack: NIOBoringSSLErrorStack) -> String {
         stack.map(\.description).joined(separator: " ")
     }
@@ -102,8 +103,8 @@ extension TLSFailure {
         return failure
     }
 
-    /// Why the certificate was refused, as far as it tells by itself: NIO does not say which of the chain's was at
-    /// fault.
+    /// Why the certificate was refused, as far as the certificate itself shows: NIO does not say which one of the chain
+    /// was the reason.
     private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
         guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
         let now = Int(Date().timeIntervalSince1970)
@@ -118,7 +119,7 @@ extension TLSFailure {
             return TLSFailure(.certificateRefused, "the certificate was refused")
         }
         if fields.issuer == fields.subject {
-            return TLSFailure(.selfSigned, "the certificate is not from an authority: it is signed by its own key")
+            return TLSFailure(.selfSigned, "the certificate is signed by its own key, not by an authority")
         }
         let issuer = fields.issuerName.map { " '\($0)'" } ?? ""
         if trustRoots.subjects.contains(fields.issuer) {
@@ -126,21 +127,21 @@ extension TLSFailure {
             return TLSFailure(
                 .badChain,
                 """
-                the certificate names the trusted authority\(issuer) as its issuer, but is not from it, or that \
-                authority's own certificate cannot be used
+                the certificate names the trusted authority\(issuer) as its issuer, but that authority did not sign it, or \
+                the authority's own certificate cannot be used
                 """
             )
         }
         return TLSFailure(
             .unknownIssuer,
             """
-            the certificate is not from a trusted authority: its issuer\(issuer) is not trusted, or a certificate \
-            between the two is missing or wrong
+            the certificate is not from a trusted authority; its issuer\(issuer) is not trusted, or an intermediate \
+            certificate is missing or wrong
             """
         )
     }
 
-    private static let wrongPurpose = TLSFailure(.wrongPurpose, "the certificate is not one for servers")
+    private static let wrongPurpose = TLSFailure(.wrongPurpose, "the certificate is not for servers")
 }
 
 extension TLSOptions.TrustRoots {

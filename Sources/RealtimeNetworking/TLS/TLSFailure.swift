@@ -19,33 +19,33 @@ public struct TLSFailure: Error, Sendable {
         public static let expired = Self(rawValue: "expired")
         /// The server's certificate is not valid yet; or the clock of this machine is wrong.
         public static let notYetValid = Self(rawValue: "notYetValid")
-        /// The certificate is in order, but not for the host that was connected to.
+        /// The certificate is valid, but not for the host.
         public static let hostMismatch = Self(rawValue: "hostMismatch")
         /// The server's certificate is its own issuer, and not one of the ``TLSOptions/trustRoots``.
         public static let selfSigned = Self(rawValue: "selfSigned")
-        /// No chain of certificates leads from the server's to a trusted authority: its issuer is not trusted, or a
-        /// certificate between the two is missing or must not be used as an authority's.
+        /// No chain of certificates leads from the server's to a trusted authority: its issuer is not trusted, or an
+        /// intermediate certificate is missing or invalid.
         public static let unknownIssuer = Self(rawValue: "unknownIssuer")
-        /// The server's certificate names a trusted authority as its issuer, but is not from it; or the authority's own
-        /// certificate cannot be used. Told apart from ``unknownIssuer`` for authorities that the options give, not
-        /// for those of the system.
+        /// The server's certificate names a trusted authority as its issuer, but the authority did not sign it, or the
+        /// authority's own certificate cannot be used. For authorities of the system, the reason is ``unknownIssuer``
+        /// instead.
         public static let badChain = Self(rawValue: "badChain")
-        /// The server's certificate is for something else than servers, for example for clients.
+        /// The server's certificate is not for servers, but for example for clients.
         public static let wrongPurpose = Self(rawValue: "wrongPurpose")
-        /// The certificate was refused for one of the reasons above, and the client does not know for which. HTTP requests
-        /// give this reason instead of all of those above but ``hostMismatch``.
+        /// The certificate was refused for one of the reasons above, but it is unknown for which. HTTP requests have
+        /// this reason instead of all of those except ``hostMismatch``.
         public static let certificateRefused = Self(rawValue: "certificateRefused")
         /// The server does not speak TLS on that port.
         public static let notTLS = Self(rawValue: "notTLS")
         /// The server does not speak TLS 1.2 or later.
         public static let unsupportedVersion = Self(rawValue: "unsupportedVersion")
-        /// The server wants a certificate of the client, ``TLSOptions/clientCertificate``, and got none that it accepts.
+        /// The server requires a client certificate, ``TLSOptions/clientCertificate``, and got none that it accepts.
         public static let clientCertificateRefused = Self(rawValue: "clientCertificateRefused")
-        /// The server ended TLS with an alert, for a reason that is not one of the others.
+        /// The server ended TLS with an alert for another reason.
         public static let refusedByServer = Self(rawValue: "refusedByServer")
         /// The connection ended during the handshake.
         public static let connectionEnded = Self(rawValue: "connectionEnded")
-        /// Bytes could not be decrypted, by the client or the server: they were changed on the way.
+        /// The client or the server could not decrypt data, because it was changed on the way.
         public static let corrupted = Self(rawValue: "corrupted")
         /// Anything else; the cause is what the TLS library reports.
         public static let other = Self(rawValue: "other")
@@ -53,8 +53,8 @@ public struct TLSFailure: Error, Sendable {
 
     /// What was wrong.
     public var reason: Reason
-    /// What was wrong, in words. The host is in it for ``Reason-swift.struct/hostMismatch``; else the error that this one
-    /// is the cause of names it.
+    /// What was wrong, in words. It names the host for ``Reason-swift.struct/hostMismatch``. In other cases, the error
+    /// that contains this one names it.
     public var message: String
     /// The error of the TLS library. It is not printed.
     public var cause: (any Error)?
@@ -72,7 +72,7 @@ extension TLSFailure.Reason: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two failures are equal if reason and message are; the cause is not compared.
+/// Two failures are equal if reason and message are equal; the cause is not compared.
 extension TLSFailure: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

@@ -6,13 +6,14 @@ package import NIOSSL
 import RealtimePrimitives
 
 extension TLSOptions {
-    /// Throws an error of code ``NetworkError/Code/invalidOption`` if a PEM text does not hold what it should,
-    /// a client certificate and its key do not belong together, or a pin is invalid.
+    /// Throws an error of the code ``NetworkError/Code/invalidOption`` if a PEM text is invalid, a client certificate
+    /// and its key do not belong together, or a pin is invalid.
     package func validate() throws(NetworkError) {
         var configuration = try makeConfiguration()
         _ = try pinnedDigests()
         guard clientCertificate != nil else { return }
-        // Each is one by itself; whether they belong together shows when both are used. The roots are not needed for it.
+        // Each is valid by itself. Whether they belong together shows when both are used. The roots are not needed for
+        // that.
         configuration.trustRoots = .certificates([])
         configuration.additionalTrustRoots = []
         do {
@@ -20,7 +21,7 @@ extension TLSOptions {
         } catch {
             throw NetworkError(
                 .invalidOption,
-                "the client certificate cannot be used: the private key is not that of the chain's first certificate",
+                "Invalid client certificate: the private key does not belong to the chain's first certificate.",
                 cause: error
             )
         }
@@ -52,10 +53,10 @@ extension TLSOptions {
                     try NIOSSLPrivateKey(bytes: Array(clientCertificate.privateKey.utf8), format: .pem)
                 )
             } catch {
-                // The cause may have something of the key in it.
+                // The cause may contain a part of the key.
                 throw NetworkError(
                     .invalidOption,
-                    "the private key of the client certificate is none in PEM form without a passphrase"
+                    "Invalid client certificate: the private key must be an unencrypted PEM key."
                 )
             }
         }
@@ -70,7 +71,7 @@ extension TLSOptions {
             guard let digest = Data(base64Encoded: text), digest.count == 32 else {
                 throw NetworkError(
                     .invalidOption,
-                    "the pin \(pin.quoted) is not the base64 of a SHA-256, which has 32 bytes"
+                    "Invalid pin \(pin.quoted): it is not the base64 of a SHA-256, which has 32 bytes."
                 )
             }
             digests.insert(Array(digest))
@@ -80,16 +81,16 @@ extension TLSOptions {
 
     private static let pinPrefix = "sha256/"
 
-    /// Why a certificate that is verified may not be connected to; nil if it may.
+    /// Why a verified certificate must not be accepted; nil if it may.
     package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
         guard !pins.isEmpty else { return nil }
         let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
         let digest = publicKey.map { SHA256.digest(of: $0) }
         if let digest, let pinned = try? pinnedDigests(), pinned.contains(digest) { return nil }
-        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "none that can be read"
+        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "unreadable"
         return NetworkError(
             .pinMismatch,
-            "the public key of '\(host)' is \(shown), which is none of the \(pins.count) that tls.pins has"
+            "Server not trusted: the public key of '\(host)' is \(shown), and tls.pins does not contain it."
         )
     }
 
@@ -101,17 +102,21 @@ extension TLSOptions {
         do {
             certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         } catch {
-            throw NetworkError(.invalidOption, "the \(what): no certificates in PEM form", cause: error)
+            throw NetworkError(
+                .invalidOption,
+                "Invalid \(what): the text is not a certificate in PEM form.",
+                cause: error
+            )
         }
         guard !certificates.isEmpty else {
-            throw NetworkError(.invalidOption, "the \(what): the PEM text has no certificate")
+            throw NetworkError(.invalidOption, "Invalid \(what): the PEM text has no certificate.")
         }
         return certificates
     }
 }
 
-/// What is wrong with TLS options, found out once: NIO lets go of no context whose configuration it refuses, nor of the
-/// trust roots in it.
+/// The result of checking TLS options, found once, because NIO leaks every context whose configuration it rejects, and
+/// its trust roots.
 package final class TLSOptionsCheck: Sendable {
     private let options: TLSOptions
     private let outcome = NIOLockedValueBox<Result<Void, NetworkError>?>(nil)
@@ -140,7 +145,7 @@ package final class TLSContextSource: Sendable {
         check = TLSOptionsCheck(options)
     }
 
-    /// Not made on the event loop: reading the system's trust roots takes milliseconds.
+    /// Not on the event loop, because reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {

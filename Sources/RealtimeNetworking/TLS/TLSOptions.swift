@@ -3,10 +3,10 @@ public struct TLSOptions: Hashable, Sendable {
     /// The authorities whose certificates are accepted. Default: ``TrustRoots-swift.enum/system``.
     public var trustRoots: TrustRoots
 
-    /// Which checks the server's certificate has to pass. Default: ``CertificateVerification-swift.enum/full``.
+    /// The checks that the server's certificate must pass. Default: ``CertificateVerification-swift.enum/full``.
     public var certificateVerification: CertificateVerification
 
-    /// The public keys that the server's certificate may have, in addition to all that is verified of it.
+    /// The public keys that the server's certificate may have, in addition to all other checks.
     ///
     /// Each is the base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it. Add a
     /// second one for a key that you keep in reserve. If the server shows another key, the connection ends before anything
@@ -64,19 +64,18 @@ public struct TLSOptions: Hashable, Sendable {
 
     /// The checks of a server's certificate.
     public enum CertificateVerification: Hashable, Sendable {
-        /// Its chain to a trusted authority, its dates, and that it is for the host connected to: for its name, or for
-        /// the address that was connected to.
+        /// Its chain to a trusted authority, its dates, and its host: the name or address that the client connects to.
         case full
 
-        /// Its chain to a trusted authority and its dates, but not which host it is for.
+        /// Its chain to a trusted authority and its dates, but not its host.
         ///
         /// Anyone with a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use it together
         /// with ``TrustRoots-swift.enum/only(pem:)`` and an authority of your own.
         case noHostnameVerification
 
-        /// Nothing: any certificate is accepted, so that the connection is encrypted but may be with anybody.
+        /// None: any certificate is accepted. The connection is encrypted, but may be with anybody.
         ///
-        /// For local servers while developing, and for nothing else.
+        /// For local servers during development only.
         case insecurelyTrustAnyCertificate
     }
 }
@@ -86,6 +85,6 @@ extension TLSOptions.ClientCertificate: CustomStringConvertible, CustomDebugStri
     public var description: String { "ClientCertificate(\(certificateChain.utf8.count) bytes)" }
     /// Leaves the key out.
     public var debugDescription: String { description }
-    /// Empty, so that `dump` shows only the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,8 +1,8 @@
-/// A message in blocks of 64 bytes, padded as MD5, SHA-1 and SHA-256 want it.
+/// A message in blocks of 64 bytes, padded for MD5, SHA-1 and SHA-256.
 enum DigestBlocks {
     private static let size = 64
 
-    /// - Parameter bitCount: The length of the message in bits, in the order of bytes that the digest wants.
+    /// - Parameter bitCount: The length of the message in bits, in the byte order of the digest.
     static func forEach(in bytes: [UInt8], bitCount: UInt64, _ body: (UnsafeRawBufferPointer) -> Void) {
         bytes.withUnsafeBytes { message in
             let end = forEachWhole(in: message, body)
@@ -13,7 +13,7 @@ enum DigestBlocks {
         }
     }
 
-    /// - Returns: Where the last whole block ends.
+    /// - Returns: The end of the last whole block.
     private static func forEachWhole(
         in bytes: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) -> Void

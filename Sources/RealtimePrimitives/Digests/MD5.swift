@@ -1,6 +1,7 @@
-/// The digest that a signed request to Pusher's REST API has of its body (RFC 1321).
+/// The digest of the body in a signed request to Pusher's REST API (RFC 1321).
 ///
-/// MD5 is broken, and protects nothing here: the signature of the request is an HMAC-SHA256. libsodium does not have it.
+/// MD5 is broken, but nothing depends on it: the signature of the request is an HMAC-SHA256. libsodium does not offer
+/// MD5.
 package enum MD5 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]
@@ -10,7 +11,7 @@ package enum MD5 {
 
     private static func add(_ block: UnsafeRawBufferPointer, to state: inout [UInt32]) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        // Not a loop over a range: that is many times slower in a build without optimization.
+        // Not a loop over a range, which is many times slower in a build without optimization.
         var step = 0
         while step < 64 {
             let round = step / 16

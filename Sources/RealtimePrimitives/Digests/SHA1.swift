@@ -1,6 +1,6 @@
-/// The digest of a WebSocket upgrade: a server makes its `Sec-WebSocket-Accept` with it (RFC 3174, RFC 6455).
+/// The digest of a WebSocket upgrade, from which a server makes its `Sec-WebSocket-Accept` (RFC 3174, RFC 6455).
 ///
-/// SHA-1 is broken, and protects nothing here: the digest shows that the server understands the upgrade.
+/// SHA-1 is broken, but nothing depends on it: the digest only shows that the server understands the upgrade.
 package enum SHA1 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
@@ -17,7 +17,7 @@ package enum SHA1 {
         to state: inout [UInt32],
         with words: inout [UInt32]
     ) {
-        // Not a loop over a range: that is many times slower in a build without optimization.
+        // Not a loop over a range, which is many times slower in a build without optimization.
         var step = 0
         while step < 16 {
             words[step] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: step &* 4, as: UInt32.self))

@@ -1,6 +1,7 @@
-/// Decides how long to wait before the next attempt to connect, or to be authorized.
+/// Decides how long to wait before the next attempt to connect or to authorize.
 ///
-/// A client asks it on its event loop, so it must not block. The client does not ask if its protocol leaves no choice.
+/// A client calls it on its event loop, so it must not block. The client does not call it if the protocol prescribes
+/// the wait.
 ///
 /// ```swift
 /// struct EveryFiveSeconds: RetryPolicy {
@@ -18,7 +19,7 @@ public protocol RetryPolicy: Sendable {
 
 /// The facts that a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
-    /// How often the client has already tried again since the last success that lasted: 0 the first time that it asks.
+    /// How many attempts followed the last lasting success: 0 at the first call.
     public var retryCount: Int
     /// The time since the connection was lost, or since the authorization was first requested.
     public var elapsed: Duration
@@ -28,7 +29,7 @@ public struct RetryContext: Sendable {
     public var closeCode: Int?
     /// The shortest wait that the protocol or the server's `Retry-After` allows. Default: zero.
     public var minimumDelay: Duration
-    /// A fresh number in `0..<1`, for jitter. Using it, rather than drawing one, makes runs repeatable in tests.
+    /// A fresh number in `0..<1`, for jitter. If the policy uses it instead of drawing its own, tests are repeatable.
     public var random: Double
 
     /// Makes a context, for tests of a policy.
@@ -128,11 +129,11 @@ package struct ExponentialBackOff: RetryPolicy, Hashable {
     package func bound(retryCount: Int) -> Duration {
         guard base > .zero, cap > .zero else { return .zero }
         let growth = Self.power(factor > 1 ? factor : 1, max(retryCount, 0))
-        // Compared as numbers: a duration that is multiplied by too much traps.
+        // Compared as numbers, because multiplying a duration by a large number traps.
         return growth < cap / base ? base * growth : cap
     }
 
-    /// By squaring; infinite if it is too large for a number.
+    /// By squaring. The result is infinite if it is too large for a number.
     private static func power(_ base: Double, _ exponent: Int) -> Double {
         var (result, square, exponent) = (1.0, base, exponent)
         while exponent > 0 {

@@ -1,9 +1,9 @@
 extension String {
-    /// For the text of an error: in quotes, without characters that act on a terminal, and not endless.
+    /// The text in quotes, for an error: without characters that affect a terminal, and of limited length.
     package var quoted: String { String(reflecting: prefix(fittingUTF8Bytes: 200)) }
 
-    /// For a line of a log, or the text of an error: characters that end a line, act on a terminal, or change the direction
-    /// of the text around them are shown by their escapes, for example `\u{1B}`. Servers choose such texts.
+    /// The text for a line of a log or an error. Characters that end a line, affect a terminal, or change the direction
+    /// of text are shown by their escapes, for example `\u{1B}`. Servers choose such texts.
     package var escapingControls: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         return unicodeScalars.reduce(into: "") { text, scalar in
@@ -27,7 +27,7 @@ extension String {
 extension Unicode.Scalar {
     fileprivate var isControl: Bool {
         guard value >= 0x7F else { return value < 0x20 }
-        // C1, U+2028, U+2029, and what embeds, overrides and isolates directions.
+        // C1, U+2028, U+2029, and characters that embed, override or isolate directions.
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
         default: return properties.isBidiControl

@@ -1,6 +1,6 @@
-/// Checks UTF-8 that comes in pieces, and says no at the first byte that cannot be part of it.
+/// Checks UTF-8 that arrives in pieces, and fails at the first byte that cannot be part of it.
 package struct UTF8Validator: Sendable {
-    /// How many continuation bytes the character begun still lacks.
+    /// How many continuation bytes the current character lacks.
     private var missing: UInt8 = 0
     /// The range of the next continuation byte; narrower than 0x80 to 0xBF only after some lead bytes.
     private var lowest: UInt8 = 0x80
@@ -8,10 +8,10 @@ package struct UTF8Validator: Sendable {
 
     package init() {}
 
-    /// Whether everything so far ends at a character's end.
+    /// Whether everything so far ends with a whole character.
     package var isComplete: Bool { missing == 0 }
 
-    /// Goes on with the next piece; false if the text is not UTF-8, whatever may follow.
+    /// Checks the next piece. Returns `false` if the text is not UTF-8, whatever follows.
     package mutating func consume(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
@@ -66,8 +66,8 @@ package struct UTF8Validator: Sendable {
                 continue
             }
             index &+= beyondASCII.trailingZeroBitCount >> 3
-            // Such characters mostly come in a row. Each kind goes on by itself, so that the processor can foresee
-            // where the next one begins.
+            // Such characters mostly come in runs. Each kind has its own loop, so that the processor can predict where
+            // the next one begins.
             repeat {
                 let word = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self))
                 if isThreeBytes(word) {
@@ -84,8 +84,8 @@ package struct UTF8Validator: Sendable {
         return index
     }
 
-    // Each test of a word, whose first byte is the lowest, masks the marker bits of the lead byte and its continuation
-    // bytes, then the payload bits that tell an overlong form, a surrogate or a value beyond U+10FFFF.
+    // Each test reads a word whose first byte is the lowest. It masks the marker bits of the lead byte and its
+    // continuation bytes, then the payload bits that reveal an overlong form, a surrogate or a value beyond U+10FFFF.
 
     @inline(__always)
     private static func isTwoBytes(_ word: UInt32) -> Bool {

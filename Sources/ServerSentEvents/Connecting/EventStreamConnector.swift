@@ -10,17 +10,18 @@ public import RealtimeNetworking
 public final class EventStreamConnector: Sendable {
     let streamer: any HTTPStreamer
     let eventLoopGroup: any EventLoopGroup
-    /// The time; `nil` for that of the computer.
+    /// The time; `nil` for the computer's.
     let clock: (@Sendable () -> ContinuousClock.Instant)?
 
-    /// Creates a connector. It makes no connection yet.
+    /// Creates a connector. It does not connect yet.
     ///
     /// - Parameters:
-    ///   - tls: The certificates that the client trusts, and the one that it presents. Default: those that the system trusts.
-    ///   - proxy: The proxy that connections go through. Default: the one that the environment names.
+    ///   - tls: The certificates that the client trusts, and the one that it presents. Default: the system's trusted
+    ///     certificates.
+    ///   - proxy: The proxy that connections go through. Default: the proxy that the environment names.
     ///   - connectTimeout: The time for TCP and TLS. Default: 10 seconds.
-    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after all streams were
-    ///     released. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
+    ///     open sockets. Shut it down only after all streams are released. Default: the process's shared group.
     public convenience init(
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment,
@@ -33,7 +34,8 @@ public final class EventStreamConnector: Sendable {
                 proxies: ProxyRules(proxy),
                 eventLoopGroup: eventLoopGroup,
                 connectTimeout: connectTimeout,
-                // A connection whose stream has ended is not used again: the server may be about to close it.
+                // A connection is not used again after its stream has ended, because the server may be about to close
+                // it.
                 idleTimeout: nil
             ),
             eventLoopGroup: eventLoopGroup

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// The items for the one reader of a stream, and the task that waits for them.
+/// The items for the only reader of a stream, and the task that waits for them.
 final class EventStreamInbox: Sendable {
     enum Item: Hashable, Sendable {
         case opened(EventStreamResponse)
@@ -44,10 +44,10 @@ final class EventStreamInbox: Sendable {
     /// - Parameter limit: In bytes.
     init(limit: Int) { self.limit = max(limit, 1) }
 
-    /// Whether something waits for the reader.
+    /// Whether items wait for the reader.
     var isEmpty: Bool { state.withLockedValue { $0.items.isEmpty } }
 
-    /// - Returns: Whether there is more than the limit now.
+    /// - Returns: Whether the limit is exceeded now.
     func append(_ bytes: ByteBuffer) -> Bool {
         let (isFull, waiting) = state.withLockedValue { state in
             if case .bytes(var last)? = state.items.last {
@@ -55,7 +55,7 @@ final class EventStreamInbox: Sendable {
                 last.writeImmutableBuffer(bytes)
                 state.items.append(.bytes(last))
             } else {
-                // A copy: a few bytes can be part of a large buffer, whose memory would not be counted.
+                // A copy, because a few bytes can be part of a large buffer, whose memory would not be counted.
                 state.items.append(.bytes(ByteBuffer(bytes: bytes.readableBytesView)))
             }
             state.size += bytes.readableBytes
@@ -68,7 +68,7 @@ final class EventStreamInbox: Sendable {
 
     func append(_ item: Item) {
         let waiting = state.withLockedValue { state in
-            // Attempts can fail again and again while nobody takes anything.
+            // Attempts can fail again and again while the reader takes nothing.
             if case .lost = item, case .lost? = state.items.last { state.items.removeLast() }
             state.items.append(item)
             return state.takeWaiting()
@@ -86,9 +86,9 @@ final class EventStreamInbox: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Takes all that has come.
+    /// Removes all items.
     ///
-    /// - Returns: No items if there are none yet; how the stream has ended if there will be none; and whether reading can go on.
+    /// - Returns: The items, which may be none; the end, if there will be no more; and whether reading can continue.
     func take() -> (items: [Item], end: End?, wasFull: Bool) {
         state.withLockedValue { state in
             defer { (state.items, state.size, state.isFull) = ([], 0, false) }
@@ -96,7 +96,7 @@ final class EventStreamInbox: Sendable {
         }
     }
 
-    /// Returns when there is something to take.
+    /// Returns when there are items, or the end.
     func wait() async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLockedValue { state in

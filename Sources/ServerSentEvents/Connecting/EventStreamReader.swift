@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Reads the events of a stream: parses inside ``next()``, and takes more bytes when those that it has are read. It closes the
-/// stream when it is released.
+/// Reads the events of a stream. It parses inside ``next()``, and takes more bytes when it has read its own. It closes
+/// the stream when it is released.
 final class EventStreamReader {
     typealias Position = EventStreamStateMachine.Position
 
@@ -12,7 +12,7 @@ final class EventStreamReader {
     private var hasEvents = false
     private var newEvents = 0
     private var isStarted = false
-    /// How the stream has ended without an error; `nil` if it has not, or by an error.
+    /// How the stream has ended without an error; otherwise `nil`.
     private(set) var ending: EventStreamInbox.Ending?
     private var isOver = false
 
@@ -50,7 +50,7 @@ final class EventStreamReader {
         }
     }
 
-    /// Ends the stream. It has no effect on one that has ended.
+    /// Ends the stream. It has no effect after the end.
     func stop() {
         report()
         isOver = true
@@ -63,13 +63,13 @@ final class EventStreamReader {
             isOver = true
             throw EventStreamError(
                 .alreadyIterated,
-                "The events of the stream were iterated before. Create another stream to connect again."
+                "Stream not connected: its events were iterated before. Create another stream."
             )
         }
         isStarted = true
     }
 
-    /// The next item of the bytes that are there.
+    /// The next item in the available bytes.
     private func nextParsed() throws(EventStreamError) -> EventStreamItem? {
         while bytes.readableBytes > 0 {
             let element: EventStreamParser.Element?
@@ -94,7 +94,7 @@ final class EventStreamReader {
 
     private func tooLarge() -> EventStreamError {
         let limit = session.options.maximumEventSize
-        let error = EventStreamError(.eventTooLarge, "An event has more than \(limit) bytes.")
+        let error = EventStreamError(.eventTooLarge, "Event too large: it has more than \(limit) bytes.")
         session.failed(error)
         stop()
         return error
@@ -125,7 +125,7 @@ final class EventStreamReader {
         )
     }
 
-    /// Seldom, so that an event costs no lock.
+    /// Seldom, so that most events need no lock.
     private func report() {
         guard isStarted else { return }
         session.read(position, newEvents: newEvents)

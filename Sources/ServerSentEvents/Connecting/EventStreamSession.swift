@@ -6,7 +6,7 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Carries out what the ``EventStreamStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``EventStreamStateMachine``, on one event loop.
 final class EventStreamSession: Sendable {
     typealias Machine = EventStreamStateMachine
 
@@ -21,7 +21,7 @@ final class EventStreamSession: Sendable {
         var stream: (any HTTPStream)?
         var request: Task<Void, Never>?
         var timers: [Machine.TimerID: Scheduled<Void>] = [:]
-        /// Whether the inbox was full, and the reader's take has not reached the event loop.
+        /// Whether the inbox was full, and the event loop does not know yet that the reader has taken items.
         var isReadingPaused = false
         var isStepping = false
     }
@@ -42,9 +42,9 @@ final class EventStreamSession: Sendable {
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared: NIOLockedValueBox<Shared>
-    /// Goes on while the computer is suspended.
+    /// This clock continues while the computer is suspended.
     private let clock: @Sendable () -> ContinuousClock.Instant
-    /// When the machine's clock was at zero.
+    /// The time when the machine's clock was at zero.
     private let origin: ContinuousClock.Instant
 
     init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
@@ -94,7 +94,7 @@ final class EventStreamSession: Sendable {
 
     // MARK: The reader
 
-    /// Whether the reader's task is not to get anything more.
+    /// Whether the reader's task must get no more items.
     var isOver: Bool { Task.isCancelled || shared.withLockedValue { $0.isClosed } }
 
     /// Connects. Returns false if the stream was iterated before.
@@ -107,7 +107,7 @@ final class EventStreamSession: Sendable {
         return isFirst
     }
 
-    /// Ends the stream, whether by the app or because nobody reads it any more.
+    /// Ends the stream, for the app or because it has no reader any more.
     func stop() { step { machine, _ in machine.close() } }
 
     func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {
@@ -116,7 +116,7 @@ final class EventStreamSession: Sendable {
         return (items, end)
     }
 
-    /// Returns when there is something to take. A cancelled task closes the stream.
+    /// Returns when there are items, or the end. A cancelled task closes the stream.
     func wait() async {
         await withTaskCancellationHandler {
             await inbox.wait()
@@ -125,7 +125,7 @@ final class EventStreamSession: Sendable {
         }
     }
 
-    /// How far the reader has come.
+    /// Reports the reader's position.
     func read(_ position: Machine.Position, newEvents: Int) {
         shared.withLockedValue { shared in
             shared.position = position
@@ -142,8 +142,8 @@ final class EventStreamSession: Sendable {
 
     // MARK: The event loop
 
-    /// Makes an input and carries out the actions: in place on the event loop, unless the input comes from an action that is
-    /// being carried out.
+    /// Makes an input and carries out the actions. On the event loop it does so in place, unless the input comes from
+    /// an action that is being carried out.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -238,13 +238,13 @@ final class EventStreamSession: Sendable {
 
     private func resumeReading() {
         loopState.value.isReadingPaused = false
-        // Nothing could come while the reading was paused.
+        // Nothing could arrive while reading was paused.
         loopState.value.machine.resumedReading(now: now())
         loopState.value.stream?.setReading(true)
     }
 
     private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {
-        // It reports to the session, which must not keep it when it is over.
+        // It refers to the session, and must be released when it has ended.
         loopState.value.stream = nil
         let isOpen = loopState.value.machine.isOpen(attempt)
         step { $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1) }
@@ -277,10 +277,14 @@ extension EventStreamStatistics {
 }
 
 extension EventStreamError {
-    /// For a request that the app did not give.
+    /// Makes the error for a request that the app did not give.
     fileprivate init(requesting error: any Error) {
         self =
             error as? EventStreamError
-            ?? EventStreamError(.requestFailed, "The app gave no request to connect with.", cause: error)
+            ?? EventStreamError(
+                .requestFailed,
+                "Connection failed: the app gave no request. The cause says why.",
+                cause: error
+            )
     }
 }

@@ -1,20 +1,20 @@
 import RealtimeHTTP
 import RealtimePrimitives
 
-/// Decides what an ``EventStream`` does: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of an ``EventStream``: inputs are methods, and each returns the actions to carry out.
 ///
-/// It has no clock, socket or task. The events of a response are read elsewhere: after the response has ended, the machine waits
-/// until all of them are read, because the last of them says from where to resume.
+/// It has no clock, socket or task. The events of a response are read elsewhere. After the response has ended, the
+/// machine waits until all of them are read, because the last one determines where to resume.
 struct EventStreamStateMachine: Sendable {
-    /// Each attempt to connect has a number. What comes with another number is about an earlier attempt, and is ignored.
+    /// Each attempt to connect has a number. Inputs with another number belong to an earlier attempt, and are ignored.
     typealias Attempt = Int
     typealias State = EventStream.State
 
     struct TimerID: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// There must be a response.
+            /// There must be a response by now.
             case response
-            /// Something must have come.
+            /// Something must have arrived by now.
             case idle
             /// The wait before the next attempt is over.
             case retry
@@ -25,12 +25,12 @@ struct EventStreamStateMachine: Sendable {
     }
 
     enum Action: Equatable, Sendable {
-        /// Ask the app for the request, and answer with ``requested(_:_:now:)``.
+        /// Call the app's closure for the request, and answer with ``requested(_:_:now:)``.
         case makeRequest(EventStreamAttempt)
         case open(Attempt, HTTPRequest)
         /// End the connection, or the task that makes the request. No more events of it are reported.
         case abort(Attempt)
-        /// Tell the reader, after the bytes that have come before.
+        /// Deliver an item to the reader, after the bytes that came before.
         case deliver(EventStreamInbox.Item)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
         case askRetryPolicy(
@@ -43,7 +43,7 @@ struct EventStreamStateMachine: Sendable {
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
         case publish(State)
-        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time is that of the machine's clock.
+        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time by the machine's clock.
         case publishWait(until: Duration, attempt: Int, reason: EventStreamError)
         /// End the sequence of events.
         case finish(Result<EventStreamInbox.Ending, EventStreamError>)
@@ -57,11 +57,11 @@ struct EventStreamStateMachine: Sendable {
         var contentTypes: Set<String>
         var responseTimeout: Duration
         var idleTimeout: Duration?
-        /// Whether another request can be made after the server did not accept the credentials of one.
+        /// Whether another request can be made after the server rejected the credentials of one.
         var makesRequests: Bool
     }
 
-    /// The id and the retry time that the events of a response have set.
+    /// The id and the retry time from the events of a response.
     struct Position: Hashable, Sendable {
         var lastEventID = ""
         /// In milliseconds.
@@ -71,24 +71,24 @@ struct EventStreamStateMachine: Sendable {
     }
 
     private enum Loss: Sendable {
-        /// The server has ended the response as HTTP ends one.
+        /// The server has completed the response.
         case ended
         case failed(EventStreamError)
-        /// The app wants another connection.
+        /// The app has called `restart()`.
         case restart
     }
 
     private enum Phase: Sendable {
         case idle
-        /// The app is asked for the request.
+        /// The app's closure makes the request.
         case preparing(EventStreamAttempt, timer: TimerID)
         case connecting(EventStreamAttempt, timer: TimerID)
-        /// The start of the body is read for the error.
+        /// The start of the body is read, for the error.
         case refused(EventStreamError, retryAfter: Duration, timer: TimerID)
         case open(since: Duration, lastActivity: Duration, timer: TimerID?)
         /// The response has ended, and its last events are being read.
         case draining(Loss, held: Duration)
-        /// The retry policy is asked.
+        /// The retry policy decides.
         case asking(EventStreamError, minimumDelay: Duration)
         case waiting(timer: TimerID)
         case closed
@@ -102,11 +102,11 @@ struct EventStreamStateMachine: Sendable {
     private var phase = Phase.idle
     private var attempt = 0
     private var position: Position
-    /// Whether the request may be sent again, by its method and body.
+    /// Whether the method and the body allow sending the request again.
     private var isSafeRequest = false
     private var timerCount = 0
     private var retryCount = 0
-    /// When the connection was lost that the client tries to replace.
+    /// When the connection was lost, while the client reconnects.
     private var lossTime: Duration?
 
     init(_ configuration: Configuration, lastEventID: String = "") {
@@ -114,12 +114,12 @@ struct EventStreamStateMachine: Sendable {
         position = Position(lastEventID: lastEventID)
     }
 
-    /// Whether the bytes of an attempt's body are for the reader.
+    /// Whether the body of an attempt goes to the reader.
     func isOpen(_ attempt: Attempt) -> Bool {
         if case .open = phase { attempt == self.attempt } else { false }
     }
 
-    /// How long the client waits at least before it reconnects.
+    /// The shortest wait before the client reconnects.
     static func reconnectionTime(_ position: Position, default configured: Duration) -> Duration {
         position.reconnectionTime.map { min(.milliseconds($0), maximumReconnectionTime) } ?? configured
     }
@@ -174,7 +174,7 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// - Parameter retryAfter: The time that the response says to wait.
+    /// - Parameter retryAfter: The wait that the response demands.
     mutating func received(
         _ attempt: Attempt,
         _ response: EventStreamResponse,
@@ -251,7 +251,8 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// The response cannot be read. There is no later attempt before the reader has read all of it.
+    /// Handles that the response cannot be read. There is no later attempt before the reader has read the whole
+    /// response.
     mutating func failed(_ error: EventStreamError) -> [Action] {
         if case .closed = phase { return [] }
         return leave() + finish(.failure(error))
@@ -259,11 +260,12 @@ struct EventStreamStateMachine: Sendable {
 
     // MARK: Timers and the retry policy
 
-    /// - Parameter isBehind: Whether the reader has not taken all that has come, or something may not have come because of it.
+    /// - Parameter isBehind: Whether the reader has not taken everything that has arrived, or the client does not read
+    ///   because of that.
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(_, timer), .connecting(_, timer):
-            let message = "No response within \(configuration.responseTimeout)."
+            let message = "Connection timed out: there was no response within \(configuration.responseTimeout.inWords)."
             return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
         case .refused(_, _, timer): return refused(now: now)
         case .open(let since, let lastActivity, timer):
@@ -274,7 +276,7 @@ struct EventStreamStateMachine: Sendable {
                 phase = .open(since: since, lastActivity: lastActivity, timer: next)
                 return [.schedule(next, after: rest)]
             }
-            let message = "Nothing came for \(timeout)."
+            let message = "Connection lost: nothing came from the server for \(timeout.inWords)."
             return drop(.failed(EventStreamError(.idleTimedOut, message)), held: now - since)
         case .waiting(timer): return connect(.reconnect)
         case .idle, .preparing, .connecting, .refused, .open, .draining, .asking, .waiting, .closed: return []
@@ -319,14 +321,14 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// The open response is over: its last events can be read.
+    /// Ends the open response. Its last events can still be read.
     private mutating func drop(_ loss: Loss, held: Duration) -> [Action] {
         let actions = leave()
         phase = .draining(loss, held: held)
         return actions + [.deliver(.ended(attempt))]
     }
 
-    /// The body of the refusal is there, or as much of it as is wanted.
+    /// Handles that the body of the refusal has arrived, or enough of it.
     private mutating func refused(now: Duration) -> [Action] {
         guard case .refused(let error, let retryAfter, _) = phase else { return [] }
         let isRetryable = error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.status ?? 0)
@@ -368,17 +370,25 @@ struct EventStreamStateMachine: Sendable {
 
 extension EventStreamError {
     fileprivate init(statusOf response: EventStreamResponse) {
-        self.init(.unexpectedStatus, "The server answered with status \(response.status).", response: response)
+        self.init(
+            .unexpectedStatus,
+            "Connection failed: the server answered with status \(response.status).",
+            response: response
+        )
     }
 
     fileprivate init(contentTypeOf response: EventStreamResponse) {
-        let type = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
-        self.init(.invalidContentType, "The server's response is no event stream: it is \(type).", response: response)
+        let kind = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
+        self.init(
+            .invalidContentType,
+            "Connection failed: the response is \(kind), not an event stream.",
+            response: response
+        )
     }
 
-    /// - Parameter error: Why; `nil` if the server has ended the response.
+    /// - Parameter error: The reason; `nil` if the server has completed the response.
     fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
-        self = error ?? Self(.connectionLost, "The server ended the response.")
+        self = error ?? Self(.connectionLost, "Connection lost: the server ended the response.")
         lastEventID = position.lastEventID
     }
 }

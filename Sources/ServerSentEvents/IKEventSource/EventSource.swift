@@ -13,7 +13,7 @@ public enum EventSourceState: Sendable {
 
 /// The interface of ``EventSource``, for code that uses another implementation in tests.
 @preconcurrency public protocol EventSourceProtocol: Sendable {
-    /// The header fields that are sent.
+    /// The header fields of the request.
     var headers: [String: String] { get }
     /// The server's reconnection time in milliseconds.
     var retryTime: Int { get }
@@ -28,34 +28,34 @@ public enum EventSourceState: Sendable {
     func disconnect()
     /// The types of events that have a listener.
     func events() -> [String]
-    /// Sets what is called when the server has accepted the request.
+    /// Sets the callback for when the server has accepted the request.
     @preconcurrency func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void)
-    /// Sets what is called when a connection has ended, or could not be made.
+    /// Sets the callback for when a connection has ended, or has failed.
     @preconcurrency func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void)
-    /// Sets what is called with events that have no type.
+    /// Sets the callback for events without a type.
     @preconcurrency func onMessage(
         _ onMessageCallback: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
     )
-    /// Sets what is called with events of a type.
+    /// Sets the callback for events of a type.
     @preconcurrency func addEventListener(
         _ event: String,
         handler: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
     )
-    /// Removes what is called with events of a type.
+    /// Removes the callback for events of a type.
     func removeEventListener(_ event: String)
 }
 
 /// An event stream with the interface of IKEventSource 3: code written for it compiles after changing the import.
 ///
-/// It connects when you call ``connect(lastEventId:)``, and does not reconnect: call it again in ``onComplete(_:)``, after
-/// ``retryTime``. All callbacks come on the main queue, one after the other. Releasing the event source disconnects it, without a
-/// callback. New code should use ``EventStream``, which reconnects.
+/// It connects when you call ``connect(lastEventId:)``, and does not reconnect: call it again in ``onComplete(_:)``,
+/// after ``retryTime``. All callbacks run on the main queue, one after the other. Releasing the event source
+/// disconnects it, without a callback. New code should use ``EventStream``, which reconnects.
 public final class EventSource: EventSourceProtocol {
     typealias Callback = @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
 
     /// The URL of the stream.
     public let url: URL
-    /// The header fields that are sent.
+    /// The header fields of the request.
     public let headers: [String: String]
     private let core: EventSourceCore
 
@@ -69,7 +69,7 @@ public final class EventSource: EventSourceProtocol {
         self.init(url: url, headers: headers, connector: EventStreamConnector())
     }
 
-    /// For tests without a network.
+    /// Creates one for tests without a network.
     package init(url: URL, headers: [String: String], connector: EventStreamConnector) {
         self.url = url
         self.headers = headers
@@ -85,8 +85,8 @@ public final class EventSource: EventSourceProtocol {
     /// The server's reconnection time in milliseconds, up to 10 minutes. Default: 3000.
     public var retryTime: Int { core.retryTime }
 
-    /// The state of the event source: ``EventSourceState/closed`` before it connects, after ``disconnect()``, and when
-    /// ``onComplete(_:)`` calls back, unless your code has connected again by then.
+    /// The state of the event source. It is ``EventSourceState/closed`` before it connects, after ``disconnect()``, and
+    /// when ``onComplete(_:)`` is called, unless your code has connected again by then.
     public var readyState: EventSourceState { core.readyState }
 
     /// Connects. It has no effect unless the event source is closed.
@@ -94,20 +94,20 @@ public final class EventSource: EventSourceProtocol {
     /// - Parameter lastEventId: The id of the event after which the server is asked to resume. Default: none.
     public func connect(lastEventId: String? = nil) { core.connect(lastEventID: lastEventId ?? "") }
 
-    /// Disconnects. ``onComplete(_:)`` calls back with an error of code `NSURLErrorCancelled`; nothing else does. Your code can
+    /// Disconnects. Only ``onComplete(_:)`` is called, with an error of the code `NSURLErrorCancelled`. Your code can
     /// connect again at once.
     public func disconnect() { core.disconnect() }
 
     /// The types of events that have a listener.
     public func events() -> [String] { core.callbacks { Array($0.listeners.keys) } }
 
-    /// Sets what is called when the server has accepted the request: when it has answered with status 200 and an event stream.
+    /// Sets the callback for when the server has accepted the request, with status 200 and an event stream.
     @preconcurrency
     public func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void) {
         core.callbacks { $0.onOpen = onOpenCallback }
     }
 
-    /// Sets what is called once for each connection, when it has ended or could not be made.
+    /// Sets the callback for the end of each connection, also if it failed.
     ///
     /// The callback gets the HTTP status, if there was a response; whether the status asks to reconnect, which is `true` for 201
     /// to 299 without 204; and the error, unless the server has completed the response. A connection that was lost after
@@ -117,7 +117,7 @@ public final class EventSource: EventSourceProtocol {
         core.callbacks { $0.onComplete = onComplete }
     }
 
-    /// Sets what is called with events that have no type or the type `message`.
+    /// Sets the callback for events without a type or of the type `message`.
     @preconcurrency
     public func onMessage(
         _ onMessageCallback: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
@@ -125,7 +125,7 @@ public final class EventSource: EventSourceProtocol {
         core.callbacks { $0.onMessage = onMessageCallback }
     }
 
-    /// Sets what is called with events of a type. A type has one listener: the last one that was set.
+    /// Sets the callback for events of a type. A type has one listener: the last one that was set.
     @preconcurrency
     public func addEventListener(
         _ event: String,
@@ -134,7 +134,7 @@ public final class EventSource: EventSourceProtocol {
         core.callbacks { $0.listeners[event] = handler }
     }
 
-    /// Removes what is called with events of a type.
+    /// Removes the callback for events of a type.
     public func removeEventListener(_ event: String) { core.callbacks { $0.listeners[event] = nil } }
 }
 

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 
-/// The state that an ``EventSource`` shares with the task that takes the events. The task must not keep the event
+/// The state that an ``EventSource`` shares with the task that reads the events. The task must not retain the event
 /// source.
 final class EventSourceCore: Sendable {
     struct Callbacks: Sendable {
@@ -20,7 +20,7 @@ final class EventSourceCore: Sendable {
         var readyState = EventSourceState.closed
         var position = EventStreamStateMachine.Position()
 
-        /// The reconnection time stays until the server sends another one, on whichever connection.
+        /// The reconnection time stays until the server sends another one, on any connection.
         mutating func adopt(_ position: EventStreamStateMachine.Position) {
             let time = position.reconnectionTime ?? self.position.reconnectionTime
             self.position = position
@@ -38,7 +38,7 @@ final class EventSourceCore: Sendable {
     }
 
     func callbacks<Result>(_ body: (inout Callbacks) -> Result) -> Result {
-        // The release of a closure can run code of the app, which must not run under the lock.
+        // Releasing a closure can run code of the app, which must not run under the lock.
         let (result, replaced) = state.withLockedValue { state in
             let old = state.callbacks
             return (body(&state.callbacks), old)
@@ -80,7 +80,7 @@ final class EventSourceCore: Sendable {
         stream?.close()
     }
 
-    /// The event source is gone.
+    /// Ends the task after the event source was released.
     func release() {
         state.withLockedValue { $0.isReleased = true }
         callbacks { $0 = Callbacks() }
@@ -120,7 +120,7 @@ final class EventSourceCore: Sendable {
             failure = error
             response = error.response ?? response
         }
-        // Not all that the server says comes with an event.
+        // The server can change it without an event.
         let position = reader.position
         let status = reader.ending == .stoppedByServer ? 204 : response?.status
         await complete(stream, status, failure, position)
@@ -147,7 +147,7 @@ final class EventSourceCore: Sendable {
         }
     }
 
-    /// Changes the state on the main queue, and then calls back, unless the app has disconnected.
+    /// Changes the state on the main queue, and then calls the callback, unless the app has disconnected.
     private func call(
         _ stream: EventStream,
         _ change: @escaping @Sendable (inout State) -> @Sendable () -> Void
@@ -158,7 +158,7 @@ final class EventSourceCore: Sendable {
         }
     }
 
-    /// Returns when it is done: events that the main queue has no time for wait at the server.
+    /// Returns when it is done, so that events wait at the server while the main queue is busy.
     private func onMainQueue(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             DispatchQueue.main.async {
@@ -170,7 +170,7 @@ final class EventSourceCore: Sendable {
 }
 
 extension EventStreamError {
-    /// As URLSession would report it, with this error underneath.
+    /// The error as URLSession would report it, with this error as the underlying one.
     fileprivate var asNSError: NSError {
         let code =
             switch self.code {

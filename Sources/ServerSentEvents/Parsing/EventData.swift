@@ -1,5 +1,5 @@
-/// The data of an event while it comes: in pieces, because a single array would be copied again and again while it grows to a
-/// size that only a few events have.
+/// The data of an unfinished event. It is in pieces, because a single array would be copied repeatedly while it grows
+/// to a size that few events have.
 struct EventData: Sendable {
     private static let pieceSize = 1 << 20
 
@@ -24,11 +24,11 @@ struct EventData: Sendable {
         last.append(byte)
     }
 
-    /// The text without the last byte. Nothing is left then.
+    /// The text without the last byte. Afterwards it is empty.
     mutating func takeText() -> String {
         guard !full.isEmpty else {
             let text = String(decoding: last.dropLast(), as: UTF8.self)
-            // A large event must not keep its memory for all that come after it.
+            // A large event must not keep its memory for all later events.
             last.removeAll(keepingCapacity: last.capacity <= 1 << 16)
             count = 0
             return text

@@ -10,21 +10,21 @@ import RealtimePrimitives
 
 /// Turns the bytes of event streams into events.
 ///
-/// It keeps what one response has left unfinished: the start of a line, and the fields of an event. Lines are read where they
-/// are, and copied only if a chunk ends within one.
+/// It keeps the unfinished part of a response: the start of a line, and the fields of an event. Lines are read in
+/// place, and copied only if a chunk ends within one.
 package struct EventStreamParser: Sendable {
     package enum Element: Hashable, Sendable {
         case event(ServerSentEvent)
-        /// The text behind the colon.
+        /// The text after the colon.
         case comment(String)
     }
 
     /// An event's data and the current line have more bytes than the limit.
     package struct TooLarge: Error, Hashable, Sendable {}
 
-    /// The id that a reconnect tells the server. A block's id counts from the block's end on.
+    /// The id that the client sends when it reconnects. The id of a block counts after the end of the block.
     package private(set) var lastEventID: String
-    /// In milliseconds, as the server's last `retry` field has it. A number that is too large is `Int64.max`.
+    /// The server's last `retry` field, in milliseconds. A number that is too large is `Int64.max`.
     package private(set) var reconnectionTime: Int64?
 
     private let limit: Int
@@ -33,24 +33,24 @@ package struct EventStreamParser: Sendable {
     private var isFirstLine = true
     /// The last line ended with a CR: an LF that follows belongs to it.
     private var skipsLineFeed = false
-    /// How many of the bytes that come next are known to have no LF among them. Without it, a stream that ends its lines with
-    /// CR would be searched to the end of the chunk for each line.
+    /// How many of the next bytes are known to contain no LF. Without it, each line of a stream that ends its lines
+    /// with CR would cause a search to the end of the chunk.
     private var bytesWithoutLineFeed = 0
-    /// The start of a line whose end has not come yet.
+    /// The start of an unfinished line.
     private var line: [UInt8] = []
-    /// Whether that line is one of data, whose value goes to ``data`` as it comes.
+    /// Whether that line is one of data. Its value goes to ``data`` as it arrives.
     private var isWithinData = false
-    /// How many bytes of the limit the current event has taken, up to the start of what comes next.
+    /// How many bytes of the limit the current event has used, up to the next byte.
     private var size = 0
 
     private var type = ""
     private var id: String
-    /// Each line of data with an LF behind it.
+    /// The lines of data, each followed by an LF.
     private var data = EventData()
 
     /// - Parameters:
     ///   - lastEventID: The last event id of the previous response.
-    ///   - limit: How many bytes an event's data and the current line may have together.
+    ///   - limit: The most bytes that an event's data and the current line may have together.
     package init(lastEventID: String = "", limit: Int = 16 << 20, reportsComments: Bool = false) {
         self.lastEventID = lastEventID
         self.limit = limit
@@ -58,7 +58,7 @@ package struct EventStreamParser: Sendable {
         id = lastEventID
     }
 
-    /// Discards what the last response left unfinished. The id and the reconnection time stay.
+    /// Discards the unfinished part of the last response. The id and the reconnection time stay.
     package mutating func startResponse() {
         var next = Self(lastEventID: lastEventID, limit: limit, reportsComments: reportsComments)
         next.reconnectionTime = reconnectionTime
@@ -67,12 +67,11 @@ package struct EventStreamParser: Sendable {
 
     /// Reads up to the first element, or to the end.
     ///
-    /// - Parameter bytes: What follows the bytes that were read before. The caller passes bytes again that were not
-    ///   read.
+    /// - Parameter bytes: The bytes after those that were read before. The caller passes unread bytes again.
     /// - Returns: How many bytes were read, and the element; `nil` if more bytes are needed.
     package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
         var rest = bytes[...]
-        // The only line of data so far, where it is: most events are read without a copy of it.
+        // The only line of data so far, in place: most events are read without copying it.
         var onlyData: UnsafeRawBufferPointer?
         while !rest.isEmpty {
             if skipsLineFeed {
@@ -91,7 +90,7 @@ package struct EventStreamParser: Sendable {
             try take(end - rest.startIndex)
             let isReturn = rest[end] == .carriageReturn
             let element = read(lineEndingWith: UnsafeRawBufferPointer(rebasing: rest[..<end]), &onlyData)
-            // The data with its line feeds is what stays of the lines.
+            // Of the lines, only the data with its line feeds remains.
             size = data.count + (onlyData.map { $0.count + 1 } ?? 0)
             bytesWithoutLineFeed = max(0, bytesWithoutLineFeed - (end + 1 - rest.startIndex))
             rest = rest[(end + 1)...]
@@ -111,7 +110,7 @@ package struct EventStreamParser: Sendable {
         size += count
     }
 
-    /// Copies the only line of data, which is to outlive its chunk, or is the only one no more.
+    /// Copies the only line of data, because its chunk ends, or because there is another line.
     private mutating func keep(_ onlyData: inout UnsafeRawBufferPointer?) {
         guard let value = onlyData else { return }
         data.append(value)
@@ -121,7 +120,7 @@ package struct EventStreamParser: Sendable {
 
     /// The index of the CR or LF that ends the current line.
     private mutating func endOfLine(in rest: Slice<UnsafeRawBufferPointer>) -> Int? {
-        // Each event ends with an empty line, which is not worth two searches.
+        // Each event ends with an empty line, for which two searches would cost too much.
         if rest.first == .lineFeed { return rest.startIndex }
         let searched = rest.startIndex + min(bytesWithoutLineFeed, rest.count)
         let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).offset(of: .lineFeed)
@@ -133,14 +132,14 @@ package struct EventStreamParser: Sendable {
         return carriageReturn.map { $0 + rest.startIndex } ?? lineFeed
     }
 
-    /// The chunk ends within a line.
+    /// Handles a chunk that ends within a line.
     private mutating func readStart(_ part: UnsafeRawBufferPointer) {
         if isWithinData {
             data.append(part)
             return
         }
         line += part
-        // More than a mark, the name, the colon and a space have: what follows is the value for sure.
+        // A byte order mark, the name, the colon and a space are not longer, so the rest is certainly the value.
         guard line.count > 9 else { return }
         line.withUnsafeBytes { line in
             let line = withoutMark(line)
@@ -151,7 +150,7 @@ package struct EventStreamParser: Sendable {
         if isWithinData { line.removeAllForReuse() }
     }
 
-    /// - Parameter part: The whole line, or what is missing of it.
+    /// - Parameter part: The whole line, or its missing part.
     private mutating func read(
         lineEndingWith part: UnsafeRawBufferPointer,
         _ onlyData: inout UnsafeRawBufferPointer?
@@ -176,7 +175,7 @@ package struct EventStreamParser: Sendable {
         return element
     }
 
-    /// The line without the byte order mark that a stream can begin with.
+    /// The line without the byte order mark that may begin a stream.
     private func withoutMark(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         isFirstLine && line.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: line[3...]) : line
     }
@@ -243,12 +242,12 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-    /// A large event must not keep its memory for all that come after it.
+    /// A large event must not keep its memory for all later events.
     fileprivate mutating func removeAllForReuse() { removeAll(keepingCapacity: capacity <= 1 << 16) }
 }
 
 extension UnsafeRawBufferPointer {
-    /// The value of a field, if the line is one of that name.
+    /// The value of a field, if the line has that name.
     fileprivate func value(of name: StaticString) -> UnsafeRawBufferPointer? {
         let length = name.utf8CodeUnitCount
         guard let baseAddress, count >= length, memcmp(baseAddress, name.utf8Start, length) == 0 else { return nil }

@@ -1,8 +1,8 @@
 /// The events of a stream, in order.
 ///
-/// Iterating connects: see ``EventStream``. The sequence continues over the loss of a connection. It ends when the stream is
-/// complete, when it is closed, and when the task that iterates is cancelled. It throws an ``EventStreamError`` if the stream
-/// fails.
+/// Iterating connects: see ``EventStream``. The sequence continues after the loss of a connection. It ends when the
+/// stream is complete, when it is closed, and when the task that iterates is cancelled. It throws an
+/// ``EventStreamError`` if the stream fails.
 public struct EventStreamEvents: AsyncSequence, Sendable {
     /// The elements are events.
     public typealias Element = ServerSentEvent

@@ -6,8 +6,8 @@ public enum EventStreamItem: Hashable, Sendable {
     case event(ServerSentEvent)
     /// The text of a comment: what follows the colon.
     case comment(String)
-    /// The connection was lost, or an attempt has failed, and the client will reconnect: ``EventStream/state`` already says when.
-    /// If several in a row wait for your code, only the last one is kept.
+    /// The connection was lost, or an attempt failed, and the client will reconnect. ``EventStream/state`` already has
+    /// the time. If several in a row wait for your code, only the last one is kept.
     case lost(EventStreamError)
 }
 

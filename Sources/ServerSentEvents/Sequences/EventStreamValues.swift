@@ -2,9 +2,10 @@ public import Foundation
 
 /// The decoded events of an event stream: see ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
 ///
-/// Iterating connects: see ``EventStream``. If there is a last event, the sequence ends with it, the client disconnects, and nothing
-/// that follows is delivered. If the server completes the response without it, and the request must not be repeated, the
-/// sequence throws an error of code ``EventStreamError/Code/connectionLost``: the values are not all there.
+/// Iterating connects: see ``EventStream``. If there is a last event, the sequence ends with it, and the client
+/// disconnects and delivers nothing more. If the server completes the response without it, and the request must not be
+/// repeated, the sequence throws an error of the code ``EventStreamError/Code/connectionLost``, because values are
+/// missing.
 public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence throws errors of the stream.
     public typealias Failure = EventStreamError
@@ -63,9 +64,9 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
 
 /// How a sequence of decoded events treats an event that cannot be decoded.
 public enum EventDecodingFailure: Sendable {
-    /// It throws an error of code ``EventStreamError/Code/decodingFailed`` with the event in it.
+    /// It throws an error of the code ``EventStreamError/Code/decodingFailed``, which contains the event.
     case fail
-    /// It leaves the event out, and tells a closure why.
+    /// It skips the event, and calls a closure with the error.
     case skip(report: @Sendable (EventStreamError) -> Void)
 }
 
@@ -75,7 +76,7 @@ extension EventStream {
         events(until: { $0.data == sentinel })
     }
 
-    /// The events up to the first that fulfills a condition.
+    /// The events up to the first that meets a condition.
     ///
     /// - Parameters:
     ///   - includesLast: Whether that event is part of the sequence. Default: false.
@@ -90,7 +91,7 @@ extension EventStream {
         }
     }
 
-    /// The values that the data of the events is JSON of.
+    /// The values that the data of the events encodes as JSON.
     ///
     /// ```swift
     /// for try await chunk in stream.events(as: Chunk.self, until: "[DONE]") { … }
@@ -109,12 +110,12 @@ extension EventStream {
         events(until: sentinel, onDecodingFailure: failure) { try $0.decode(type, using: decoder) }
     }
 
-    /// Values that a closure makes of the events, for example one type for each type of event.
+    /// The values that a closure makes from the events, for example one type for each type of event.
     ///
     /// - Parameters:
     ///   - sentinel: The data of the event that ends the sequence, which the closure does not get. Default: none.
     ///   - failure: What the sequence does if the closure throws. Default: it throws.
-    ///   - decode: Returns the value, or `nil` for an event to leave out.
+    ///   - decode: Returns the value, or `nil` to skip the event.
     public func events<Value: Sendable>(
         until sentinel: String? = nil,
         onDecodingFailure failure: EventDecodingFailure = .fail,
@@ -138,9 +139,9 @@ extension ServerSentEvent {
     /// Decodes the event's data as JSON.
     ///
     /// - Parameters:
-    ///   - type: The type of the value. Default: what the context says.
+    ///   - type: The type of the value. Default: the type from the context.
     ///   - decoder: The decoder. Default: a new one.
-    /// - Throws: An error of code ``EventStreamError/Code/decodingFailed`` with the event in it.
+    /// - Throws: An error of the code ``EventStreamError/Code/decodingFailed``, which contains the event.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
         using decoder: JSONDecoder = JSONDecoder()
@@ -157,7 +158,7 @@ extension EventStreamError {
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,
-            "The data of an event of type \(event.event.quoted) could not be decoded.",
+            "Data of an event of the type \(event.event.quoted) not decoded: it does not fit. The cause says which part.",
             event: event,
             cause: cause
         )
@@ -165,11 +166,11 @@ extension EventStreamError {
 }
 
 extension EventStreamReader {
-    /// The last event has not come.
+    /// The error for a stream without its last event.
     func incomplete() -> EventStreamError {
         EventStreamError(
             .connectionLost,
-            "The server ended the response before the last event.",
+            "Stream incomplete: the server ended the response before the last event.",
             lastEventID: position.lastEventID
         )
     }

@@ -1,4 +1,4 @@
-/// An attempt to connect: what a closure that makes the requests of an ``EventStream`` can base them on.
+/// An attempt to connect, for a closure that makes the requests of an ``EventStream``.
 public struct EventStreamAttempt: Hashable, Sendable {
     /// Why the client connects.
     public enum Reason: Hashable, Sendable {

@@ -20,13 +20,14 @@ public struct EventStreamError: Error, Sendable {
     public var message: String
     /// The server's response, if the error is about it.
     public var response: EventStreamResponse?
-    /// The first 64 KiB of the body of ``response``, if the server refused the request. APIs often say there why.
+    /// The first 64 KiB of the body of ``response``, if the server refused the request. APIs often explain the refusal
+    /// there.
     public var body: [UInt8]
     /// The id of the last event that had one, if the connection was lost. Empty if there was none.
     public var lastEventID: String
     /// The event that could not be decoded.
     public var event: ServerSentEvent?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -54,19 +55,19 @@ public struct EventStreamError: Error, Sendable {
     /// ``body`` as text.
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
-    /// Why TLS failed, if that is what the error is about.
+    /// Why TLS failed, if the error is about that.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
 extension EventStreamError.Code {
-    /// The request cannot be sent as it is, for example because its URL is not an `http` or `https` URL.
+    /// The request is invalid, for example because its URL is not an `http` or `https` URL.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
-    /// The app's closure that makes the requests threw the error that is the cause.
+    /// The app's closure that makes the requests threw an error, which is the cause.
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// The stream has been iterated before.
     public static let alreadyIterated = Self(rawValue: "alreadyIterated")
 
-    /// No connection could be made, or it was lost before there was a response.
+    /// The connection failed, or was lost before there was a response.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// TLS failed; ``EventStreamError/tlsFailure`` says why.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
@@ -74,11 +75,11 @@ extension EventStreamError.Code {
     public static let connectTimedOut = Self(rawValue: "connectTimedOut")
     /// There was no response within ``EventStreamOptions/responseTimeout``.
     public static let responseTimedOut = Self(rawValue: "responseTimedOut")
-    /// The server redirected to where the request must not go, too often, or without saying where to.
+    /// The server redirected to a place where the request must not go, too often, or without a location.
     public static let redirectRefused = Self(rawValue: "redirectRefused")
     /// The server answered with a status other than 200.
     public static let unexpectedStatus = Self(rawValue: "unexpectedStatus")
-    /// The server answered with something else than an event stream.
+    /// The server answered with something other than an event stream.
     public static let invalidContentType = Self(rawValue: "invalidContentType")
 
     /// The response ended.
@@ -96,7 +97,7 @@ extension EventStreamError.Code: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension EventStreamError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -133,10 +134,10 @@ extension EventStreamError {
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
         let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
-        self.init(code, "The event stream\(place) failed: \(error.message).", cause: error.cause)
+        self.init(code, "Connection\(place) failed: \(error.message).", cause: error.cause)
     }
 
-    /// Whether another attempt with the same request fails in the same way.
+    /// Whether another attempt with the same request would fail in the same way.
     var isPermanent: Bool {
         switch code {
         case .invalidRequest, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true

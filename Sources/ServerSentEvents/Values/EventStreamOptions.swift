@@ -7,8 +7,8 @@ public struct EventStreamOptions: Sendable {
     public enum Reconnection: Hashable, Sendable {
         /// Requests that are safe to repeat: those of the methods GET, HEAD, REPORT and QUERY that have no body.
         case automatic
-        /// None. The sequence ends with the response, and throws if the response was cut off. A closure that makes the requests is
-        /// still asked again if the server answers with status 401 or 403.
+        /// None. The sequence ends with the response, and throws if the response was cut off. The client still calls a
+        /// closure that makes the requests again if the server answers with status 401 or 403.
         case never
         /// All, if an event had an id from which the server can resume. The body is sent again. An id with control characters does
         /// not count, because HTTP cannot carry it.
@@ -19,34 +19,35 @@ public struct EventStreamOptions: Sendable {
 
     /// Which requests the client repeats. Default: ``Reconnection/automatic``.
     public var reconnection: Reconnection
-    /// How long the client waits at least before it reconnects. The server can change it by a `retry` field, up to 10 minutes.
+    /// The shortest wait before the client reconnects. The server can change it by a `retry` field, up to 10 minutes.
     /// Default: 3 seconds.
     public var reconnectionTime: Duration
-    /// How long the client waits if that is longer than the reconnection time. Default: up to 1 second, doubled up to
-    /// 30 seconds, with full jitter, without end. The client does not ask it after errors that every attempt would have.
+    /// The policy of longer waits, which count if they exceed the reconnection time. Default: up to 1 second, doubled
+    /// up to 30 seconds, with full jitter, without a limit of attempts. The client does not call it after errors that
+    /// every attempt would have.
     public var retryPolicy: any RetryPolicy
     /// How long a connection that brought no event must have been open before the retry policy starts again from its
     /// first delay. Default: 10 seconds.
     public var backOffReset: Duration
-    /// The statuses after which the client tries again as after a lost connection. `Retry-After` is a minimum then, up to a
-    /// day. An empty set is what browsers do. Default: 408, 429, 500, 502, 503 and 504.
+    /// The statuses after which the client tries again, as after a lost connection. In that case, `Retry-After` is a
+    /// minimum, up to a day. Browsers use an empty set. Default: 408, 429, 500, 502, 503 and 504.
     public var retryableStatuses: Set<Int>
     /// The content types that the client reads as event streams, in lower case and without parameters. Default:
     /// `text/event-stream`.
     public var contentTypes: Set<String>
-    /// How many redirects of one attempt the client follows. Default: 20.
+    /// The most redirects that the client follows in one attempt. Default: 20.
     public var maximumRedirects: Int
     /// Whether a redirect may lead from `https` to `http`. Default: false.
     public var allowsInsecureRedirects: Bool
     /// The time from the start of an attempt to the status and header fields of the response. Default: 60 seconds.
     public var responseTimeout: Duration
-    /// How long nothing may come before the client takes the connection for lost; `nil` for any time. A comment counts as
-    /// something. Default: 300 seconds.
+    /// The longest silence before the client considers the connection lost; `nil` for no limit. A comment ends the
+    /// silence. Default: 300 seconds.
     public var idleTimeout: Duration?
-    /// How many bytes an event's data and the line that is being read may have together. Default: 16 MiB.
+    /// The most bytes that an event's data and the current line may have together. Default: 16 MiB.
     public var maximumEventSize: Int
-    /// How many bytes may wait for your code to take their events. If more arrive, the client stops reading from the socket.
-    /// Default: 256 KiB.
+    /// The most bytes that may wait for your code to consume their events. If more arrive, the client stops reading
+    /// from the socket. Default: 256 KiB.
     public var receiveBufferSize: Int
     /// The logger. The client logs at debug level, without data and ids. Default: nil, no log.
     public var logger: Logger

@@ -2,7 +2,7 @@ public import Foundation
 import RealtimeHTTP
 public import RealtimeNetworking
 
-/// The request that an event stream comes as the response to.
+/// The request whose response is the event stream.
 ///
 /// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` has these fields, and
 /// `Last-Event-ID` if there is an id to resume from.
@@ -69,13 +69,13 @@ extension EventStreamRequest {
         !lastEventID.isEmpty && lastEventID.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
-    /// The body that is sent.
+    /// The request as it is sent.
     func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
         var fields = HTTPFields()
         for header in headers { fields.append(header.name, header.value) }
         fields.setIfMissing("Accept", "text/event-stream")
         fields.setIfMissing("Cache-Control", "no-cache")
-        // Without the id, the stream starts from the beginning rather than never.
+        // If HTTP cannot carry the id, the stream starts from the beginning.
         if Self.canSend(lastEventID: lastEventID) { fields.set("Last-Event-ID", lastEventID) }
         let message = HTTPRequest(
             url: url,

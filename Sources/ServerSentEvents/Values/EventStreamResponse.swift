@@ -26,8 +26,7 @@ public struct EventStreamResponse: Hashable, Sendable {
         )
     }
 
-    /// The value of a header field, whatever the case of its name. If the field comes more than once, the values are joined
-    /// by commas.
+    /// The value of a header field, whatever the case of its name. The values of repeated fields are joined by commas.
     public func header(_ name: String) -> String? {
         let name = name.lowercased()
         let values = headers.filter { $0.name.lowercased() == name }.map(\.value)

@@ -6,12 +6,12 @@ public struct EventStreamStatistics: Hashable, Sendable {
     public var connections = 0
     /// How often the client has waited to reconnect, by the reason.
     public var losses: [EventStreamError.Code: Int] = [:]
-    /// How many bytes have come in the bodies of open event streams.
+    /// How many bytes have arrived in the bodies of open event streams.
     public var bytes = 0
-    /// How many events your code has taken. The number is brought up to date each time that your code waits for an event, and when
-    /// it stops to iterate.
+    /// How many events your code has consumed. The number is updated each time that your code waits for an event, and
+    /// when it stops iterating.
     public var events = 0
 
-    /// Creates statistics of a stream that has done nothing.
+    /// Creates the statistics of a stream that has not started.
     public init() {}
 }

@@ -4,7 +4,7 @@ import SignalRCore
 /// One handler of the app for a method.
 struct Handler: Sendable {
     var id: UInt64
-    /// Whether the next call does not wait for the end of this one.
+    /// Whether the next call starts before this one has ended.
     var isConcurrent: Bool
     /// Decodes the arguments, calls the app, and encodes the result; `nil` for a handler without a result.
     var call: @Sendable ([EncodedValue]) async throws -> EncodedValue?
@@ -32,7 +32,7 @@ final class HandlerRegistry: Sendable {
         }
     }
 
-    /// The closures are released after the lock: they may hold what has a `deinit` of the app.
+    /// Closures are released after the lock, because they may own objects with a `deinit` of the app.
     func remove(_ method: String, _ id: UInt64? = nil) {
         let key = method.lowercased()
         let removed = state.withLockedValue { state in
@@ -59,7 +59,7 @@ struct ArgumentReader {
         guard arguments.count == count else {
             throw SignalRClientError(
                 .decodingFailed,
-                "The invocation has \(arguments.count) arguments, and the handler takes \(count)."
+                "Handler not called: the invocation has \(arguments.count) arguments, and the handler takes \(count)."
             )
         }
         self.arguments = arguments
@@ -74,7 +74,7 @@ struct ArgumentReader {
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
-                "Argument \(index) is not a '\(type)': \(error)",
+                "Argument \(index) not decoded: it does not fit '\(type)'. The cause says which part.",
                 cause: error
             )
         }

@@ -1,8 +1,9 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 import SignalRCore
 
-/// Carries out what the ``HubStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``HubStateMachine``, on one event loop.
 final class HubEngine: Sendable {
     typealias Machine = HubStateMachine
 
@@ -14,17 +15,17 @@ final class HubEngine: Sendable {
     private struct LoopState {
         var machine: Machine
         var transport: (attempt: AttemptID, transport: any HubTransport)?
-        /// The attempt to open a transport that is under way, and what has come over the transport meanwhile.
+        /// The current attempt to open a transport, and what has arrived over the transport meanwhile.
         var opening: (attempt: AttemptID, task: Task<Void, Never>)?
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
         var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
-        /// The policy for further attempts of a start.
+        /// The policies for further attempts of a start.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
-        /// Uploads whose call was not sent yet.
+        /// Uploads whose call has not been sent.
         var uploads: [CallID: Upload] = [:]
         var uploading: [CallID: Task<Void, Never>] = [:]
         /// Calls that ended because of their timeout.
@@ -61,9 +62,9 @@ final class HubEngine: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
     private let handlerQueue: SerialQueue
-    /// Another queue, so that a handler that waits does not hold the news about the connection back.
+    /// A separate queue, so that a handler that waits does not delay callbacks about the connection.
     private let callbackQueue = SerialQueue(limit: .max)
-    /// Goes on while the computer is suspended.
+    /// This clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
 
     struct Options: Sendable {
@@ -97,7 +98,7 @@ final class HubEngine: Sendable {
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
 
-    /// The app has released the connection.
+    /// Ends everything after the app has released the connection.
     func release() {
         let id = WaiterID(nextSerial())
         step { $0.stop(id, now: $1) }
@@ -112,7 +113,7 @@ final class HubEngine: Sendable {
     ///
     /// - Parameter time: When the sequence ends; `nil` for no end.
     func statuses(for time: Duration? = nil) -> AsyncStream<HubConnectionStatus> {
-        // Whoever does not read for so long misses the oldest.
+        // A consumer that does not read for so long misses the oldest.
         let (stream, continuation) = AsyncStream.makeStream(
             of: HubConnectionStatus.self,
             bufferingPolicy: .bufferingNewest(256)
@@ -173,7 +174,7 @@ final class HubEngine: Sendable {
 
     func stop() async {
         let id = WaiterID(nextSerial())
-        // A stop does not fail.
+        // Stopping never fails.
         try? await wait(id) { $0.stop(id, now: $1) }
     }
 
@@ -202,7 +203,7 @@ final class HubEngine: Sendable {
                         loopState.value.calls[id] = .invocation(continuation, timeout: timeout)
                         step { $0.invoke(id, invocation, now: $1) }
                     }
-                    // A cancellation before that found nothing to cancel.
+                    // A cancellation before that found no call to cancel.
                     if Task.isCancelled { cancelCall(id) }
                 }
             } onCancel: {
@@ -218,7 +219,7 @@ final class HubEngine: Sendable {
         if Task.isCancelled { throw CancellationError() }
         guard state == .connected else {
             throw SignalRError.invalidOperation(
-                "stream(method:arguments:) is not possible: the connection is not in the 'Connected' state."
+                "stream(method:arguments:) needs a connection in the state 'Connected'. Call start() first."
             )
         }
         let id = CallID(nextSerial())
@@ -250,7 +251,7 @@ final class HubEngine: Sendable {
         return (invocation, Dictionary(uniqueKeysWithValues: uploads))
     }
 
-    /// The call failed: what was to be uploaded with it is not.
+    /// Drops the uploads of a call that failed.
     private func forget(_ uploads: [CallID: Upload]) {
         if uploads.isEmpty { return }
         onLoop { [self] in for id in uploads.keys { loopState.value.uploads[id] = nil } }
@@ -288,7 +289,7 @@ final class HubEngine: Sendable {
         let now = now()
         let actions = input(&loopState.value.machine, now)
         let state = loopState.value.machine.state
-        // Readers who get a change also see it in the state.
+        // Consumers that get a change also see it in the state.
         shared.withLockedValue { $0.state = state }
         for action in actions { run(action, now: now) }
         loopState.value.isStepping = false
@@ -430,7 +431,7 @@ final class HubEngine: Sendable {
         loopState.value.early.append(event)
         if case .bytes(let bytes) = event { loopState.value.earlySize += bytes.count }
         if loopState.value.earlySize <= receiveBufferSize { return }
-        let message = "The server sent more than \(receiveBufferSize) bytes at once."
+        let message = "Receive buffer full: the server sent more than \(receiveBufferSize) bytes at once."
         loopState.value.opening?.task.cancel()
         failed(attempt, .client(SignalRClientError(.receiveBufferFull, message)))
     }
@@ -491,13 +492,13 @@ final class HubEngine: Sendable {
         case .invocation(let continuation, let timeout):
             timeout?.cancel()
             if hasTimedOut, let invocationTimeout {
-                let message = "The server did not answer within \(invocationTimeout)."
+                let message = "Call timed out: the server did not answer within \(invocationTimeout.inWords)."
                 continuation.resume(throwing: SignalRClientError(.callTimedOut, message))
             } else {
                 continuation.resume(with: result.mapError { $0.error })
             }
         case .stream(let buffer):
-            // Who has cancelled the stream knows that it ends.
+            // The task that cancelled the stream knows that it ends.
             if case .failure(.cancelled) = result { return buffer.finish(.success(())) }
             buffer.finish(result.map { _ in }.mapError { $0.error })
         case nil: break
@@ -506,7 +507,8 @@ final class HubEngine: Sendable {
 
     private func deliver(_ item: EncodedValue, to id: CallID) {
         guard case .stream(let buffer) = loopState.value.calls[id], !buffer.append(item) else { return }
-        let message = "More than \(receiveBufferSize) bytes of items wait. Take them faster."
+        let message =
+            "Receive buffer full: more than \(receiveBufferSize) bytes of items wait. Iterate the stream faster."
         buffer.finish(.failure(SignalRClientError(.receiveBufferFull, message)))
         cancelCall(id)
     }
@@ -540,7 +542,7 @@ final class HubEngine: Sendable {
         let size = invocation.arguments.reduce(256) { $0 + $1.count }
         let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session) }
         if isAdded { return }
-        let message = "More than \(receiveBufferSize) bytes of messages wait for handlers."
+        let message = "Receive buffer full: more than \(receiveBufferSize) bytes of messages wait for handlers."
         step { $0.overflowed(session, message, now: $1) }
     }
 
@@ -597,7 +599,7 @@ extension HubConnectionStatus {
 }
 
 extension Duration {
-    /// Clocks trap if a time is so long that its end has no number. What is not a number means no wait.
+    /// Clocks trap if a time is too long to represent its end. A value that is not a number means no wait.
     init(clampingSeconds seconds: TimeInterval) {
         self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
     }

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// Runs jobs of the app one after the other, in a task that lives as long as there are any.
+/// Runs jobs of the app one after the other, in a task that lives while there are jobs.
 ///
 /// Messages from the server never wait for jobs, so a job may call the server and wait for its answer.
 package final class SerialQueue: Sendable {
@@ -38,7 +38,7 @@ package final class SerialQueue: Sendable {
         }
     }
 
-    /// All that waits at once, so that a burst of messages takes the lock once.
+    /// Removes everything that waits, so that a burst of messages takes the lock once.
     private func take() -> [(size: Int, run: Job)]? {
         state.withLockedValue { state in
             defer { state.jobs = [] }

@@ -1,6 +1,6 @@
 /// Makes HTTP requests.
 ///
-/// A response is returned whatever its status: only a request that gets no response throws.
+/// A response with any status is returned. Only a request without a response throws.
 public protocol HttpClient: Sendable {
     /// Sends a request, and returns the body and the status of the response.
     func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse)
@@ -28,7 +28,7 @@ public struct HttpRequest: Sendable {
     public var url: String
     /// The body, or `nil` for an empty one.
     public var content: StringOrData?
-    /// Whether the response is wanted as a text or as bytes.
+    /// Whether the response should be a text or bytes.
     public var responseType: TransferFormat
     /// The header fields. They may be secret.
     public var headers: [String: String]

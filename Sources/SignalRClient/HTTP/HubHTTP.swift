@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The requests of one attempt to connect, and of the transport that it leads to: with the app's headers, the token, and the
-/// cookies that the server has set.
+/// The requests of one attempt to connect, and of the resulting transport: with the app's headers, the token, and the
+/// server's cookies.
 final class HubHTTP: Sendable {
     private struct State {
         var token: String?
         var cookies: [String: [String: String]] = [:]
-        /// Whether the token is from a redirect: the app's must not go there.
+        /// Whether the token comes from a redirect. The app's token must not be sent there.
         var isRedirected = false
     }
 
@@ -22,7 +22,7 @@ final class HubHTTP: Sendable {
 
     // MARK: The token
 
-    /// Asks the app for a token.
+    /// Gets another token from the app.
     func renewToken() async throws {
         let isRedirected = state.withLockedValue { $0.isRedirected }
         guard !isRedirected, let factory = options.accessTokenFactory else { return }
@@ -30,7 +30,7 @@ final class HubHTTP: Sendable {
         state.withLockedValue { $0.token = token?.isEmpty == true ? nil : token }
     }
 
-    /// From now on, requests go elsewhere, with the token of that place.
+    /// From now on, requests go to another place, with the token for it.
     func redirected(token: String?) {
         state.withLockedValue { state in
             state.token = token
@@ -47,14 +47,14 @@ final class HubHTTP: Sendable {
             headers["Cookie"] = cookies.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; ")
         }
         for (name, value) in options.headers ?? [:] {
-            // The app's field replaces ours, however it is written.
+            // The app's field replaces the client's own, in upper or lower case.
             for own in headers.keys where own.lowercased() == name.lowercased() { headers[own] = nil }
             headers[name] = value
         }
         return headers
     }
 
-    /// The URL with the token, if the options say so.
+    /// The URL with the token, if the options require it.
     func url(_ url: String) -> String {
         guard options.sendsAccessTokenInQuery, let token = state.withLockedValue({ $0.token }) else { return url }
         return ConnectionURL.adding("access_token", token, to: url)
@@ -62,7 +62,8 @@ final class HubHTTP: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request. If the server answers with 401, the app is asked for another token, and the request is repeated once.
+    /// Sends a request. If the server answers with 401, the client gets another token from the app, and repeats the
+    /// request once.
     func send(
         _ method: HttpMethod,
         _ url: String,
@@ -115,7 +116,7 @@ final class HubHTTP: Sendable {
         state.withLockedValue { state in
             for (name, value) in pairs {
                 let origin = Self.origin(url)
-                // A server must not fill the memory with them.
+                // A server must not fill the memory with cookies.
                 guard state.cookies[origin, default: [:]].count < 50 else { continue }
                 state.cookies[origin, default: [:]][name] = value
             }

@@ -27,12 +27,12 @@ final class PooledHttpClient: HttpClient {
             )
         } catch let error as HTTPRequestError {
             if error.kind == .timedOut { throw SignalRError.httpTimeoutError }
-            throw SignalRClientError(.connectionFailed, "The request failed: \(error.message).", cause: error)
+            throw SignalRClientError(.connectionFailed, "Request failed: \(error.message).", cause: error)
         }
         guard !response.isCut else {
             throw SignalRClientError(
                 .connectionFailed,
-                "the response is larger than \(maximumResponseSize) bytes",
+                "Request failed: the response has more than \(maximumResponseSize) bytes.",
                 httpStatus: response.status
             )
         }

@@ -1,6 +1,6 @@
 public import Logging
 
-/// How important a line of the log is.
+/// The importance of a line of the log.
 public enum LogLevel: Int, Sendable {
     /// For finding faults.
     case debug
@@ -12,7 +12,7 @@ public enum LogLevel: Int, Sendable {
     case error
 }
 
-/// Gets the lines of the log. It is called on the client's threads, so it must not block.
+/// Writes the lines of the log. It is called on the client's threads, so it must not block.
 public protocol LogHandler: Sendable {
     /// Writes a line.
     func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt)
@@ -29,21 +29,22 @@ public struct LogMessage: ExpressibleByStringInterpolation, CustomStringConverti
     public var description: String { text }
 }
 
-/// Writes lines to the standard output, as a command-line tool wants them.
+/// Writes lines to the standard output, for command-line tools.
 struct PrintingLogHandler: LogHandler {
     func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
         print("\(Date().ISO8601Format()) \(logLevel) SignalR: \(message)")
     }
 }
 
-/// Passes lines on to a logger of swift-log.
+/// Writes lines to a logger of swift-log.
 public struct SwiftLogHandler: LogHandler {
     private let logger: Logger
 
     /// Creates a handler.
     public init(_ logger: Logger) { self.logger = logger }
 
-    /// Writes a line. Information becomes swift-log's `debug`: libraries write nothing above it in normal operation.
+    /// Writes a line. Information becomes swift-log's `debug`, because libraries log nothing above that in normal
+    /// operation.
     public func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
         let level: Logger.Level =
             switch logLevel {

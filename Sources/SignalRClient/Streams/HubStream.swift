@@ -8,23 +8,24 @@ public protocol StreamResult<Element> {
     /// The items, in order. The sequence throws if the method fails, or if the connection is lost.
     var stream: AsyncThrowingStream<Element, any Error> { get }
 
-    /// Tells the server that no more items are wanted, and ends ``stream``.
+    /// Cancels the stream on the server, and ends ``stream``.
     func cancel() async
 }
 
 /// The items that a method of the server sends, in order.
 ///
-/// Iterate it once. The sequence throws if the method fails, if an item is not of the type, or if the connection is lost. When
-/// the iteration stops early, because of a `break`, an error or a cancelled task, the client tells the server so.
+/// Iterate it once. The sequence throws if the method fails, if an item is not of the type, or if the connection is
+/// lost. When the iteration stops early, because of a `break`, an error or a cancelled task, the client cancels the
+/// stream on the server.
 ///
-/// Items that you do not take wait in memory, up to ``HttpConnectionOptions/receiveBufferSize``.
+/// Items that you do not consume wait in memory, up to ``HttpConnectionOptions/receiveBufferSize``.
 public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable {
     let lease: StreamLease
 
     /// Creates an iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reading: StreamReading(lease)) }
 
-    /// Tells the server that no more items are wanted, and ends the iteration.
+    /// Cancels the stream on the server, and ends the iteration.
     public func cancel() { lease.cancel() }
 
     /// Returns one item after the other.
@@ -41,13 +42,13 @@ public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable 
     }
 }
 
-/// Keeps a stream open. When nobody has it any more, the call is cancelled.
+/// Keeps a stream open. When it is released, the call is cancelled.
 final class StreamLease: Sendable {
     private let buffer: StreamBuffer
     private let coder: HubCoder
     private let onCancel: @Sendable () -> Void
 
-    /// - Parameter onCancel: Cancels the call; without effect if it has ended.
+    /// - Parameter onCancel: Cancels the call. It has no effect after the end.
     init(_ buffer: StreamBuffer, _ coder: HubCoder, onCancel: @escaping @Sendable () -> Void) {
         self.buffer = buffer
         self.coder = coder
@@ -70,12 +71,16 @@ final class StreamLease: Sendable {
             return try coder.decode(type, from: item)
         } catch let error as DecodingError {
             cancel()
-            throw SignalRClientError(.decodingFailed, "An item is not a '\(type)': \(error)", cause: error)
+            throw SignalRClientError(
+                .decodingFailed,
+                "Item not decoded: it does not fit '\(type)'. The cause says which part.",
+                cause: error
+            )
         }
     }
 }
 
-/// An iteration: its end is that of the stream.
+/// An iteration, which ends the stream when it ends.
 private final class StreamReading: Sendable {
     let lease: StreamLease
 
@@ -84,7 +89,7 @@ private final class StreamReading: Sendable {
     deinit { lease.cancel() }
 }
 
-/// The form of ``HubStream`` that Microsoft's client has.
+/// The form of ``HubStream`` in Microsoft's client.
 struct LeasedStreamResult<Element: Decodable & Sendable>: StreamResult, Sendable {
     let lease: StreamLease
 

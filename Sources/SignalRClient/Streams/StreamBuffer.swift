@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The items of one stream that have arrived and that nobody has taken yet.
+/// The items of one stream that have arrived and were not consumed yet.
 final class StreamBuffer: Sendable {
     typealias Next = Result<EncodedValue?, any Error>
 
@@ -35,10 +35,10 @@ final class StreamBuffer: Sendable {
         return hasRoom
     }
 
-    /// Ends the stream after the items that wait.
+    /// Ends the stream after the waiting items.
     func finish(_ end: Result<Void, any Error>) { finish(end, droppingItems: false) }
 
-    /// Ends the stream now, because nobody wants the rest.
+    /// Ends the stream now, because the rest is not needed.
     func cancel() { finish(.success(()), droppingItems: true) }
 
     private func finish(_ end: Result<Void, any Error>, droppingItems: Bool) {
@@ -46,7 +46,7 @@ final class StreamBuffer: Sendable {
             if droppingItems { (state.items, state.size) = ([], 0) }
             if state.end == nil || droppingItems { state.end = end }
             defer { state.waiting = nil }
-            // An error is given once.
+            // An error is reported once.
             if state.waiting != nil { state.end = .success(()) }
             return state.waiting
         }
@@ -66,12 +66,12 @@ final class StreamBuffer: Sendable {
                         state.end = .success(())
                         return (end.map { nil }, nil)
                     }
-                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    // Checked under the lock, so that a later cancellation finds the waiter.
                     if Task.isCancelled { return (.success(nil), nil) }
                     defer { state.waiting = continuation }
                     return (nil, state.waiting)
                 }
-                // A stream has one reader: an earlier one ends.
+                // A stream has one consumer, so the earlier one ends.
                 displaced?.resume(returning: .success(nil))
                 if let result { continuation.resume(returning: result) }
             }

@@ -3,7 +3,7 @@ import RealtimeHTTP
 import ServerSentEvents
 import SignalRCore
 
-/// A transport over server-sent events, and requests for what the client has to say.
+/// A transport over server-sent events, with requests for the client's messages.
 final class EventTransport: HubTransport {
     private struct State {
         var parser: EventStreamParser
@@ -72,7 +72,7 @@ final class EventTransport: HubTransport {
 
     private func start(_ request: HTTPRequest, _ streamer: any HTTPStreamer) {
         if state.value.isEnded { return }
-        // A hub does not redirect: the negotiation does.
+        // A hub does not redirect; only the negotiation does.
         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
         state.value.stream = streamer.stream(request, redirects: redirects, on: eventLoop) { [weak self] event in
             self?.received(event)
@@ -86,13 +86,15 @@ final class EventTransport: HubTransport {
             state.value.opened?.succeed()
             state.value.opened = nil
         case .body(let bytes): read(bytes)
-        case .end: end(.client(SignalRClientError(.transportClosed, "The server ended the stream of events.")))
+        case .end:
+            let message = "Connection lost: the server ended the event stream."
+            end(.client(SignalRClientError(.transportClosed, message)))
         case .failed(let error):
             end(
                 .client(
                     SignalRClientError(
                         .transportClosed,
-                        "The stream of events failed: \(error.message).",
+                        "Connection lost: the event stream failed, because \(error.message).",
                         cause: error
                     )
                 )
@@ -103,7 +105,7 @@ final class EventTransport: HubTransport {
     private func read(_ bytes: ByteBuffer) {
         var frames: [UInt8] = []
         do throws(EventStreamParser.TooLarge) {
-            // Not within the buffer's closure: that one has no typed error.
+            // Not within the buffer's closure, which has no typed error.
             var rest = Array(bytes.readableBytesView)[...]
             while !rest.isEmpty {
                 let (count, element) = try Self.read(rest, &state.value.parser)
@@ -111,7 +113,7 @@ final class EventTransport: HubTransport {
                 if case .event(let event) = element { frames += event.data.utf8 }
             }
         } catch {
-            return end(.client(SignalRClientError(.protocolViolation, "An event is too large.")))
+            return end(.client(SignalRClientError(.protocolViolation, "Protocol violation: an event is too large.")))
         }
         if !frames.isEmpty { receive(.bytes(frames)) }
     }
@@ -131,7 +133,7 @@ final class EventTransport: HubTransport {
         return try result.get()
     }
 
-    /// Reports the end: to who waits for the transport to open, or to the receiver.
+    /// Reports the end to the task that opens the transport, or to the receiver.
     private func end(_ failure: HubFailure?) {
         let opened = state.value.opened
         guard takeEnd(failure) else { return }
@@ -142,7 +144,7 @@ final class EventTransport: HubTransport {
         }
     }
 
-    /// Returns whether this is the end: there is one.
+    /// Returns whether this is the end, which happens once.
     private func takeEnd(_ failure: HubFailure?) -> Bool {
         if state.value.isEnded { return false }
         state.value.isEnded = true

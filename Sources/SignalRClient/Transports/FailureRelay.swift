@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// Leads from a sender to the transport that has it, and that exists only after it.
+/// Reports failures of a sender to its transport, which is created after the sender.
 final class FailureRelay: Sendable {
     private let target = NIOLockedValueBox<(@Sendable (HubFailure) -> Void)?>(nil)
 

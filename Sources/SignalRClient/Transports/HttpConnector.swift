@@ -55,11 +55,11 @@ final class HttpConnector: HubTransportOpener {
         var reasons: [String] = []
         for offered in prepared?.negotiation.transports ?? [] {
             if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
-                reasons.append("\(offered.name): \(obstacle)")
+                reasons.append("\(offered.name): \(obstacle).")
                 continue
             }
             guard let transport = offered.transport else { continue }
-            // A failed transport has used the token of its negotiation up.
+            // A failed transport has used up the token of its negotiation.
             let current: Prepared
             if let prepared {
                 current = prepared
@@ -81,18 +81,15 @@ final class HttpConnector: HubTransportOpener {
                 reasons.append("\(offered.name): \(error)")
             }
         }
-        throw SignalRClientError(
-            .allTransportsFailed,
-            "No transport could be started. "
-                + (reasons.isEmpty ? "The server offers none." : reasons.joined(separator: "; "))
-        )
+        let explanation = reasons.isEmpty ? "The server offers none." : reasons.joined(separator: " ")
+        throw SignalRClientError(.allTransportsFailed, "Connection not started: no transport works. \(explanation)")
     }
 
     // MARK: Negotiation
 
     private struct Prepared {
         var negotiation: Negotiation
-        /// The hub, or where its server has redirected to.
+        /// The hub's URL, or the one that its server redirected to.
         var url: String
         var http: HubHTTP
     }
@@ -111,14 +108,14 @@ final class HttpConnector: HubTransportOpener {
                 http.redirected(token: token)
             }
         }
-        throw SignalRError.negotiationError("Negotiate redirection limit exceeded.")
+        throw SignalRError.negotiationError("the server redirects too often.")
     }
 
     private static func answer(_ body: [UInt8]) throws -> NegotiationAnswer {
         do throws(HubProtocolViolation) {
             return try NegotiationAnswer(body)
         } catch {
-            throw SignalRError.negotiationError("the server's answer cannot be used: \(error)")
+            throw SignalRError.negotiationError("the server's answer cannot be used, because \(error).")
         }
     }
 
@@ -127,7 +124,7 @@ final class HttpConnector: HubTransportOpener {
             status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
         return SignalRClientError(
             .connectionFailed,
-            "The negotiation was answered with HTTP status \(status).\(hint)",
+            "Negotiation failed: the server answered with HTTP status \(status).\(hint)",
             httpStatus: status,
             cause: SignalRError.unexpectedResponseCode(status)
         )
@@ -202,7 +199,7 @@ final class HttpConnector: HubTransportOpener {
         }
     }
 
-    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried again.
+    /// Opens a transport. If the server answers with 401, the client gets another token from the app, and tries again.
     private func withFreshToken<T>(_ http: HubHTTP, _ open: () async throws -> T) async throws -> T {
         do {
             return try await open()

@@ -6,7 +6,7 @@ package protocol HubTransport: Sendable {
     /// Sends bytes after those of earlier calls. The promise succeeds when they are written or, for a request, accepted.
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
 
-    /// Sends what waits, and ends the transport as the server expects it. `.closed` follows.
+    /// Sends the waiting bytes, and ends the transport as the server expects it. `.closed` follows.
     func close()
 
     /// Ends the transport at once. No event follows.
@@ -16,7 +16,7 @@ package protocol HubTransport: Sendable {
 /// An event of a transport. Events are reported on the event loop, in order. `.closed` is the last one.
 package enum HubTransportEvent: Sendable {
     case bytes([UInt8])
-    /// Without a failure if the server closed it in an orderly way.
+    /// Without a failure if the server closed it properly.
     case closed(HubFailure?)
 }
 
@@ -44,9 +44,9 @@ package struct OpenedTransport: Sendable {
 package protocol HubTransportOpener: Sendable {
     /// Agrees with the server on a transport, and opens it.
     ///
-    /// The task is cancelled if the transport is not wanted any more. One that is returned nevertheless is aborted.
+    /// The task is cancelled if the transport is no longer needed. If it returns one nevertheless, that is aborted.
     ///
-    /// - Parameter wantsResumption: Whether to ask the server for a connection that can be resumed.
+    /// - Parameter wantsResumption: Whether to request a connection that can be resumed.
     func open(
         wantsResumption: Bool,
         on eventLoop: any EventLoop,

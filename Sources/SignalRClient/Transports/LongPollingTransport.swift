@@ -2,14 +2,14 @@ import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 
-/// A transport over requests that the server answers when it has something to say.
+/// A transport over requests that the server answers when it has messages.
 final class LongPollingTransport: HubTransport {
     private struct State {
         var polling: Task<Void, Never>?
         var isEnded = false
     }
 
-    /// Longer than a poll without messages takes, which is 90 seconds by default.
+    /// Longer than a poll without messages, which takes 90 seconds by default.
     private static let minimumTimeout: TimeInterval = 120
     private static let closeTimeout: TimeInterval = 5
 
@@ -94,7 +94,7 @@ final class LongPollingTransport: HubTransport {
         }
     }
 
-    /// Reports the end, unless it was reported, or nobody wants to hear of it.
+    /// Reports the end, unless it was reported or is not needed any more.
     private func end(_ failure: HubFailure?) {
         eventLoop.execute { [self] in
             guard takeEnd() else { return }
@@ -103,7 +103,7 @@ final class LongPollingTransport: HubTransport {
         }
     }
 
-    /// Returns whether this is the end: there is one.
+    /// Returns whether this is the end, which happens once.
     private func takeEnd() -> Bool {
         let (isFirst, polling) = state.withLockedValue { state in
             defer { state.isEnded = true }
@@ -127,16 +127,16 @@ final class LongPollingTransport: HubTransport {
     func abort() {
         guard takeEnd() else { return }
         sender.abort()
-        // Without it, the server would keep the connection until it notices that nobody polls.
+        // Without it, the server would keep the connection until it notices that the client does not poll.
         Task { [self] in await delete() }
     }
 
-    /// A server that does not know the connection any more has what we want.
+    /// An error means that the server has dropped the connection already.
     private func delete() async { _ = try? await http.send(.DELETE, url, timeout: Self.closeTimeout) }
 }
 
 extension Error {
-    /// Whether a request took longer than it may.
+    /// Whether a request timed out.
     fileprivate var isTimeout: Bool {
         if let error = self as? SignalRError { return error == .httpTimeoutError }
         return false

@@ -2,13 +2,14 @@ import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 
-/// Sends what the client has to say by requests, one at a time. What comes meanwhile goes out together with the next one.
+/// Sends the client's messages by requests, one at a time. Messages that arrive meanwhile are sent together with the
+/// next request.
 final class PostSender: Sendable {
     private struct State {
         var bytes: [UInt8] = []
         var promises: [EventLoopPromise<Void>] = []
         var task: Task<Void, Never>?
-        /// Set once nothing more is to be sent: it fails what still comes.
+        /// Set after the end. Later messages fail with it.
         var end: HubFailure?
         /// The tasks that wait until everything is sent.
         var flushing: [CheckedContinuation<Void, Never>] = []
@@ -23,7 +24,7 @@ final class PostSender: Sendable {
     private let failed: @Sendable (HubFailure) -> Void
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter failed: Called once if a request fails. Nothing is sent after it.
+    /// - Parameter failed: Called once if a request fails. Nothing is sent afterwards.
     init(_ http: HubHTTP, _ url: String, isBinary: Bool, failed: @escaping @Sendable (HubFailure) -> Void) {
         self.http = http
         self.url = url
@@ -35,7 +36,7 @@ final class PostSender: Sendable {
         let (failure, isOverflow): (HubFailure?, Bool) = state.withLockedValue { state in
             if let end = state.end { return (end, false) }
             if !state.bytes.isEmpty, state.bytes.count + bytes.count > Self.maximumSize {
-                let message = "More than \(Self.maximumSize) bytes wait for the server."
+                let message = "Send buffer full: more than \(Self.maximumSize) bytes wait for the server."
                 return (.client(SignalRClientError(.transportClosed, message)), true)
             }
             state.bytes += bytes
@@ -48,7 +49,7 @@ final class PostSender: Sendable {
         if isOverflow { end(failure, reports: true) }
     }
 
-    /// Returns when all that was given before is sent, or has failed.
+    /// Returns when all earlier messages were sent, or have failed.
     func flush() async {
         await withCheckedContinuation { continuation in
             let isDone = state.withLockedValue { state in
@@ -59,9 +60,11 @@ final class PostSender: Sendable {
         }
     }
 
-    /// Fails what waits, and what still comes.
+    /// Fails waiting and later messages.
     func abort(_ failure: HubFailure? = nil) {
-        let closed = HubFailure.client(SignalRClientError(.transportClosed, "The connection was closed."))
+        let closed = HubFailure.client(
+            SignalRClientError(.transportClosed, "Message not sent: the connection was closed.")
+        )
         end(failure ?? closed, reports: false)
     }
 
@@ -74,7 +77,7 @@ final class PostSender: Sendable {
                 }
                 for promise in promises { promise.succeed() }
             } catch {
-                // A request that was cancelled failed because of the end.
+                // A cancelled request failed because of the end.
                 let failure = state.withLockedValue { $0.end } ?? HubFailure(error)
                 for promise in promises { promise.fail(failure) }
                 end(failure, reports: true)

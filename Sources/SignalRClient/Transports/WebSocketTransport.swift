@@ -1,9 +1,10 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 import SignalRCore
 import WebSocketClient
 
-/// A transport over a WebSocket. NIO's channel is the queue of what is sent.
+/// A transport over a WebSocket. NIO's channel is the queue of messages to send.
 final class WebSocketTransport: HubTransport {
     private let connection: WebSocketConnection
     private let isBinary: Bool
@@ -34,7 +35,7 @@ final class WebSocketTransport: HubTransport {
         } catch let error as WebSocketError {
             throw SignalRClientError(
                 .connectionFailed,
-                "The WebSocket could not be opened: \(error.message)",
+                "WebSocket not opened. \(error.message)",
                 httpStatus: error.httpStatus,
                 closeCode: error.closeCode?.rawValue,
                 cause: error
@@ -60,14 +61,21 @@ final class WebSocketTransport: HubTransport {
             case .binary(let bytes): receive(.bytes(Array(bytes.readableBytesView)))
             case .pong, .activity, .readComplete: break
             case .closed(let closure):
-                opened.fail(closure.error ?? WebSocketError(.connectionClosed, "the server closed the connection"))
-                // An attempt that failed is not a transport that ended.
+                opened.fail(
+                    closure.error ?? WebSocketError(.connectionClosed, "Connection lost: the server closed it.")
+                )
+                // A failed attempt is not a transport that ended.
                 if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
             }
         }
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
             connection.abort()
-            opened.fail(WebSocketError(.connectionTimedOut, "there was no connection within \(timeout)"))
+            opened.fail(
+                WebSocketError(
+                    .connectionTimedOut,
+                    "Connection timed out: there was no connection within \(timeout.inWords)."
+                )
+            )
         }
         defer { timer.cancel() }
         try await withTaskCancellationHandler {
@@ -96,16 +104,16 @@ final class WebSocketTransport: HubTransport {
 }
 
 extension HubFailure {
-    /// `nil` for a connection that the server closed in an orderly way.
+    /// `nil` for a connection that the server closed properly.
     fileprivate init?(_ closure: WebSocketClosure) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         let message: String
         if let error = closure.error {
-            message = "WebSocket closed with an error: \(error.message)"
+            message = "Connection lost. \(error.message)"
         } else if let code = closure.code {
-            message = "WebSocket closed with status code: \(code) (\(closure.reason))"
+            message = "Connection lost: the server closed the WebSocket with code \(code) (\(closure.reason))."
         } else {
-            message = "WebSocket closed without a close frame"
+            message = "Connection lost: the WebSocket ended without a close frame."
         }
         self = .client(
             SignalRClientError(

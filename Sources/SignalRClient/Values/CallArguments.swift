@@ -1,6 +1,6 @@
 import SignalRCore
 
-/// The arguments of a call, with the streams taken out of them.
+/// The arguments of a call, with the streams separated from them.
 struct CallArguments: Sendable {
     var encoded: [EncodedValue] = []
     var uploads: [Upload] = []
@@ -31,14 +31,14 @@ struct CallArguments: Sendable {
         do {
             encoded.append(try coder.encode(value))
         } catch {
-            throw Self.invalid(index, "\(error)", cause: error)
+            throw Self.invalid(index, "its value cannot be encoded. The cause says why.", cause: error)
         }
     }
 
     private static func invalid(_ index: Int, _ reason: String, cause: (any Error)? = nil) -> SignalRClientError {
         SignalRClientError(
             .decodingFailed,
-            "Argument \(index) cannot be sent: \(reason)",
+            "Argument \(index) not sent: \(reason)",
             cause: cause ?? SignalRError.invalidDataType
         )
     }
@@ -46,7 +46,7 @@ struct CallArguments: Sendable {
 
 /// A sequence of the app, whose elements go to the server one by one.
 struct Upload: Sendable {
-    /// The sequence. Code can check at any time whether it is a sequence, but not whether it is Sendable.
+    /// The sequence. Code can check at run time whether it is a sequence, but not whether it is Sendable.
     private let sequence: any Sendable
     private let coder: HubCoder
 
@@ -69,7 +69,7 @@ struct Upload: Sendable {
                 guard let element = element as? any Encodable else { throw SignalRError.invalidDataType }
                 try await send(try coder.encode(element))
             } catch {
-                // A sequence learns that nobody wants the rest when a cancelled task asks for more.
+                // A sequence learns that it was cancelled when a cancelled task asks for another element.
                 failure = error
                 withUnsafeCurrentTask { $0?.cancel() }
             }

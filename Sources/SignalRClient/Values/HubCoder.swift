@@ -1,7 +1,7 @@
 import RealtimeMessagePack
 package import SignalRCore
 
-/// Encodes and decodes what the app's types decide: arguments, items and results.
+/// Encodes and decodes the app's types: arguments, items and results.
 package struct HubCoder: Sendable {
     private enum Format: Sendable {
         case json(JSONEncoder, JSONDecoder)
@@ -46,15 +46,15 @@ package struct HubCoder: Sendable {
         do {
             switch outcome {
             case .value(let value): return try decode(type, from: value)
-            // Only an optional can hold that there is no value.
+            // Only an optional can represent a missing value.
             case .void, .error: return try decode(type, from: hubProtocol.null)
             }
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
                 outcome == .void
-                    ? "The method returned no result, and '\(type)' was expected."
-                    : "The result is not a '\(type)': \(error)",
+                    ? "Result not decoded: the method returned none, and '\(type)' was expected."
+                    : "Result not decoded: it does not fit '\(type)'. The cause says which part.",
                 cause: error
             )
         }
@@ -87,7 +87,7 @@ package struct HubCoder: Sendable {
         return decoder
     }
 
-    /// .NET writes from zero to seven digits of a second, and leaves the time zone out if it does not know it.
+    /// .NET writes zero to seven digits of a second, and leaves out an unknown time zone.
     private static func date(_ text: String) -> Date? {
         var whole = text
         var fraction = 0.0

@@ -1,12 +1,12 @@
 /// The state of a connection.
 public enum HubConnectionState: Sendable {
-    /// There is no connection, and the client does not try to get one.
+    /// There is no connection and no attempt.
     case Stopped
     /// `start()` is under way.
     case Connecting
     /// Calls are possible.
     case Connected
-    /// The connection was lost, and the client tries to get it back.
+    /// The connection was lost, and the client tries to reconnect.
     case Reconnecting
 }
 
@@ -14,15 +14,15 @@ public enum HubConnectionState: Sendable {
 public enum HubConnectionStatus: Sendable {
     /// There is no connection: `nil` if it was never started, or ended without an error.
     case stopped((any Error)?)
-    /// `start()` is under way. The number of the attempt, from 1, when it begins, and why the one before it failed.
+    /// `start()` is under way. The number of the attempt, from 1, its start, and why the one before it failed.
     case connecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// Calls are possible. The id is the one that other clients may know; `nil` without a negotiation.
+    /// Calls are possible. The id is the one that other clients may know, or `nil` without a negotiation.
     case connected(connectionID: String?, transport: HttpTransportType)
-    /// The connection was lost. The number of the next attempt, when it begins, and why it is needed.
+    /// The connection was lost. The number of the next attempt, its start, and why it is needed.
     case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// The transport was lost, and the client tries to go on with the same connection. Calls wait.
+    /// The transport was lost, and the client tries to continue the same connection. Calls wait.
     case resuming(connectionID: String?, transport: HttpTransportType)
-    /// The same connection goes on over a new transport.
+    /// The same connection continues over a new transport.
     case resumed(connectionID: String?, transport: HttpTransportType)
 }
 
@@ -42,7 +42,7 @@ public enum TransferFormat: Int, Codable, Sendable {
     case binary = 2
 }
 
-/// The types of messages, as the protocol numbers them.
+/// The types of messages, with their numbers in the protocol.
 public enum MessageType: Int, Codable, Sendable {
     /// A call of a method.
     case invocation = 1
@@ -52,32 +52,32 @@ public enum MessageType: Int, Codable, Sendable {
     case completion = 3
     /// A call of a method that answers with a stream.
     case streamInvocation = 4
-    /// The caller wants no more of a call.
+    /// The caller cancels a call.
     case cancelInvocation = 5
-    /// A sign of life.
+    /// A ping.
     case ping = 6
     /// The sender is about to close the connection.
     case close = 7
     /// Messages have arrived.
     case ack = 8
-    /// The number of the message that comes next.
+    /// The number of the next message.
     case sequence = 9
 }
 
 /// How a connection is resumed after the loss of its transport. See
 /// ``HubConnectionBuilder/withStatefulReconnect(options:)``.
 public struct StatefulReconnectOptions: Sendable {
-    /// How many bytes of messages may wait for the server to acknowledge them. If there are more, calls wait. Default:
-    /// `nil`, which means 100,000.
+    /// The most bytes of messages that may wait for the server's acknowledgement. If there are more, calls wait.
+    /// Default: `nil`, which means 100,000.
     public var bufferSize: Int?
 
     /// Creates options.
     public init() {}
 }
 
-/// How names of Swift's properties become the keys of MessagePack's maps. The keys of dictionaries stay as they are.
+/// How names of Swift's properties become the keys of MessagePack's maps. The keys of dictionaries do not change.
 public enum MessagePackKeys: Sendable {
-    /// The names stay as they are.
+    /// The names do not change.
     case asIs
     /// `userName` becomes `UserName`, as .NET names its properties by default.
     case pascalCase

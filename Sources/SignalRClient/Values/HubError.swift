@@ -1,4 +1,4 @@
-/// An error whose message the server may know. Throw it in a handler that answers a call of the server.
+/// An error whose message the server may see. Throw it in a handler that answers a call of the server.
 ///
 /// For any other error, the server learns only that the handler failed, because messages may contain secrets.
 public struct HubError: Error, Hashable, Sendable, CustomStringConvertible {

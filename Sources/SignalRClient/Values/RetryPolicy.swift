@@ -1,6 +1,6 @@
 /// Decides how long to wait before the next attempt to reconnect.
 ///
-/// The client asks it on its event loop, so it must not block.
+/// The client calls it on its event loop, so it must not block.
 public protocol RetryPolicy: Sendable {
     /// Returns the time to wait, in seconds, or `nil` to stop trying.
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval?
@@ -8,7 +8,7 @@ public protocol RetryPolicy: Sendable {
 
 /// The facts that a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
-    /// How many attempts have failed since the connection was lost: 0 the first time that the client asks.
+    /// How many attempts have failed since the connection was lost: 0 at the first call.
     public let retryCount: Int
     /// The time since the connection was lost, in seconds.
     public let elapsed: TimeInterval
@@ -27,7 +27,7 @@ public struct RetryContext: Sendable {
 public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
     /// The waits, in seconds.
     public var delays: [TimeInterval]
-    /// Whether the last wait is repeated without end. If `false`, the attempts stop after it.
+    /// Whether the last wait is repeated without limit. If `false`, the attempts stop after it.
     public var repeatsLast: Bool
 
     /// Creates the policy. An empty list stops at once.
@@ -43,14 +43,14 @@ public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
     }
 }
 
-/// Waits that grow by a factor up to a cap, each drawn evenly between zero and that bound, so that the clients of a server
-/// that comes back do not all arrive at once.
+/// Waits that grow by a factor up to a limit. Each is drawn evenly between zero and its limit, so that the clients of a
+/// restarted server do not all connect at once.
 public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
-    /// The bound of the first wait, in seconds. Default: 1.
+    /// The limit of the first wait, in seconds. Default: 1.
     public var base: TimeInterval
     /// The factor by which the limit grows each time. Default: 2.
     public var factor: Double
-    /// The bound that is never passed, in seconds. Default: 30.
+    /// The limit of all waits, in seconds. Default: 30.
     public var cap: TimeInterval
     /// How many attempts it allows before it stops; `nil` for no limit. Default: `nil`.
     public var maximumRetries: Int?
@@ -72,12 +72,12 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
 }
 
 extension RetryPolicy where Self == FixedDelayRetryPolicy {
-    /// The waits of a list, in seconds, and then no more unless the last one is repeated.
+    /// The waits of a list, in seconds. After them the client stops, unless the last one is repeated.
     public static func delays(_ delays: [TimeInterval], repeatLast: Bool = false) -> FixedDelayRetryPolicy {
         FixedDelayRetryPolicy(delays, repeatsLast: repeatLast)
     }
 
-    /// The default waits, 0, 2, 10 and 30 seconds, and then 30 seconds without end.
+    /// The default waits, 0, 2, 10 and 30 seconds, and then 30 seconds without limit.
     public static var forever: FixedDelayRetryPolicy { FixedDelayRetryPolicy([0, 2, 10, 30], repeatsLast: true) }
 }
 

@@ -1,10 +1,10 @@
-/// A call of the app, or a stream that it uploads. It is the id on the wire.
+/// A call of the app, or a stream that it uploads. Its text is the id in messages.
 package struct CallID: Hashable, Sendable, CustomStringConvertible {
     package var number: UInt64
 
     package init(_ number: UInt64) { self.number = number }
 
-    /// `nil` for an id that the client cannot have sent.
+    /// `nil` for an id that is not the client's.
     init?(wire: String) {
         guard let number = UInt64(wire) else { return nil }
         self.number = number
@@ -13,20 +13,20 @@ package struct CallID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(number)" }
 }
 
-/// A call of `start()`, `stop()` or `send()` that waits.
+/// A waiting call of `start()`, `stop()` or `send()`.
 package struct WaiterID: Hashable, Sendable {
     package var number: UInt64
 
     package init(_ number: UInt64) { self.number = number }
 }
 
-/// One run at opening a transport, and the transport that it leads to.
+/// One attempt to open a transport, and the resulting transport.
 package struct AttemptID: Hashable, Sendable {
     package var number: UInt64
 }
 
-/// A connection: the handshake begins it, and calls, streams and answers belong to it. It outlives a transport that is
-/// resumed.
+/// A connection, from the handshake on, with its calls, streams and answers. It survives the loss of a transport that
+/// is resumed.
 package struct SessionID: Hashable, Sendable {
     package var number: UInt64
 }
@@ -42,9 +42,9 @@ package struct TimerID: Hashable, Sendable {
         case handshake
         /// The wait before the next attempt is over.
         case retry
-        /// Check whether nothing was sent for a while.
+        /// Check whether the client has been silent for a while.
         case keepAlive
-        /// Check whether nothing was received for too long.
+        /// Check whether the server has been silent for too long.
         case serverTimeout
         /// Acknowledge received messages.
         case acknowledgement
@@ -60,7 +60,7 @@ package struct TimerID: Hashable, Sendable {
     var serial: UInt64
 }
 
-/// Transports by which messages go.
+/// The transports of a connection.
 public struct HttpTransportType: OptionSet, Hashable, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -72,9 +72,9 @@ public struct HttpTransportType: OptionSet, Hashable, Sendable {
     public static let none: HttpTransportType = []
     /// A WebSocket.
     public static let webSockets = HttpTransportType(rawValue: 1)
-    /// Server-sent events, and requests for what the client sends. Only for JSON.
+    /// Server-sent events, and requests for the client's messages. Only for JSON.
     public static let serverSentEvents = HttpTransportType(rawValue: 2)
-    /// Requests that the server answers when it has something to say.
+    /// Requests that the server answers when it has messages.
     public static let longPolling = HttpTransportType(rawValue: 4)
 }
 
@@ -83,7 +83,7 @@ package struct TransportInfo: Hashable, Sendable {
     /// The id that other clients may know; `nil` without a negotiation.
     package var connectionID: String?
     package var transport: HttpTransportType
-    /// Whether the server has granted that the connection can be resumed.
+    /// Whether the server allows resuming the connection.
     package var canBeResumed: Bool
 
     package init(connectionID: String?, transport: HttpTransportType, canBeResumed: Bool = false) {
@@ -92,18 +92,18 @@ package struct TransportInfo: Hashable, Sendable {
         self.canBeResumed = canBeResumed
     }
 
-    /// A server that answers polls is alive, and one that has nothing to say is silent for longer than any timeout.
+    /// A server that answers polls is alive. Without messages, it is silent for longer than any timeout.
     var needsKeepAlive: Bool { transport != .longPolling }
 }
 
 /// A change of the connection that is reported to the app.
 package enum HubStatus: Hashable, Sendable {
     case stopped(HubFailure?)
-    /// Times are those of the machine's clock.
+    /// Times are on the machine's clock.
     case connecting(attempt: Int, at: Duration, reason: HubFailure?)
     case connected(TransportInfo)
     case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
-    /// The transport was lost, and the client tries to go on with the same connection.
+    /// The transport was lost, and the client tries to continue the same connection.
     case resuming(TransportInfo)
     case resumed(TransportInfo)
 }

@@ -1,8 +1,8 @@
-/// Messages both ways, while there is a connection.
+/// Messages in both directions, while there is a connection.
 extension HubStateMachine {
     // MARK: Inputs of the app
 
-    /// Calls a method that answers once.
+    /// Calls a method with one answer.
     package mutating func invoke(_ id: CallID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { $0.call(id, .invocation, invocation, now: now) }
     }
@@ -12,7 +12,7 @@ extension HubStateMachine {
         collect { $0.call(id, .stream, invocation, now: now) }
     }
 
-    /// Calls a method that does not answer.
+    /// Calls a method without an answer.
     package mutating func send(_ id: WaiterID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session != nil else {
@@ -23,7 +23,7 @@ extension HubStateMachine {
         }
     }
 
-    /// The app wants no more of a call.
+    /// Cancels a call of the app.
     package mutating func cancelCall(_ id: CallID, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.calls.removeValue(forKey: id) != nil else { return }
@@ -32,7 +32,7 @@ extension HubStateMachine {
         }
     }
 
-    /// One item of what the app uploads. The receipt tells when the next one may follow.
+    /// Sends one item of an upload. The receipt reports when the next one may follow.
     package mutating func upload(_ id: CallID, item: EncodedValue, receipt: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.uploads[id] != nil else { return machine.add(.finishSend(receipt, .callEnded)) }
@@ -40,7 +40,7 @@ extension HubStateMachine {
         }
     }
 
-    /// What the app uploads is complete, or failed for a reason that the server may know.
+    /// Ends an upload, completely or with an error that the server may see.
     package mutating func endUpload(_ id: CallID, error: String?, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.uploads.removeValue(forKey: id) != nil else { return }
@@ -61,7 +61,7 @@ extension HubStateMachine {
         }
     }
 
-    /// The app takes messages too slowly: what waits for it must not fill the memory.
+    /// The app consumes messages too slowly, and waiting messages must not fill the memory.
     package mutating func overflowed(_ session: SessionID, _ message: String, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.id == session else { return }
@@ -91,7 +91,7 @@ extension HubStateMachine {
         add(.beginUploads(uploads))
     }
 
-    /// Ends a call that is not among those of the session any more.
+    /// Ends a call that no longer belongs to the session.
     private mutating func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
         let uploads = session?.uploads.filter { $0.value == id }.keys.sorted { $0.number < $1.number } ?? []
         for upload in uploads {
@@ -117,7 +117,7 @@ extension HubStateMachine {
 
     private mutating func transmitTracked(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
         session?.resumption?.sent(bytes)
-        // It is sent whatever happens to this transport.
+        // It is sent even if this transport fails.
         if let receipt { add(.finishSend(receipt, nil)) }
         if case .down = session?.resumption?.link { return }
         write(bytes, receipt: nil, now: now)
@@ -150,7 +150,14 @@ extension HubStateMachine {
             case .stream: add(.deliverItem(call, item))
             case .invocation:
                 session?.calls[call] = nil
-                finish(call, .failure(.signalR(.unexpectedMessageType("the method answers with a stream"))))
+                finish(
+                    call,
+                    .failure(
+                        .signalR(
+                            .unexpectedMessageType("the method answers with a stream. Call stream(method:arguments:).")
+                        )
+                    )
+                )
             }
         case .completion(let id, let outcome, _):
             guard let call = CallID(wire: id), let kind = session?.calls.removeValue(forKey: call) else {
@@ -173,10 +180,10 @@ extension HubStateMachine {
         }
     }
 
-    /// Counts a message of a connection that can be resumed. Returns whether it is to be handled.
+    /// Counts a message of a resumable connection. Returns whether to handle it.
     private mutating func track(_ message: HubMessage) -> Bool {
         if case .sequence = message { return true }
-        // Until the server has said where it goes on, nobody knows which message this is.
+        // Until the server has said where it continues, the number of this message is unknown.
         if case .synchronizing = session?.resumption?.link { return false }
         guard message.isTracked, let (isNew, isAcknowledged) = session?.resumption?.received() else { return true }
         if isAcknowledged, timers[.acknowledgement] == nil {

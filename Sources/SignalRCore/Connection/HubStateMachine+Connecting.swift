@@ -1,6 +1,6 @@
-/// From an attempt to the handshake, and from the loss to the next attempt.
+/// From an attempt to the handshake, and from a loss to the next attempt.
 extension HubStateMachine {
-    /// When the client tries to resume a connection, from its loss.
+    /// The times of the tries to resume a connection, from its loss.
     static let resumeTimes: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6)]
     static let resumeDeadline = Duration.seconds(10)
     static let acknowledgementDelay = Duration.seconds(1)
@@ -21,7 +21,7 @@ extension HubStateMachine {
         }
     }
 
-    /// No transport could be opened.
+    /// Handles that no transport could be opened.
     package mutating func failed(_ id: AttemptID, _ failure: HubFailure, now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info == nil else { return }
@@ -34,7 +34,7 @@ extension HubStateMachine {
         }
     }
 
-    /// The transport ended: without a failure if the server closed it in an orderly way.
+    /// Handles the end of the transport, without a failure if the server closed it properly.
     package mutating func closed(_ id: AttemptID, _ failure: HubFailure?, now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
@@ -48,7 +48,7 @@ extension HubStateMachine {
                 }
             case .stopping: machine.closingEnded(now: now)
             case .starting, .reconnecting:
-                let reason = HubFailure.client(.transportClosed, "the connection was closed during the handshake")
+                let reason = HubFailure.client(.transportClosed, "Handshake failed: the connection was closed.")
                 machine.attemptFailed(failure ?? reason, now: now)
             case .stopped, .asking, .waiting: break
             }
@@ -62,7 +62,7 @@ extension HubStateMachine {
             machine.session?.lastReceived = now
             machine.attempt?.reader.append(bytes)
             do throws(HubProtocolViolation) {
-                // A message may end the attempt, and what follows it with it.
+                // A message may end the attempt, and with it all later ones.
                 while machine.attempt?.id == id, let frame = try machine.attempt?.reader.next() {
                     if case .stopping = machine.phase { return }
                     try machine.handle(frame, now: now)
@@ -84,7 +84,7 @@ extension HubStateMachine {
             guard let delay else { return machine.stopTrying(outage) }
             let time = now + max(delay, .zero)
             if outage.start != nil {
-                // The first attempt was no repetition.
+                // The first attempt was not a retry.
                 let attempt = outage.retryCount + 2
                 machine.add(.publish(.connecting(attempt: attempt, at: time, reason: outage.reason)))
             } else {
@@ -124,7 +124,7 @@ extension HubStateMachine {
         cancelTimer(.handshake)
     }
 
-    /// An attempt led to no connection.
+    /// Handles an attempt without a connection.
     mutating func attemptFailed(_ failure: HubFailure, now: Duration) {
         abortAttempt()
         switch phase {
@@ -148,7 +148,7 @@ extension HubStateMachine {
         add(.finishStart(start.id, failure))
     }
 
-    /// The retry policy wants no other attempt.
+    /// Stops, because the retry policy allows no other attempt.
     private mutating func stopTrying(_ outage: Outage) {
         if outage.start == nil { end(outage.reason) } else { failStart(outage.reason ?? .callEnded) }
     }
@@ -169,7 +169,7 @@ extension HubStateMachine {
         }
     }
 
-    /// There is a connection now.
+    /// Begins a connection.
     private mutating func begin(now: Duration) {
         guard let info = attempt?.info else { return }
         cancelTimer(.handshake)
@@ -180,7 +180,7 @@ extension HubStateMachine {
         self.session = session
         let start = currentStart
         phase = .connected
-        // A server learns from it how the client is configured.
+        // From this ping, a server learns the client's keep-alive interval.
         if info.needsKeepAlive { transmit(.ping, now: now) }
         beginKeepAlive()
         add(.publish(.connected(info)))
@@ -189,7 +189,7 @@ extension HubStateMachine {
 
     // MARK: Loss
 
-    /// The connection is lost.
+    /// Handles the loss of the connection.
     mutating func lost(_ failure: HubFailure?, now: Duration) {
         endSession(failure ?? .callEnded)
         abortAttempt()
@@ -232,7 +232,7 @@ extension HubStateMachine {
         if let start = stopping.start { beginStart(start, now: now) }
     }
 
-    /// There is no connection any more, and none that could come back.
+    /// Ends for good, because there is no connection, and no way to resume it.
     mutating func end(_ failure: HubFailure?, stops: [WaiterID] = []) {
         abortAttempt()
         cancelTimer(.retry)
@@ -248,7 +248,7 @@ extension HubStateMachine {
         for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement, .resume, .resumeDeadline] {
             cancelTimer(kind)
         }
-        // In their order, so that the same inputs lead to the same actions.
+        // In order, so that the same inputs lead to the same actions.
         for upload in session.uploads.keys.sorted(by: { $0.number < $1.number }) { add(.cancelUpload(upload)) }
         for held in session.resumption?.held ?? [] {
             if let receipt = held.receipt { add(.finishSend(receipt, failure)) }
@@ -266,7 +266,7 @@ extension HubStateMachine {
         setTimer(.serverTimeout, after: configuration.serverTimeout)
     }
 
-    /// The timer is not restarted whenever something is sent: it checks the time when it fires.
+    /// The timer is not restarted at each message. It checks the time when it fires.
     mutating func keepAlive(now: Duration) {
         guard let session else { return }
         let due = session.lastSent + configuration.keepAliveInterval
@@ -286,7 +286,7 @@ extension HubStateMachine {
 
     // MARK: Resuming
 
-    /// The transport of a connection that can be resumed is lost.
+    /// Handles the loss of the transport of a resumable connection.
     private mutating func linkLost(now: Duration) {
         let link: Resumption.Link
         switch session?.resumption?.link {
@@ -318,7 +318,7 @@ extension HubStateMachine {
         if isForgotten { resumptionFailed(now: now) } else { scheduleReopen(now: now) }
     }
 
-    /// First this side says where it continues. Then it sends what the server may not have got.
+    /// First the client says where it continues. Then it sends everything that the server may not have received.
     private mutating func reopened(now: Duration) {
         guard case .down(let since, let tries) = session?.resumption?.link, let resumption = session?.resumption else {
             return
@@ -330,7 +330,7 @@ extension HubStateMachine {
         for sent in resumption.unacknowledged { write(sent.bytes, receipt: nil, now: now) }
     }
 
-    /// The server has said with which message it goes on.
+    /// Handles the server's message about where it continues.
     mutating func synchronized(_ number: UInt64, now: Duration) {
         guard session?.resumption?.synchronize(number) == true else {
             let text = "Sequence ID greater than amount of messages we've received."
@@ -345,7 +345,7 @@ extension HubStateMachine {
     }
 
     mutating func resumptionFailed(now: Duration) {
-        lost(.client(.transportClosed, "the connection was lost, and could not be resumed"), now: now)
+        lost(.client(.transportClosed, "Connection lost: it could not be resumed."), now: now)
     }
 
     mutating func acknowledge(now: Duration) {
@@ -358,7 +358,7 @@ extension HubFailure {
     /// Whether the same start can succeed later.
     fileprivate var mayPass: Bool { if case .signalR(.invalidUrl) = self { false } else { true } }
 
-    /// The server does not know the connection any more.
+    /// The server has dropped the connection.
     fileprivate var isNotFound: Bool {
         switch self {
         case .signalR(.unexpectedResponseCode(404)): true

@@ -1,6 +1,6 @@
-/// Decides what a connection does: inputs are methods, and each returns the actions to carry out, in their order.
+/// Decides the actions of a connection: inputs are methods, and each returns the actions to carry out, in order.
 ///
-/// It has no clock, transport, task or closure. Times are those of a clock that goes on while the computer is suspended.
+/// It has no clock, transport, task or closure. Times are on a clock that continues while the computer is suspended.
 package struct HubStateMachine: Sendable {
     package struct Configuration: Sendable {
         package var hubProtocol: HubProtocol
@@ -13,7 +13,7 @@ package struct HubStateMachine: Sendable {
         package var reconnects = false
         /// The largest message of the server, in bytes.
         package var maximumMessageSize = 16 << 20
-        /// How many bytes may wait to be acknowledged, if the connection can be resumed.
+        /// The most bytes that may wait for an acknowledgement, if the connection can be resumed.
         package var resumptionBufferSize = 100_000
 
         package init(_ hubProtocol: HubProtocol) { self.hubProtocol = hubProtocol }
@@ -24,11 +24,11 @@ package struct HubStateMachine: Sendable {
         case open(AttemptID)
         /// Open another transport for the same connection, without a negotiation. It is answered in the same way.
         case reopen(AttemptID)
-        /// Write bytes, and tell the waiting call whether that worked.
+        /// Write bytes, and report the result to the waiting call.
         case write(AttemptID, [UInt8], receipt: WaiterID?)
-        /// Write what was written before, and close the transport. ``closed(_:_:now:)`` answers it.
+        /// Write the earlier bytes, and close the transport. ``closed(_:_:now:)`` answers it.
         case close(AttemptID)
-        /// End the transport, or the attempt to open one, at once. Nothing is heard of it again.
+        /// End the transport, or the attempt to open one, at once. No events of it are reported afterwards.
         case abort(AttemptID)
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
@@ -43,14 +43,14 @@ package struct HubStateMachine: Sendable {
 
         case finishStart(WaiterID, HubFailure?)
         case finishStop(WaiterID)
-        /// A call of `send` returns, without a transport that has written something.
+        /// A call of `send` returns, without a write by a transport.
         case finishSend(WaiterID, HubFailure?)
         /// A call or stream of the app ends. It is the last action for that id.
         case finishCall(CallID, Result<HubOutcome, HubFailure>)
         case deliverItem(CallID, EncodedValue)
-        /// The call was sent: what the app uploads may follow.
+        /// The call was sent, so its uploads may follow.
         case beginUploads([CallID])
-        /// Nobody wants the rest of what the app uploads.
+        /// The rest of an upload is not needed.
         case cancelUpload(CallID)
         /// The server calls a method of the app. If it has an id, ``answer(_:to:of:now:)`` answers it.
         case deliver(HubInvocation, SessionID)
@@ -65,10 +65,10 @@ package struct HubStateMachine: Sendable {
 
     enum Phase: Sendable {
         case stopped
-        /// The first attempt of a start. The later ones are those of an outage.
+        /// The first attempt of a start. The later ones belong to an outage.
         case starting(Start)
         case connected
-        /// The retry policy is being asked.
+        /// The retry policy decides.
         case asking(Outage, QuestionID)
         case waiting(Outage)
         case reconnecting(Outage)
@@ -121,7 +121,7 @@ package struct HubStateMachine: Sendable {
         var id: SessionID
         var info: TransportInfo
         var calls: [CallID: CallKind] = [:]
-        /// What the app uploads, with the call that it belongs to; `nil` for a call without an answer.
+        /// The uploads, with the calls that they belong to; `nil` for a call without an answer.
         var uploads: [CallID: CallID?] = [:]
         var lastSent: Duration
         var lastReceived: Duration
@@ -130,9 +130,9 @@ package struct HubStateMachine: Sendable {
 
     package let configuration: Configuration
     var phase = Phase.stopped
-    /// There is one at most.
+    /// There is at most one.
     var attempt: Attempt?
-    /// There is one in the phase `connected` only.
+    /// It exists only in the phase `connected`.
     var session: Session?
     var timers: [TimerID.Kind: TimerID] = [:]
     private var actions: [Action] = []
@@ -160,7 +160,7 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// The start that is under way.
+    /// The current start.
     var currentStart: Start? {
         switch phase {
         case .starting(let start): start
@@ -169,9 +169,9 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// For tests: the timers that run.
+    /// For tests: the running timers.
     package var runningTimers: Set<TimerID> { Set(timers.values) }
-    /// For tests: the calls that wait.
+    /// For tests: the waiting calls.
     package var pendingCalls: Set<CallID> { Set(session.map { Array($0.calls.keys) } ?? []) }
 
     // MARK: Inputs of the app
@@ -191,7 +191,7 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// The task that waits for the start was cancelled.
+    /// Ends the wait of a cancelled task.
     package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             if machine.currentStart?.id == id { return machine.failStart(.cancelled) }

@@ -6,7 +6,7 @@ package struct Resumption: Sendable {
         case up
         /// The transport was lost at this time, and this many tries to open another one were made.
         case down(since: Duration, tries: Int)
-        /// A new transport is open, and the server has not said yet with which message it goes on.
+        /// A new transport is open, and the server has not said yet where it continues.
         case synchronizing(since: Duration, tries: Int)
     }
 
@@ -20,7 +20,7 @@ package struct Resumption: Sendable {
         package var receipt: WaiterID?
     }
 
-    /// Beyond this many bytes, messages wait until the server has acknowledged others.
+    /// Above this many bytes, messages wait until the server has acknowledged others.
     let limit: Int
     package var link = Link.up
     package private(set) var sentCount: UInt64 = 0
@@ -35,7 +35,7 @@ package struct Resumption: Sendable {
 
     private var isFull: Bool { bufferedBytes >= limit }
 
-    /// New messages wait behind those that wait already.
+    /// New messages wait behind earlier ones.
     package var mustWait: Bool { isFull || !held.isEmpty }
 
     package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) {
@@ -57,12 +57,12 @@ package struct Resumption: Sendable {
         unacknowledged.removeFirst(count)
     }
 
-    /// The number of the message that this side sends next over a new transport.
+    /// The number of the first message to send over a new transport.
     package var firstToSend: UInt64 { unacknowledged.first?.number ?? sentCount + 1 }
 
-    /// A message that the server numbers has arrived.
+    /// Counts a numbered message of the server.
     ///
-    /// - Returns: Whether it is new, and whether it is to be acknowledged.
+    /// - Returns: Whether it is new, and whether to acknowledge it.
     package mutating func received() -> (isNew: Bool, isAcknowledged: Bool) {
         let number = next
         next += 1
@@ -71,9 +71,9 @@ package struct Resumption: Sendable {
         return (true, true)
     }
 
-    /// Goes on with a message of the server; false if it cannot have sent that one yet.
+    /// Continues with a message of the server; returns `false` if it cannot have sent that one yet.
     package mutating func synchronize(_ number: UInt64) -> Bool {
-        // What was acknowledged is not sent again, even if the link was lost while an earlier replay was under way.
+        // Acknowledged messages are not sent again, even if the transport was lost during an earlier replay.
         guard number <= max(next, latest + 1) else { return false }
         next = number
         return true

@@ -19,17 +19,17 @@ extension HubFailure {
         .client(SignalRClientError(code, message))
     }
 
-    /// For calls that wait when the connection ends without an error.
+    /// The error of waiting calls if the connection ends without an error.
     static let callEnded = client(
         .callEnded,
         "Invocation canceled due to the underlying connection being closed."
     )
 
     static func notConnected(_ operation: String) -> Self {
-        .signalR(.invalidOperation("\(operation) is not possible: the connection is not in the 'Connected' state."))
+        .signalR(.invalidOperation("\(operation) needs a connection in the state 'Connected'. Call start() first."))
     }
 
     static let notStopped = signalR(
-        .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+        .invalidOperation("start() needs a connection in the state 'Stopped'.")
     )
 }

@@ -13,11 +13,11 @@ public struct SignalRClientError: Error, Sendable {
     public var code: Code
     /// What failed and why, in one line.
     public var message: String
-    /// The HTTP status that the server answered with, if that is what failed.
+    /// The HTTP status of the server's answer, if the error is about that.
     public var httpStatus: Int?
     /// The code of the server's WebSocket close frame, if it sent one.
     public var closeCode: Int?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -39,7 +39,7 @@ public struct SignalRClientError: Error, Sendable {
 extension SignalRClientError.Code {
     /// The server said that it closes the connection.
     public static let serverClosed = Self(rawValue: "serverClosed")
-    /// The connection ended without a message of the server that says so.
+    /// The connection ended without a Close message of the server.
     public static let transportClosed = Self(rawValue: "transportClosed")
     /// The connection ended or was stopped while a call was waiting for it.
     public static let callEnded = Self(rawValue: "callEnded")
@@ -51,11 +51,11 @@ extension SignalRClientError.Code {
     public static let protocolViolation = Self(rawValue: "protocolViolation")
     /// The server continued a connection with a message that it cannot have sent yet.
     public static let sequenceError = Self(rawValue: "sequenceError")
-    /// No transport could be started; the message has the reason for each.
+    /// No transport works; the message has the reason for each.
     public static let allTransportsFailed = Self(rawValue: "allTransportsFailed")
-    /// No request could be made, or no connection opened.
+    /// A request failed, or no connection was opened.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// Your code takes messages too slowly: more are waiting than the limit allows.
+    /// Your code consumes messages too slowly: more are waiting than the limit allows.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
 }
 
@@ -64,7 +64,7 @@ extension SignalRClientError.Code: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension SignalRClientError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

@@ -4,7 +4,7 @@
 public enum SignalRError: Error, Hashable, Sendable {
     /// A message ended too early.
     case incompleteMessage
-    /// An argument, item or result is not of a type that can be sent.
+    /// The type of an argument, item or result is not supported.
     case invalidDataType
     /// The handshake could not be encoded.
     case failedToEncodeHandshakeRequest
@@ -16,45 +16,45 @@ public enum SignalRError: Error, Hashable, Sendable {
     case noHandshakeMessageReceived
     /// The server does not know the version of the handshake.
     case unsupportedHandshakeVersion
-    /// The server refused the handshake, for the reason given.
+    /// The server refused the handshake, for this reason.
     case handshakeError(String)
     /// The connection was stopped while it started.
     case connectionAborted
-    /// The server's answer to the negotiation cannot be used, for the reason given.
+    /// The server's answer to the negotiation cannot be used, for this reason.
     case negotiationError(String)
-    /// The connection could not be started, for the reason given.
+    /// The connection could not be started, for this reason.
     case failedToStartConnection(String)
-    /// The operation is not possible in this state, for the reason given.
+    /// The operation is not possible in this state, for this reason.
     case invalidOperation(String)
     /// The server answered with this HTTP status.
     case unexpectedResponseCode(Int)
     /// A text message was not UTF-8.
     case invalidTextMessageEncoding
-    /// An HTTP request took too long.
+    /// An HTTP request timed out.
     case httpTimeoutError
-    /// A response has another type than the request asked for.
+    /// A response does not have the requested type.
     case invalidResponseType
     /// Something was sent before the transport was connected.
     case cannotSentUntilTransportConnected
-    /// Data cannot be used, for the reason given.
+    /// Data cannot be used, for this reason.
     case invalidData(String)
     /// The stream of server-sent events could not be opened.
     case eventSourceFailedToConnect
     /// Server-sent events cannot carry binary messages.
     case eventSourceInvalidTransferFormat
-    /// The URL cannot be used.
+    /// The URL is invalid.
     case invalidUrl(String)
-    /// The server's method failed, for the reason given.
+    /// The server's method failed, for this reason.
     case invocationError(String)
-    /// The transport cannot be used, for the reason given.
+    /// The transport cannot be used, for this reason.
     case unsupportedTransport(String)
     /// A message is larger than the protocol allows.
     case messageBiggerThan2GB
-    /// A message has a type that does not belong there.
+    /// The type of a message is not allowed at this place.
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled
-    /// Nothing came from the server for this many seconds.
+    /// The server sent nothing for this many seconds.
     case serverTimeout(Double)
 }
 
@@ -62,32 +62,33 @@ extension SignalRError: CustomStringConvertible {
     /// What failed and why, in one line.
     public var description: String {
         switch self {
-        case .incompleteMessage: "A message ended too early."
-        case .invalidDataType: "The value is not of a type that can be sent."
-        case .failedToEncodeHandshakeRequest: "The handshake could not be encoded."
-        case .failedToDecodeResponseData: "A response of the server could not be decoded."
-        case .expectedHandshakeResponse: "Handshake failed: the server sent something else than its answer."
+        case .incompleteMessage: "Invalid message: it ended too early."
+        case .invalidDataType: "Value not sent: its type is not supported."
+        case .failedToEncodeHandshakeRequest: "Handshake failed: it could not be encoded."
+        case .failedToDecodeResponseData: "Invalid response: it could not be decoded."
+        case .expectedHandshakeResponse: "Handshake failed: the server sent something else first."
         case .noHandshakeMessageReceived: "Handshake failed: the server did not answer in time."
-        case .unsupportedHandshakeVersion: "Handshake failed: the server does not know its version."
+        case .unsupportedHandshakeVersion: "Handshake failed: the server does not support its version."
         case .handshakeError(let reason): "Handshake failed: \(reason)"
-        case .connectionAborted: "The connection was stopped while it started."
+        case .connectionAborted: "Connection not started: it was stopped meanwhile."
         case .negotiationError(let reason): "Negotiation failed: \(reason)"
-        case .failedToStartConnection(let reason): "The connection could not be started: \(reason)"
+        case .failedToStartConnection(let reason): "Connection not started: \(reason)"
         case .invalidOperation(let reason): "Invalid operation: \(reason)"
-        case .unexpectedResponseCode(let status): "The server answered with HTTP status \(status)."
-        case .invalidTextMessageEncoding: "A text message is not UTF-8."
-        case .httpTimeoutError: "An HTTP request took too long."
-        case .invalidResponseType: "A response has another type than the request asked for."
-        case .cannotSentUntilTransportConnected: "Nothing can be sent until the transport is connected."
+        case .unexpectedResponseCode(let status): "Request failed: the server answered with HTTP status \(status)."
+        case .invalidTextMessageEncoding: "Invalid message: the text is not UTF-8."
+        case .httpTimeoutError: "Request timed out: the server did not answer in time."
+        case .invalidResponseType: "Invalid response: its type is not the requested one."
+        case .cannotSentUntilTransportConnected: "Message not sent: the transport is not connected yet."
         case .invalidData(let reason): "Invalid data: \(reason)"
-        case .eventSourceFailedToConnect: "The stream of server-sent events could not be opened."
-        case .eventSourceInvalidTransferFormat: "Server-sent events cannot carry binary messages. Use JSON."
+        case .eventSourceFailedToConnect: "Connection failed: the stream of server-sent events was not opened."
+        case .eventSourceInvalidTransferFormat:
+            "Unsupported transport: server-sent events cannot carry binary messages. Use JSON."
         case .invalidUrl(let url): "Invalid URL: \(url)"
-        case .invocationError(let reason): "The server's method failed: \(reason)"
+        case .invocationError(let reason): "Server method failed: \(reason)"
         case .unsupportedTransport(let reason): "Unsupported transport: \(reason)"
-        case .messageBiggerThan2GB: "A message is larger than 2 GB."
+        case .messageBiggerThan2GB: "Message too large: it has more than 2 GB."
         case .unexpectedMessageType(let type): "Unexpected message: \(type)"
-        case .streamCancelled: "The stream was cancelled."
+        case .streamCancelled: "Stream ended: it was cancelled."
         case .serverTimeout(let seconds):
             "Server timeout (\(seconds) s) elapsed without receiving a message from the server."
         }

@@ -33,7 +33,7 @@ enum JSONHubProtocol {
                 case "error": error = isNull ? nil : try JSONScanner.string(value)
                 case "allowReconnect": allowReconnect = JSONScanner.bool(value) ?? false
                 case "sequenceId": sequenceID = JSONScanner.unsigned(value)
-                // Headers are never needed: malformed ones are left out.
+                // Headers are optional: malformed ones are ignored.
                 case "headers":
                     let members = (try? JSONScanner.members(of: value)) ?? []
                     for (name, value) in members { headers[name] = try? JSONScanner.string(value) }
@@ -59,7 +59,7 @@ enum JSONHubProtocol {
             )
         }
 
-        /// A message with a result and an error is one with an error.
+        /// If a message has a result and an error, the error counts.
         var outcome: HubOutcome { error.map { .error($0) } ?? result.map { .value($0) } ?? .void }
     }
 
@@ -70,7 +70,7 @@ enum JSONHubProtocol {
         case .invocation: return .invocation(try members.invocation(id: members.id))
         case .streamInvocation:
             let id = try members.requiredID()
-            // Without an id, the items could not be distinguished from those of others.
+            // Without an id, its items could not be distinguished from others.
             guard !id.isEmpty else { throw HubProtocolViolation("a message has an empty 'invocationId'") }
             return .streamInvocation(try members.invocation(id: id))
         case .streamItem:
@@ -156,7 +156,7 @@ private struct JSONObject {
         if let id { add("invocationId", id) }
     }
 
-    /// The names are ours, and need no escapes.
+    /// The names are fixed, and need no escapes.
     private mutating func add(_ name: String) { bytes += Array(#","\#(name)":"#.utf8) }
 
     mutating func add(_ name: String, _ value: EncodedValue) {

@@ -1,6 +1,6 @@
-/// Finds if the parts of a JSON text are, and decodes only those that the hub protocol itself needs.
+/// Finds the parts of a JSON text, and decodes only those that the hub protocol itself needs.
 ///
-/// It does not recurse, and takes any bytes.
+/// It is not recursive, and accepts any bytes.
 package struct JSONScanner {
     /// How deep objects and arrays may be nested. Foundation's decoder has the same limit.
     static let maximumDepth = 512
@@ -15,7 +15,7 @@ package struct JSONScanner {
 
     // MARK: Reading whole texts
 
-    /// The members of an object, in their order, with their values as they are.
+    /// The members of an object in order, with their values as JSON text.
     package static func members(
         of object: ArraySlice<UInt8>
     ) throws(HubProtocolViolation) -> [(name: String, value: ArraySlice<UInt8>)] {
@@ -29,7 +29,7 @@ package struct JSONScanner {
         return members
     }
 
-    /// The elements of an array, as they are.
+    /// The elements of an array as JSON text.
     package static func elements(
         of array: ArraySlice<UInt8>
     ) throws(HubProtocolViolation) -> [ArraySlice<UInt8>] {
@@ -53,7 +53,7 @@ package struct JSONScanner {
         value.elementsEqual("true".utf8) ? true : value.elementsEqual("false".utf8) ? false : nil
     }
 
-    /// The text of a string. What is not UTF-8, or half of a surrogate pair, becomes U+FFFD.
+    /// The text of a string. Bytes that are not UTF-8, and halves of surrogate pairs, become U+FFFD.
     package static func string(_ value: ArraySlice<UInt8>) throws(HubProtocolViolation) -> String {
         guard value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") else {
             throw HubProtocolViolation("a value of JSON is not a string")
@@ -65,7 +65,7 @@ package struct JSONScanner {
 
     private static func unescape(_ content: ArraySlice<UInt8>) throws(HubProtocolViolation) -> String {
         var plain: [UInt8] = []
-        // UTF-16, until what it stands for is complete.
+        // UTF-16, until the character is complete.
         var units: [UInt16] = []
         var index = content.startIndex
         while index < content.endIndex {
@@ -75,7 +75,7 @@ package struct JSONScanner {
                     let digits = content[(index + 2)...].prefix(4)
                     guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
                     else {
-                        throw HubProtocolViolation("an escape of JSON is not one")
+                        throw HubProtocolViolation("a JSON string contains an invalid escape")
                     }
                     units.append(unit)
                     index += 6
@@ -104,13 +104,13 @@ package struct JSONScanner {
         case UInt8(ascii: "n"): 0x0A
         case UInt8(ascii: "r"): 0x0D
         case UInt8(ascii: "t"): 0x09
-        default: throw HubProtocolViolation("an escape of JSON is not one")
+        default: throw HubProtocolViolation("a JSON string contains an invalid escape")
         }
     }
 
     // MARK: Scanning
 
-    /// Reads a list that is the whole text.
+    /// Reads a list that must be the whole text.
     private mutating func list(
         from start: Character,
         to end: Character,
@@ -153,7 +153,7 @@ package struct JSONScanner {
     private mutating func skipValue() throws(HubProtocolViolation) -> ArraySlice<UInt8> {
         skipSpace()
         let start = position
-        // Whether each container that is open is an object.
+        // Whether each open container is an object.
         var open: [Bool] = []
         repeat {
             skipSpace()
@@ -169,7 +169,7 @@ package struct JSONScanner {
             case UInt8(ascii: "\""): _ = try skipString()
             default: try skipScalar()
             }
-            // A value is complete, and with it maybe the containers that it ends.
+            // A value is complete, and with it perhaps the containers around it.
             while let isObject = open.last {
                 if take(",") {
                     if isObject { try skipName() }

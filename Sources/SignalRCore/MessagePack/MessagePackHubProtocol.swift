@@ -1,6 +1,6 @@
 import RealtimeMessagePack
 
-/// Messages as MessagePack arrays. What an array has beyond the known values is skipped.
+/// Messages as MessagePack arrays. Additional values of an array are skipped.
 enum MessagePackHubProtocol {
     // MARK: Decoding
 

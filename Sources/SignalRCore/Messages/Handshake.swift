@@ -1,6 +1,6 @@
-/// The first message of each side. It is JSON whatever the protocol.
+/// The first message of each side. It is JSON in every protocol.
 package enum Handshake {
-    /// - Parameter version: 1, or 2 if the server has granted that the connection can be resumed.
+    /// - Parameter version: 1, or 2 if the server allows resuming the connection.
     package static func request(_ hubProtocol: HubProtocol, version: Int) -> [UInt8] {
         Array(#"{"protocol":"\#(hubProtocol.name)","version":\#(version)}"#.utf8) + [HubFrameReader.separator]
     }
@@ -8,7 +8,7 @@ package enum Handshake {
     package enum Answer: Hashable, Sendable {
         case accepted
         case refused(String)
-        /// It is something else.
+        /// It is another message.
         case unexpected
     }
 
@@ -34,7 +34,7 @@ package enum Handshake {
         package var version: UInt64
     }
 
-    /// Reads the client's request, as a server does; `nil` if it is something else.
+    /// Reads the client's request, as a server does; `nil` if it is another message.
     package static func request(_ frame: ArraySlice<UInt8>) -> Request? {
         guard let members = try? JSONScanner.members(of: frame) else { return nil }
         var name: String?

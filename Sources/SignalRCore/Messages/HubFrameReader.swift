@@ -1,5 +1,5 @@
-/// Cuts the bytes of a connection into frames. Frames of the transport mean nothing to it: one may hold a part of a message,
-/// or several.
+/// Splits the bytes of a connection into frames. Frames of the transport have no meaning for it: one may contain a part
+/// of a message, or several.
 package struct HubFrameReader: Sendable {
     private enum Framing {
         /// A record ends with the byte 0x1E.
@@ -14,12 +14,13 @@ package struct HubFrameReader: Sendable {
     private let limit: Int
     private var framing = Framing.separated
     private var buffer: ArraySlice<UInt8> = []
-    /// How much of the buffer is known to have no separator.
+    /// How many bytes of the buffer are known to contain no separator.
     private var searched = 0
 
-    /// Creates a reader for a connection whose next bytes are those of a handshake, which both protocols end in the same way.
+    /// Creates a reader for a connection whose next bytes are a handshake, which ends in the same way in both
+    /// protocols.
     ///
-    /// - Parameter limit: The largest frame, in bytes. It bounds what the reader keeps.
+    /// - Parameter limit: The largest frame, in bytes. It limits the memory of the reader.
     package init(limit: Int) { self.limit = limit }
 
     /// The rest belongs to the protocol.
@@ -36,7 +37,7 @@ package struct HubFrameReader: Sendable {
         }
     }
 
-    /// The next frame that is complete, without its length or separator.
+    /// The next complete frame, without its length or separator.
     package mutating func next() throws(HubProtocolViolation) -> ArraySlice<UInt8>? {
         switch framing {
         case .separated: try nextSeparated()
@@ -93,7 +94,7 @@ enum VarInt {
         return bytes + [UInt8(truncatingIfNeeded: rest)]
     }
 
-    /// The value, and how many bytes it took; `nil` if more bytes are needed.
+    /// The value, and how many bytes it has; `nil` if more bytes are needed.
     static func decode(_ bytes: ArraySlice<UInt8>) throws(HubProtocolViolation) -> (value: Int, count: Int)? {
         var value = 0
         for (index, byte) in bytes.prefix(5).enumerated() {

@@ -1,11 +1,11 @@
-/// A value as its hub protocol encodes it: one JSON text, or one MessagePack value.
+/// A value as encoded by the hub protocol: one JSON text, or one MessagePack value.
 package typealias EncodedValue = ArraySlice<UInt8>
 
 /// A message of the hub protocol, in either direction.
 ///
 /// Arguments, items and results stay encoded, because only the app knows their types.
 package enum HubMessage: Hashable, Sendable {
-    /// Calls a method. Without an id, no answer is wanted.
+    /// Calls a method. Without an id, the caller needs no answer.
     case invocation(HubInvocation)
     /// Calls a method that answers with many items.
     case streamInvocation(HubInvocation)
@@ -13,14 +13,14 @@ package enum HubMessage: Hashable, Sendable {
     case streamItem(id: String, item: EncodedValue, headers: [String: String] = [:])
     /// The end of a call, or of a stream.
     case completion(id: String, HubOutcome, headers: [String: String] = [:])
-    /// The caller wants no more of the call.
+    /// The caller cancels the call.
     case cancelInvocation(id: String, headers: [String: String] = [:])
     case ping
     /// The sender is about to close the connection.
     case close(error: String?, allowReconnect: Bool)
     /// All messages up to this one have arrived.
     case ack(UInt64)
-    /// The number of the message that comes next.
+    /// The number of the next message.
     case sequence(UInt64)
 }
 
@@ -56,7 +56,7 @@ package enum HubOutcome: Hashable, Sendable {
 }
 
 extension HubMessage {
-    /// The numbers of the wire.
+    /// The numbers in the protocol.
     enum Kind: UInt64 {
         case invocation = 1
         case streamItem = 2
@@ -69,7 +69,7 @@ extension HubMessage {
         case sequence = 9
     }
 
-    /// Whether a connection that can be resumed counts the message, and keeps it until it is acknowledged.
+    /// Whether a resumable connection counts the message, and keeps it until it is acknowledged.
     package var isTracked: Bool {
         switch self {
         case .invocation, .streamInvocation, .streamItem, .completion, .cancelInvocation: true
@@ -78,7 +78,7 @@ extension HubMessage {
     }
 }
 
-/// The bytes of the peer break the rules of the protocol. The connection cannot go on.
+/// The peer's bytes break the rules of the protocol. The connection cannot continue.
 package struct HubProtocolViolation: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String
 

@@ -1,4 +1,4 @@
-/// How messages become bytes.
+/// The encoding of messages.
 package enum HubProtocol: Hashable, Sendable {
     case json
     case messagePack
@@ -14,7 +14,7 @@ package enum HubProtocol: Hashable, Sendable {
     /// Whether frames are binary, and not text.
     package var isBinary: Bool { self == .messagePack }
 
-    /// The whole frame of a message.
+    /// The whole frame for a message.
     package func encode(_ message: HubMessage) -> [UInt8] {
         switch self {
         case .json: JSONHubProtocol.encode(message)
@@ -22,7 +22,7 @@ package enum HubProtocol: Hashable, Sendable {
         }
     }
 
-    /// Reads what a frame holds; `nil` if this version does not know the type of the message.
+    /// Reads the content of a frame; `nil` if this version does not know the type of the message.
     package func decode(_ payload: ArraySlice<UInt8>) throws(HubProtocolViolation) -> HubMessage? {
         switch self {
         case .json: try JSONHubProtocol.decode(payload)
@@ -30,7 +30,7 @@ package enum HubProtocol: Hashable, Sendable {
         }
     }
 
-    /// The value that means nothing.
+    /// The value for "nothing".
     package var null: EncodedValue {
         switch self {
         case .json: Array("null".utf8)[...]

@@ -1,4 +1,5 @@
-/// The addresses of a hub, made from the one that the app gave. They are texts: what the query means is the server's matter.
+/// The addresses of a hub, derived from the app's. They are texts, because only the server knows the meaning of the
+/// query.
 package enum ConnectionURL {
     /// The URL for the negotiation: the path gets another segment, and the query stays.
     package static func negotiation(_ base: String, resumable: Bool) -> String {
@@ -18,7 +19,7 @@ package enum ConnectionURL {
         return adding("id=" + percentEncoded(token), to: split(base).url)
     }
 
-    /// The URL of a poll. The number makes it new for caches.
+    /// The URL of a poll. The number prevents cached answers.
     package static func poll(_ transport: String, number: UInt64) -> String { adding("_=\(number)", to: transport) }
 
     package static func adding(_ name: String, _ value: String, to url: String) -> String {

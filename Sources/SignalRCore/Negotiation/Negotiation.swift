@@ -1,12 +1,12 @@
 /// The server's answer to a negotiation.
 package enum NegotiationAnswer: Hashable, Sendable {
     case accepted(Negotiation)
-    /// Negotiate again elsewhere, with this token instead of the app's.
+    /// Negotiate again at another place, with this token instead of the app's.
     case redirect(url: String, accessToken: String?)
     /// The server refuses, for this reason.
     case refused(String)
 
-    /// - Throws: If the answer is not one of ASP.NET Core SignalR.
+    /// - Throws: If it is not an answer of ASP.NET Core SignalR.
     package init(_ body: [UInt8]) throws(HubProtocolViolation) {
         var text: [String: String] = [:]
         var negotiation = Negotiation()
@@ -46,7 +46,7 @@ package enum NegotiationAnswer: Hashable, Sendable {
 package struct Negotiation: Hashable, Sendable {
     /// The id that other clients may know.
     package var connectionID = ""
-    /// The secret that stands for the connection.
+    /// The secret that identifies the connection.
     package var connectionToken = ""
     /// In the server's order of preference.
     package var transports: [OfferedTransport] = []

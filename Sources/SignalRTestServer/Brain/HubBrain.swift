@@ -3,7 +3,7 @@ import NIOCore
 import SignalRClient
 import SignalRCore
 
-/// The server's decisions, for every transport. It lives on the event loop.
+/// The server's decisions, for every transport. It is used on the event loop.
 final class HubBrain {
     /// A method that the app has registered.
     typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
@@ -15,15 +15,15 @@ final class HubBrain {
     var connections: [String: ServerConnection] = [:]
     var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
     var handshake = TestHubHandshake.normal
-    /// How many redirects a negotiation goes through, and the token that each gives.
+    /// How many redirects a negotiation has, and the token of each.
     var redirects = 0
     var redirectToken: String?
-    /// Bytes go out in pieces of this size.
+    /// The server sends bytes in pieces of this size.
     var pieceSize: Int?
     /// The server sends nothing, and ignores everything that arrives.
     var isSilent = false
     private var serial = 0
-    /// The way back to here, from the tasks of methods.
+    /// Leads back to the brain from the tasks of methods.
     let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
 
     init(
@@ -47,7 +47,7 @@ final class HubBrain {
         return connection
     }
 
-    /// The transport of a connection is there.
+    /// Sets the transport of a connection.
     func attach(_ link: any ServerLink, to connection: ServerConnection) {
         let former = connection.link
         connection.link = link
@@ -67,7 +67,7 @@ final class HubBrain {
         for sent in resumption.unacknowledged { write(sent.bytes, to: connection) }
     }
 
-    /// The transport has ended.
+    /// Handles the end of the transport.
     func detach(_ link: any ServerLink, from connection: ServerConnection) {
         guard connection.link === link else { return }
         connection.link = nil
@@ -82,7 +82,7 @@ final class HubBrain {
         }
     }
 
-    /// The connection is forgotten.
+    /// Removes the connection.
     func end(_ connection: ServerConnection) {
         connection.isEnded = true
         if connections[connection.token] === connection { connections[connection.token] = nil }
@@ -137,7 +137,7 @@ final class HubBrain {
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
-        // The count of messages would be wrong if one were missing: they come again over the next transport.
+        // The count of messages would be wrong if one were missing. They come again over the next transport.
         if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
         if isSilent || connection.isEnded || connection.hasMissedMessages { return }
         connection.reader.append(bytes)
@@ -241,7 +241,7 @@ final class HubBrain {
         let call = TestHubCall(connection, invocation.id, uploads, coder, enter: enter)
         let name = invocation.target.lowercased()
         if let method = methods[name], !isStream {
-            // In the order of the calls, as ASP.NET Core runs them by default.
+            // In the order of the calls, which is the default of ASP.NET Core.
             _ = connection.queue.add { [enter] in
                 let outcome = await Self.outcome(of: method, call, invocation.arguments)
                 guard let id = invocation.id else { return }
@@ -259,7 +259,7 @@ final class HubBrain {
     private func start(_ method: @escaping Method, _ call: TestHubCall, _ invocation: HubInvocation) -> Task<
         Void, Never
     > {
-        // The checker of Swift 6.3 does not understand a task that calls this with a closure among the arguments.
+        // The concurrency checker of Swift 6.3 rejects a task that calls this with a closure among the arguments.
         let run: SerialQueue.Job = { [enter] in await Self.run(method, call, invocation, enter) }
         return Task { await run() }
     }

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRCore
 
-/// One connection of a client, as the server knows it. It lives on the event loop.
+/// One connection of a client, on the server. It is used on the event loop.
 final class ServerConnection {
     let id: String
     let token: String
@@ -15,11 +15,11 @@ final class ServerConnection {
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false
     var isEnded = false
-    /// Whether the silent server has ignored messages of this transport.
+    /// Whether the silent server ignored messages of this transport.
     var hasMissedMessages = false
     /// Set by a handshake of version 2.
     var resumption: Resumption?
-    /// The methods that run, by the ids of their calls.
+    /// The running methods, by the ids of their calls.
     var running: [String: Task<Void, Never>] = [:]
     var uploads: [String: UploadBuffer] = [:]
     var clientCalls: [String: CheckedContinuation<HubOutcome, any Error>] = [:]

@@ -2,7 +2,7 @@
 protocol ServerLink: AnyObject {
     func write(_ bytes: [UInt8], isBinary: Bool)
 
-    /// Writes what waits, and ends the link as the transport does it.
+    /// Writes the waiting bytes, and ends the link as the transport does.
     func close()
 
     /// Ends the link at once, as a lost network does.

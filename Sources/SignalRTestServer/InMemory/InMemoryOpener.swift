@@ -95,7 +95,7 @@ private final class InMemoryTransport: HubTransport {
     }
 
     func close() {
-        // A silent server does not close its side either.
+        // A silent server does not close its side.
         server.enter { [self] brain in if !brain.isSilent { report(.closed(nil)) } }
     }
 
@@ -120,7 +120,7 @@ private final class InMemoryTransport: HubTransport {
 /// The server's end.
 private final class InMemoryLink: ServerLink {
     private let report: @Sendable (HubTransportEvent) -> Void
-    /// Whether what the client sends arrives.
+    /// Whether the client's messages arrive.
     private(set) var isOpen = true
 
     init(_ report: @escaping @Sendable (HubTransportEvent) -> Void) { self.report = report }

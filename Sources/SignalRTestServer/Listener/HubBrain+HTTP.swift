@@ -5,16 +5,16 @@ import SignalRCore
 extension HubBrain {
     // MARK: WebSockets
 
-    /// Whether an upgrade succeeds. Why it does not is said by ``answer(_:_:)``.
+    /// Whether an upgrade succeeds. If it fails, ``answer(_:_:)`` gives the reason.
     func acceptsUpgrade(_ request: ReceivedRequest) -> Bool {
         guard isAuthorized(request), !hasFault(.webSocket) else { return false }
         guard let token = request.query["id"] else { return true }
         guard let connection = connections[token] else { return false }
-        // A transport that can be resumed is replaced: the server may not have noticed its loss yet.
+        // A resumable transport is replaced, because the server may not have noticed its loss yet.
         return connection.link == nil || connection.resumption != nil
     }
 
-    /// The upgrade has succeeded.
+    /// Handles a successful upgrade.
     func upgraded(_ request: ReceivedRequest, _ link: any ServerLink) -> ServerConnection? {
         shared.received(request.record)
         countFault(.webSocket)
@@ -78,7 +78,7 @@ extension HubBrain {
             }
         }
         let version = request.query["negotiateVersion"] == "0" ? 0 : 1
-        // With version 0, there is one id for both.
+        // Version 0 uses one id for both.
         let id = version == 0 ? connection.token : connection.id
         let wantsResumption = request.query["useStatefulReconnect"] == "true"
         let body = """
@@ -95,7 +95,7 @@ extension HubBrain {
         faults.contains { $0.step == step && $0.skip == 0 && $0.count > 0 }
     }
 
-    /// A request of this step is answered correctly.
+    /// Counts a correct answer to a request of this step.
     private func countFault(_ step: TestHubStep) {
         if let index = faults.firstIndex(where: { $0.step == step && $0.skip > 0 }) { faults[index].skip -= 1 }
     }
@@ -144,7 +144,7 @@ extension HubBrain {
     }
 }
 
-/// Answers polls with what there is to say.
+/// Answers polls with the waiting messages.
 final class PollLink: ServerLink {
     private let timeout: Double
     private let eventLoop: any EventLoop
@@ -154,7 +154,7 @@ final class PollLink: ServerLink {
     private var isEnded = false
     private var isDropped = false
 
-    /// - Parameter ended: Called when the client knows that the connection has ended.
+    /// - Parameter ended: Called when the client has learned of the end of the connection.
     init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
         self.timeout = timeout
         self.eventLoop = eventLoop

@@ -30,13 +30,13 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // NIO reports an upgrade that is not accepted, and passes it on as a request.
+        // NIO reports a rejected upgrade, and passes it on as a request.
         if error is NIOWebSocketUpgradeError { return }
         context.close(promise: nil)
     }
 }
 
-/// One request that waits for its answer. It lives on the event loop.
+/// One request that waits for its answer. It is used on the event loop.
 final class HTTPExchange: Sendable {
     private let channel: any Channel
 
@@ -59,7 +59,7 @@ final class HTTPExchange: Sendable {
         channel.flush()
     }
 
-    /// Begins an answer that goes on until the end of the connection.
+    /// Begins an answer that continues until the end of the connection.
     func begin(_ contentType: String) {
         let headers = HTTPHeaders([("Content-Type", contentType), ("Cache-Control", "no-cache")])
         write(.head(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)))

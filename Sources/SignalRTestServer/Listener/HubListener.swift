@@ -23,7 +23,7 @@ enum HubListener {
             shouldUpgrade: { channel, head in
                 let accepted = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
                 let request = ReceivedRequest(head, [])
-                // What is not accepted is answered as a request.
+                // A rejected upgrade is answered as a request.
                 server.enter { accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil) }
                 return accepted.futureResult
             },
@@ -53,7 +53,7 @@ enum HubListener {
     }
 }
 
-/// A request, as the brain needs it.
+/// A request with the parts that the brain needs.
 struct ReceivedRequest: Sendable {
     var method: String
     var path: String
@@ -80,7 +80,7 @@ struct ReceivedRequest: Sendable {
         TestHubRequest(method: method, uri: uri, headers: headers, bodySize: body.count)
     }
 
-    /// Which step of a client it is.
+    /// The client's step that the request belongs to.
     var step: TestHubStep {
         if path.hasSuffix("/negotiate") { return .negotiate }
         if headers["upgrade"]?.lowercased() == "websocket" { return .webSocket }

@@ -19,7 +19,7 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // In order with the messages that follow, which go the same way.
+        // In order with the messages that follow, which take the same path.
         server.enter { brain in handler.value.token = brain.upgraded(handler.value.request, handler.value)?.token }
     }
 

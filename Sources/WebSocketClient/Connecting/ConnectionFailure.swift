@@ -5,15 +5,15 @@ import NIOPosix
 import NIOSSL
 import RealtimeNetworking
 
-/// Puts the failures of NIO into this package's words.
+/// Converts NIO's failures to this package's errors.
 enum ConnectionFailure {
-    /// For an attempt that did not come to a TCP connection.
+    /// Makes the error for an attempt without a TCP connection.
     static func connecting(
         to request: WebSocketRequest,
         through proxy: ProxyServer?,
         _ error: any Error
     ) -> WebSocketError {
-        let what = proxy == nil ? "the host" : "the proxy"
+        let what = proxy == nil ? "host" : "proxy"
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
         let cause: (any Error)?
         switch error {
@@ -22,7 +22,7 @@ enum ConnectionFailure {
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             return WebSocketError(
                 proxy == nil ? .nameResolutionFailed : .proxyFailed,
-                "\(what) '\(host)' could not be resolved",
+                "Connection failed: the \(what) '\(host)' could not be resolved.",
                 cause: error.dnsAError ?? error.dnsAAAAError
             )
         case let error as NIOConnectionError:
@@ -32,12 +32,12 @@ enum ConnectionFailure {
         }
         return WebSocketError(
             proxy == nil ? .connectionFailed : .proxyFailed,
-            "no TCP connection could be made to \(what) '\(host)', port \(port)\(reason(cause))",
+            "Connection failed: the \(what) '\(host)', port \(port), was not reached\(reason(cause)).",
             cause: cause
         )
     }
 
-    /// For a proxy that made no tunnel to the server; `status` is that of its answer.
+    /// Makes the error for a proxy that opened no tunnel to the server; `status` is the proxy's answer.
     static func tunneling(
         to request: WebSocketRequest,
         through proxy: ProxyServer,
@@ -46,23 +46,23 @@ enum ConnectionFailure {
     ) -> WebSocketError {
         let why =
             switch status?.code {
-            case nil: "it gave no answer, or none that is HTTP"
+            case nil: "it gave no answer, or an answer that is not HTTP"
             case let code? where (200..<300).contains(code):
-                "it answered with HTTP \(code), but there was no tunnel behind it"
+                "it answered with HTTP status \(code), but opened no tunnel"
             case 407?: "it \(proxy.reasonForRefusingCredentials)"
-            case let code?: "it answered with HTTP \(code)"
+            case let code?: "it answered with HTTP status \(code)"
             }
         return WebSocketError(
             .proxyFailed,
             """
-            the proxy '\(proxy.host)', port \(proxy.port), made no connection to '\(request.hostWithoutBrackets)', port \
-            \(request.port): \(why)
+            Connection through the proxy '\(proxy.host)', port \(proxy.port), to '\(request.hostWithoutBrackets)', port \
+            \(request.port), failed: \(why).
             """,
             cause: error
         )
     }
 
-    /// For a TLS handshake that failed; `certificate` is the server's, if it has arrived.
+    /// Makes the error for a failed TLS handshake; `certificate` is the server's, if it has arrived.
     static func securing(
         _ request: WebSocketRequest,
         _ error: (any Error)?,
@@ -80,11 +80,11 @@ enum ConnectionFailure {
         )
     }
 
-    /// For TLS that cannot be begun.
+    /// Makes the error if TLS cannot begin.
     static func preparing(_ request: WebSocketRequest, _ error: any Error) -> WebSocketError {
         let message = """
-            it cannot be set up on this machine: where that has no certificates of authorities, install them \
-            (ca-certificates), or give those to trust (tls.trustRoots)
+            it cannot be set up on this machine. If the system has no certificates of authorities, install \
+            ca-certificates, or set tls.trustRoots
             """
         return tls(with: request, TLSFailure(.other, message, cause: error))
     }
@@ -92,43 +92,43 @@ enum ConnectionFailure {
     static func tls(with request: WebSocketRequest, _ failure: TLSFailure) -> WebSocketError {
         WebSocketError(
             .tlsFailed,
-            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(failure.message)",
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port), failed: \(failure.message).",
             cause: failure
         )
     }
 
-    /// For a connection that ended before the server had answered the upgrade.
+    /// Makes the error for a connection that ended before the server answered the upgrade.
     static func upgrading(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .upgradeFailed,
-            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))",
+            "WebSocket upgrade failed: the connection ended before the server answered\(reason(error)).",
             cause: error
         )
     }
 
-    /// For a connection that ended without a close frame.
+    /// Makes the error for a connection that ended without a close frame.
     static func lost(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .connectionClosed,
-            "the connection ended without a closing handshake\(reason(error))",
+            "Connection lost: it ended without a closing handshake\(reason(error)).",
             cause: error
         )
     }
 
     /// The operating system's text, if the error comes from there.
     private static func reason(_ error: (any Error)?) -> String {
-        (error as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
+        (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
     }
 
-    /// For a server that left our close frame unanswered.
+    /// Makes the error for a server that did not answer the close frame.
     static func unanswered() -> WebSocketError {
-        WebSocketError(.connectionClosed, "the server did not answer the closing handshake in time")
+        WebSocketError(.connectionClosed, "Connection closed: the server did not answer the closing handshake in time.")
     }
 
-    /// For a message that was to be sent while the socket is not open.
+    /// Makes the error for a message while the socket is not open.
     static func notOpen(_ error: (any Error)? = nil) -> WebSocketError {
-        WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+        WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }
 }

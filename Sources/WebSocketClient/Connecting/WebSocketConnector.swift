@@ -8,10 +8,10 @@ package struct WebSocketConnector: Sendable {
     let proxies: ProxyRules
     let tlsContexts: TLSContextSource
 
-    /// Creates a connector. If TLS cannot use the options, each attempt over TLS fails: see ``TLSOptions/validate()``.
+    /// Creates a connector. If the TLS options are invalid, each attempt over TLS fails: see ``TLSOptions/validate()``.
     ///
     /// - Parameters:
-    ///   - options: The limits and the TLS options. `connectTimeout` and `proxy` are for the caller to apply.
+    ///   - options: The limits and the TLS options. The caller applies `connectTimeout` and `proxy`.
     ///   - proxies: The proxies that connections go through.
     package init(_ options: WebSocketOptions = WebSocketOptions(), proxies: ProxyRules = .direct) {
         self.options = options
@@ -19,8 +19,8 @@ package struct WebSocketConnector: Sendable {
         self.tlsContexts = TLSContextSource(options.tls)
     }
 
-    /// Throws what makes every attempt fail: a header, subprotocol or path that a request cannot hold, or a proxy that
-    /// cannot be used for the host.
+    /// Throws an error that every attempt would have: an invalid header, subprotocol or path, or a proxy that cannot be
+    /// used for the host.
     package func check(_ request: WebSocketRequest) throws(WebSocketError) {
         _ = try UpgradeRequest(request)
         _ = try proxy(for: request)
@@ -41,9 +41,9 @@ package struct WebSocketConnector: Sendable {
 
     /// Starts a connection and returns at once.
     ///
-    /// `receive` is called on the event loop, never from within this call: with `.opened` at most once, then with messages,
-    /// and with `.closed` exactly once at the end, also if the connection could not be opened. Nothing follows it, and
-    /// nothing follows ``WebSocketConnection/abort()``.
+    /// `receive` is called on the event loop, never within this call: with `.opened` at most once, then with messages,
+    /// and with `.closed` exactly once at the end, also if the connection could not be opened. Nothing follows after
+    /// that, or after ``WebSocketConnection/abort()``.
     package func connect(
         to request: WebSocketRequest,
         on eventLoop: any EventLoop,
@@ -57,8 +57,8 @@ package struct WebSocketConnector: Sendable {
         return connection
     }
 
-    /// Does the same over a channel that is already connected, without TLS and without a proxy, on the channel's event
-    /// loop: for tests that have no socket.
+    /// Does the same over a connected channel, without TLS and without a proxy, on the channel's event loop, for tests
+    /// without a socket.
     package func connect(
         to request: WebSocketRequest,
         over channel: any Channel,
@@ -81,13 +81,13 @@ package final class WebSocketConnection: Sendable {
         self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)
     }
 
-    /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to the
+    /// Writes one text message, which the next ``flush()`` sends. The promise succeeds once the bytes are handed to the
     /// operating system, and fails if the connection is not open.
     package func send(_ text: String, promise: EventLoopPromise<Void>?) {
         session.value.send(promise) { WebSocketFrameWriter.frame(text, allocator: $0) }
     }
 
-    /// Writes one binary message, as ``send(_:promise:)`` does with a text.
+    /// Writes one binary message, as ``send(_:promise:)`` writes a text.
     package func sendBinary(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>?) {
         session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
     }
@@ -97,12 +97,12 @@ package final class WebSocketConnection: Sendable {
         session.value.send(nil) { WebSocketFrameWriter.frame(.ping, payload, allocator: $0) }
     }
 
-    /// Sends what was written since the last flush.
+    /// Sends everything that was written since the last flush.
     package func flush() {
         session.value.flush()
     }
 
-    /// Starts or stops reading from the socket. What was read before is still reported.
+    /// Starts or stops reading from the socket. Data that was read before is still reported.
     package func setReading(_ isReading: Bool) {
         session.value.setReading(isReading)
     }
@@ -112,7 +112,7 @@ package final class WebSocketConnection: Sendable {
         session.value.close(code: code, reason: reason)
     }
 
-    /// Ends the connection at once, in whatever state it is. No event follows.
+    /// Ends the connection at once, in any state. No event follows.
     package func abort() {
         session.value.abort()
     }

@@ -91,7 +91,7 @@ extension WebSocketSession {
         readFrames()
     }
 
-    /// Hands over what is complete. The receiver may end the connection at each event.
+    /// Reports complete messages. The receiver may end the connection during each event.
     private func readFrames() {
         isReadingFrames = true
         defer {
@@ -99,7 +99,7 @@ extension WebSocketSession {
             unreadBytes = []
         }
         var isInPart = true
-        // Taken out: each look into an object costs as much as a short frame.
+        // Moved to a local variable, because each access to an object's property costs as much as a short frame.
         var reader = WebSocketFrameReader(maximumMessageSize: 0)
         swap(&reader, &self.reader)
         while let receive {
@@ -143,7 +143,7 @@ extension WebSocketSession {
     private func answerPing(_ payload: ByteBuffer) {
         guard case .open = stage, let context else { return }
         guard context.channel.isWritable else {
-            // Only the latest ping needs an answer (RFC 6455, 5.5.3), and the answers must not pile up.
+            // Only the latest ping needs an answer (RFC 6455, 5.5.3), and unsent answers must not accumulate.
             unansweredPing = payload
             return
         }

@@ -6,7 +6,7 @@ extension WebSocketSession {
     func close(code: WebSocketCloseCode, reason: String) {
         switch stage {
         case .connecting, .tunneling, .securing, .upgrading:
-            // The caller is not called back from within its call.
+            // The receiver must not be called within the call.
             let receive = receive
             abort()
             eventLoop.execute { receive?(.closed(WebSocketClosure(code: nil))) }
@@ -30,7 +30,7 @@ extension WebSocketSession {
         linger(WebSocketClosure(code: code, reason: reason), sending: code)
     }
 
-    /// The peer broke the rules: tells it so, and takes nothing more from it.
+    /// Sends the peer the close code for its violation, and reads nothing more.
     func violated(_ violation: WebSocketViolation) {
         linger(
             WebSocketClosure(code: nil, error: violation.error),
@@ -39,10 +39,10 @@ extension WebSocketSession {
         )
     }
 
-    /// Reports the end, and leaves it to the peer to end the TCP connection: if we did, what it has sent meanwhile
-    /// would make the system reset the connection, and our close frame could be lost.
+    /// Reports the end, and waits for the peer to end the TCP connection. Otherwise data that the peer has sent
+    /// meanwhile would make the system reset the connection, and the close frame could be lost.
     ///
-    /// Reports first: if our close frame cannot be written any more, the channel ends while it is being written.
+    /// Reports first, because the channel ends during the write if the close frame cannot be written any more.
     private func linger(_ closure: WebSocketClosure, sending code: WebSocketCloseCode, reason: String = "") {
         let hasSentClose = stage != .open
         setReading(true)
@@ -67,7 +67,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Releases everything, and reports how it ended unless that was done.
+    /// Releases everything, and reports the end unless it was reported.
     func end(_ closure: WebSocketClosure?) {
         stage = .ended
         closingTimer?.cancel()

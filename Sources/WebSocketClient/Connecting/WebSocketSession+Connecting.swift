@@ -22,7 +22,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Begins with a channel that is connected already.
+    /// Begins with a connected channel.
     func start(over channel: any Channel) {
         guard case .connecting = stage else { return channel.close(promise: nil) }
         do {
@@ -38,7 +38,10 @@ extension WebSocketSession {
     private func connect(tls: NIOSSLContext?) {
         guard case .connecting = stage else { return }
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
-            let error = WebSocketError(.connectionFailed, "the event loop is not one of NIOPosix")
+            let error = WebSocketError(
+                .connectionFailed,
+                "Connection failed: the event loop group cannot open sockets. Use a group that can, or the default."
+            )
             return end(WebSocketClosure(code: nil, error: error))
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -47,7 +50,8 @@ extension WebSocketSession {
                 // The caller limits the time of the whole attempt.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                // A connection keeps its last buffers, and they never shrink: they are small until much comes at once.
+                // A connection keeps its last buffers, which never shrink. They are small until much data arrives at
+                // once.
                 .channelOption(
                     .recvAllocator,
                     value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 512, maximum: 65_536)
@@ -64,7 +68,7 @@ extension WebSocketSession {
     private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         guard (1...65_535).contains(request.port) else {
             return eventLoop.makeFailedFuture(
-                WebSocketError(.invalidPort, "the port \(request.port) is not within 1 and 65535")
+                WebSocketError(.invalidPort, "Invalid port \(request.port): it is not within 1 and 65535.")
             )
         }
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
@@ -76,7 +80,7 @@ extension WebSocketSession {
         return bootstrap.connect(to: address)
     }
 
-    /// Gets hold of a channel before it connects, so that ``abort()`` can end it.
+    /// Keeps a channel before it connects, so that ``abort()`` can end it.
     private func adopt(_ channel: any Channel) -> EventLoopFuture<Void> {
         guard case .connecting = stage else { return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
         candidates.append(channel)
@@ -112,7 +116,7 @@ extension WebSocketSession {
         stage = tls == nil ? .upgrading : .securing
         do {
             if let tls {
-                // After this handler, which is to see how the handshake begins, but before it in the pipeline.
+                // Behind this handler, which must see the start of the handshake, but before it in the pipeline.
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)
                 try channel.pipeline.syncOperations.addHandler(handler, position: .first)
             } else {
@@ -123,7 +127,7 @@ extension WebSocketSession {
         }
     }
 
-    /// The certificate is verified. No byte is sent before its key is one of the pins.
+    /// Continues after the certificate has been verified. No byte is sent before the key is found among the pins.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,
@@ -165,7 +169,8 @@ extension WebSocketSession {
 }
 
 extension WebSocketRequest {
-    /// The name for SNI, which must not be an address: the certificate is then checked against the peer's address.
+    /// The name for SNI, which must not be an address: for an address, the certificate is checked against the peer's
+    /// address.
     fileprivate var serverNameForTLS: String? {
         let host = hostWithoutBrackets
         guard (try? SocketAddress(ipAddress: host, port: 0)) == nil else { return nil }

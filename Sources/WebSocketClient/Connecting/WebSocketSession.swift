@@ -3,23 +3,23 @@ import NIOHTTP1
 import NIOPosix
 import RealtimeNetworking
 
-/// The life of one socket, from the name lookup to its end. Everything in it happens on its event loop.
+/// One socket, from the name lookup to its end. Everything in it happens on its event loop.
 ///
 /// It is the last handler of the channel's pipeline, once there is a channel.
 package final class WebSocketSession {
     enum Stage {
-        /// The TLS context is made, the name looked up, the TCP connection made.
+        /// The TLS context is created, the name looked up, and the TCP connection opened.
         case connecting
-        /// The proxy was asked to connect to the server.
+        /// The proxy is connecting to the server.
         case tunneling
         /// The TLS handshake is under way.
         case securing
         /// The upgrade has been sent.
         case upgrading
         case open
-        /// We have asked for the end; the peer's close frame is awaited.
+        /// The client has sent a close frame, and waits for the peer's.
         case closing
-        /// The end has been reported; only the peer's end of the TCP connection is awaited.
+        /// The end was reported, and the client waits for the peer to end the TCP connection.
         case lingering
         case ended
     }
@@ -34,31 +34,32 @@ package final class WebSocketSession {
     var proxy: ProxyServer?
     /// The proxy's answer, if there is one.
     var proxyStatus: HTTPResponseStatus?
-    /// Nil once `.closed` was given, or nothing may be given any more.
+    /// Nil after `.closed` was reported, or when no more events may be reported.
     var receive: (@Sendable (WebSocketEvent) -> Void)?
-    /// Nil if none was begun, or the attempt has come further.
+    /// Nil if no lookup has begun, or the attempt has got further.
     var hostLookup: (any Resolver)?
-    /// The channels that may become the connection; more than one if the host has several addresses.
+    /// The channels that may become the connection. There are several if the host has several addresses.
     var candidates: [any Channel] = []
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
     var isReadingFrames = false
-    /// Bytes that came while frames were read. NIO empties the socket if a write fails, also in the middle of a read.
+    /// Bytes that arrived while frames were read. NIO empties the socket if a write fails, also in the middle of a
+    /// read.
     var unreadBytes: [ByteBuffer] = []
     /// The error that NIO reported before the channel's end.
     var failure: (any Error)?
-    /// Ends a closing handshake that the peer does not.
+    /// Ends a closing handshake that the peer does not complete.
     var closingTimer: Scheduled<Void>?
-    /// The payload of the latest ping, if the peer does not read what we send.
+    /// The payload of the latest ping, if the peer does not read the client's messages.
     var unansweredPing: ByteBuffer?
     var hasUnflushedPong = false
-    /// The bytes that waited when the first of what is not flushed yet was sent; nil if all is flushed.
+    /// The number of waiting bytes when the first unflushed bytes were sent; nil if everything is flushed.
     private var backlog: Int?
-    /// The bytes that waited after what was last sent on a backlog within the limit: however many these are, they are
-    /// what there was to say at once.
+    /// The number of waiting bytes after the last burst on a backlog within the limit. A single burst may exceed the
+    /// limit.
     private var burst = 0
-    /// Whether bytes have come, since the last end of a read, that completed nothing.
+    /// Whether bytes that complete no frame have arrived since the end of the last read.
     var hasReadInPart = false
 
     init(
@@ -106,8 +107,8 @@ extension WebSocketSession {
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// A server that sends and does not read must not make us keep all our answers to it. What the system does not take
-    /// of one burst says nothing about the server: judged is what is added to a backlog that is beyond the limit.
+    /// A server that sends but does not read must not make the client keep all its answers. Bytes of one burst that the
+    /// system does not accept say nothing about the server. Only what is added to a backlog beyond the limit counts.
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil
@@ -120,12 +121,12 @@ extension WebSocketSession {
         guard unwritten - burst > limit else { return }
         let error = WebSocketError(
             .sendBufferFull,
-            "the server does not read: \(unwritten) bytes wait for it, and the limit is \(limit)"
+            "Send buffer full: the server does not read, and \(unwritten) bytes wait for it. The limit is \(limit)."
         )
         end(WebSocketClosure(code: nil, error: error))
     }
 
-    /// Stops or starts taking bytes from the socket.
+    /// Stops or starts reading from the socket.
     func setReading(_ isReading: Bool) {
         guard case .open = stage, let context else { return }
         try? context.channel.syncOptions?.setOption(.autoRead, value: isReading)

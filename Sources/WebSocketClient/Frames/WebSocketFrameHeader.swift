@@ -21,9 +21,9 @@ package struct WebSocketFrameHeader: Hashable, Sendable {
     /// How many bytes the header itself has.
     package var size: Int
 
-    /// Reads the header at the buffer's reader index, which stays; nil if more bytes are needed.
+    /// Reads the header at the buffer's reader index, which does not move; nil if more bytes are needed.
     ///
-    /// A header that no server may send is refused as early as possible.
+    /// A header that a server must not send is rejected as early as possible.
     package init?(peekingInto buffer: ByteBuffer) throws(WebSocketViolation) {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self) else { return nil }

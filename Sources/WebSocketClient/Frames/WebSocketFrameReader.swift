@@ -1,11 +1,11 @@
 package import NIOCore
 import RealtimePrimitives
 
-/// Makes messages of the bytes that a server sends, however they are cut (RFC 6455).
+/// Reads messages from the bytes of a server, however they are split (RFC 6455).
 ///
-/// Give it bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until that returns nil. It keeps no more than
-/// one message, of at most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it
-/// must not be used.
+/// Give it bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until that returns nil. It keeps at
+/// most one message, of at most the given size, and the appended bytes that ``next()`` has not read. Do not use it
+/// after it has thrown.
 package struct WebSocketFrameReader: Sendable {
     package enum Output: Hashable, Sendable {
         /// A whole message in UTF-8.
@@ -39,18 +39,18 @@ package struct WebSocketFrameReader: Sendable {
             input = bytes
             return
         }
-        // What is left over is part of a header or of a control frame. It goes into a buffer of its own: slices of the
-        // old one are with the user, so that writing to it would copy all of it.
+        // The remaining bytes are part of a header or of a control frame. They go into a new buffer, because receivers
+        // have slices of the old one, and writing to that would copy all of it.
         var joined = ByteBufferAllocator().buffer(capacity: input.readableBytes + bytes.readableBytes)
         joined.writeImmutableBuffer(input)
         joined.writeImmutableBuffer(bytes)
         input = joined
     }
 
-    /// Reports the whole texts that come next, without copying them. Everything else is left to ``next()``, so that each
-    /// violation is found in one place.
+    /// Reports the next whole texts, without copying them. ``next()`` handles everything else, so that each violation
+    /// is found in one place.
     ///
-    /// - Parameter receive: Returns whether to go on.
+    /// - Parameter receive: Returns whether to continue.
     package mutating func readTexts(_ receive: (Span<UInt8>) -> Bool) {
         guard frame == nil, message == nil else { return }
         let input = input
@@ -58,7 +58,7 @@ package struct WebSocketFrameReader: Sendable {
         var offset = 0
         while let payload = bytes.payloadOfTextFrame(at: offset), payload.count <= maximumMessageSize {
             let text = bytes.extracting(payload)
-            // A closure, because a key path would be created each time.
+            // A closure, because a key path would be created at each call.
             guard text.withUnsafeBytes({ $0.isUTF8 }) else { break }
             offset = payload.upperBound
             guard receive(text) else { break }
@@ -66,10 +66,10 @@ package struct WebSocketFrameReader: Sendable {
         self.input.moveReaderIndex(forwardBy: offset)
     }
 
-    /// The next thing that is complete; nil if more bytes are needed.
+    /// The next complete output; nil if more bytes are needed.
     package mutating func next() throws(WebSocketViolation) -> Output? {
         if let output = try read() { return output }
-        // The memory goes back to NIO, which then has no need of more for the next bytes.
+        // NIO gets the memory back, and needs no more for the next bytes.
         if input.readableBytes == 0 { input = ByteBuffer() }
         return nil
     }
@@ -90,7 +90,7 @@ package struct WebSocketFrameReader: Sendable {
         return try collect()
     }
 
-    /// Refuses a data frame that is out of turn, or too large, before any of its payload is kept.
+    /// Rejects a data frame that is out of turn, or too large, before keeping any of its payload.
     private func check(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
         if header.opcode == .continuation {
             guard message != nil else { throw .unexpectedContinuation }
@@ -147,7 +147,7 @@ package struct WebSocketFrameReader: Sendable {
 }
 
 extension Span<UInt8> {
-    /// The place of the frame's payload, if it is a whole text message, has a length of at most 16 bits, and is
+    /// The range of the frame's payload, if it is a whole text message, has a length of at most 16 bits, and is
     /// complete.
     fileprivate func payloadOfTextFrame(at offset: Int) -> Range<Int>? {
         guard offset &+ 4 <= count, self[offset] == 0x81 else { return nil }
@@ -164,7 +164,7 @@ extension Span<UInt8> {
     }
 }
 
-/// A message of which more is to come.
+/// A message that is not complete.
 private struct UnfinishedMessage: Sendable {
     let isText: Bool
     private(set) var payload = ByteBuffer()
@@ -177,7 +177,7 @@ private struct UnfinishedMessage: Sendable {
     var size: Int { payload.readableBytes }
     var endsAtCharacter: Bool { validator.isComplete }
 
-    /// A length is only announced, so that no more than a little memory is taken on the peer's word.
+    /// The peer only announces the length, so little memory is reserved for it.
     mutating func reserve(_ length: Int) {
         payload.reserveCapacity(minimumWritableBytes: min(length, 65_536))
     }

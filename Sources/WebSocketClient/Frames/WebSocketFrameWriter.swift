@@ -1,7 +1,7 @@
 package import NIOCore
 import RealtimePrimitives
 
-/// Makes the frames that a client sends: whole messages, masked.
+/// Makes the frames of a client: whole messages, masked.
 package enum WebSocketFrameWriter {
     package static func frame(_ text: String, allocator: ByteBufferAllocator) -> ByteBuffer {
         frame(.text, length: text.utf8.count, allocator: allocator) { $0.writeString(text) }
@@ -44,7 +44,7 @@ package enum WebSocketFrameWriter {
             buffer.writeInteger(0x80 | 127 as UInt8)
             buffer.writeInteger(UInt64(truncatingIfNeeded: length))
         }
-        // The author of the payload must not be able to guess the key; Swift's generator takes it from the system.
+        // The author of the payload must not be able to guess the key; Swift's generator uses the system's randomness.
         let key = UInt32.random(in: .min ... .max)
         buffer.writeInteger(key, endianness: .host)
         let headerSize = buffer.readableBytes

@@ -9,13 +9,13 @@ package struct WebSocketViolation: Error, Hashable, Sendable {
     }
 
     package static let reservedBits = Self(.protocolError, "a frame has reserved bits set")
-    package static let masked = Self(.protocolError, "a frame of the server is masked")
+    package static let masked = Self(.protocolError, "the server masked a frame")
     package static let fragmentedControlFrame = Self(.protocolError, "a control frame is fragmented")
     package static let longControlFrame = Self(.protocolError, "a control frame has more than 125 bytes")
-    package static let invalidLength = Self(.protocolError, "a frame's length is not encoded as it must be")
-    package static let unexpectedContinuation = Self(.protocolError, "a fragment belongs to no message")
-    package static let unfinishedMessage = Self(.protocolError, "a message begins before the last one has ended")
-    package static let shortClosePayload = Self(.protocolError, "a close frame has half a code")
+    package static let invalidLength = Self(.protocolError, "a frame's length is encoded in a wrong way")
+    package static let unexpectedContinuation = Self(.protocolError, "a fragment does not belong to a message")
+    package static let unfinishedMessage = Self(.protocolError, "a message begins before the last one ended")
+    package static let shortClosePayload = Self(.protocolError, "a close frame has only one byte")
     package static let invalidText = Self(.invalidPayload, "a text message is not UTF-8")
     package static let invalidCloseReason = Self(.invalidPayload, "the reason in a close frame is not UTF-8")
 
@@ -38,6 +38,6 @@ package struct WebSocketViolation: Error, Hashable, Sendable {
             case .invalidPayload: .invalidText
             default: .protocolViolation
             }
-        return WebSocketError(code, "the server broke the rules of WebSocket: \(message)")
+        return WebSocketError(code, "Protocol violation: \(message).")
     }
 }

@@ -1,22 +1,22 @@
 import NIOWebSocket
 import RealtimeNetworking
 
-/// The HTTP request that asks a server to go over to WebSocket (RFC 6455, section 4.1).
+/// The HTTP request that asks a server to switch to WebSocket (RFC 6455, section 4.1).
 package struct UpgradeRequest: Sendable {
-    /// The request as it goes over the wire.
+    /// The request as it is sent.
     package let text: String
     /// Its `Sec-WebSocket-Key`.
     package let key: String
-    /// The subprotocols that are offered.
+    /// The offered subprotocols.
     package let subprotocols: [String]
 
-    /// Refuses whatever could not stand in a request line or in a header line as it is.
+    /// Rejects values that a request line or a header line cannot contain unescaped.
     package init(
         _ request: WebSocketRequest,
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()
     ) throws(WebSocketError) {
         guard request.path.utf8.first == UInt8(ascii: "/"), request.path.utf8.allSatisfy(\.isVisibleASCII) else {
-            throw WebSocketError(.invalidPath, "the path '\(request.path)' cannot stand in an HTTP request")
+            throw WebSocketError(.invalidPath, "Invalid path '\(request.path)': an HTTP request cannot contain it.")
         }
         self.key = key
         self.subprotocols = request.subprotocols
@@ -34,7 +34,7 @@ package struct UpgradeRequest: Sendable {
         for subprotocol in request.subprotocols where !Self.isToken(subprotocol) {
             throw WebSocketError(
                 .invalidOption,
-                "the subprotocol \(String(reflecting: subprotocol)) is not an HTTP token"
+                "Invalid subprotocol \(String(reflecting: subprotocol)): it is not an HTTP token."
             )
         }
         if !request.subprotocols.isEmpty {
@@ -44,7 +44,7 @@ package struct UpgradeRequest: Sendable {
             guard !Self.ownHeaders.contains(header.name.lowercased()) else {
                 throw WebSocketError(
                     .invalidOption,
-                    "the header \(String(reflecting: header.name)) is set by the client itself"
+                    "Invalid header \(String(reflecting: header.name)): the client sets it itself."
                 )
             }
             lines.append(try Self.line(header))
@@ -60,7 +60,10 @@ package struct UpgradeRequest: Sendable {
     private static func hostHeader(_ request: WebSocketRequest) throws(WebSocketError) -> String {
         let host = request.hostWithoutBrackets
         guard !host.isEmpty, host.utf8.allSatisfy({ $0.isVisibleASCII && $0 != UInt8(ascii: "/") }) else {
-            throw WebSocketError(.invalidHost, "'\(request.host)' is no host name or IP address")
+            throw WebSocketError(
+                .invalidHost,
+                "Invalid host '\(request.host)': it is neither a host name nor an IP address."
+            )
         }
         let name = HostName.withBrackets(host)
         return request.port == (request.useTLS ? 443 : 80) ? name : "\(name):\(request.port)"
@@ -72,7 +75,7 @@ package struct UpgradeRequest: Sendable {
             // The value may be a secret.
             throw WebSocketError(
                 .invalidOption,
-                "the header \(String(reflecting: header.name)) has a name or a value that HTTP cannot carry"
+                "Invalid header \(String(reflecting: header.name)): HTTP cannot carry its name or value."
             )
         }
         return "\(header.name): \(header.value)"

@@ -3,9 +3,10 @@ import NIOHTTP1
 import NIOWebSocket
 import RealtimePrimitives
 
-/// Reads the answer to an ``UpgradeRequest``, however it is cut, and decides whether the connection is a WebSocket now.
+/// Reads the answer to an ``UpgradeRequest``, however it is split, and decides whether the connection is a WebSocket
+/// now.
 ///
-/// It keeps at most 16 KiB. What comes after the answer stays in the buffer: those are WebSocket frames.
+/// It keeps at most 16 KiB. Bytes after the answer stay in the buffer, because they are WebSocket frames.
 package struct UpgradeResponseReader: Sendable {
     private let request: UpgradeRequest
     private var line = ByteBuffer()
@@ -21,12 +22,12 @@ package struct UpgradeResponseReader: Sendable {
         self.request = request
     }
 
-    /// The request that is being answered, as it goes over the wire.
+    /// The text of the request.
     package var requestText: String { request.text }
 
-    /// Takes from the buffer what belongs to the answer; true once the answer is complete and right.
+    /// Removes the answer's bytes from the buffer. Returns true once the answer is complete and valid.
     ///
-    /// An unwanted answer is refused as early as possible.
+    /// An invalid answer is rejected as early as possible.
     package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
             let rest = bytes.readableBytesView
@@ -36,15 +37,17 @@ package struct UpgradeResponseReader: Sendable {
             readBytes += fittingLength
             if let part = bytes.readSlice(length: fittingLength) { line.writeImmutableBuffer(part) }
             if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
-                // A server of another protocol may never end the line, so a wrong beginning is enough.
+                // A server of another protocol may never end the line, so a wrong beginning is sufficient.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
                     let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
-                    throw Self.malformed(isTLS ? "it is TLS, which the client does not use (useTLS)" : "it is not HTTP")
+                    throw Self.malformed(
+                        isTLS ? "because it is TLS, and the client does not use TLS (useTLS)" : "because it is not HTTP"
+                    )
                 }
             }
-            // Afterwards, or what is wrong with it would depend on how it is cut.
+            // Checked afterwards, because otherwise the error would depend on how the answer is split.
             guard fittingLength == length else {
-                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
+                throw Self.malformed("because its header is larger than \(Self.maximumSize) bytes")
             }
             if lineEnd != nil, try endLine() { return true }
         }
@@ -60,7 +63,7 @@ package struct UpgradeResponseReader: Sendable {
         var text = String(buffer: line)
         line.clear()
         text.removeLast()
-        // "\r\n" is one character, and so has gone with the line feed.
+        // "\r\n" is one character, so it was removed with the line feed.
         guard let status else {
             self.status = try Self.status(text)
             return false
@@ -73,7 +76,7 @@ package struct UpgradeResponseReader: Sendable {
             try check()
             return true
         }
-        // Answers like 100 and 103 only precede the real one.
+        // Answers like 100 and 103 precede the real one.
         self.status = nil
         headers = HTTPHeaders()
         return false
@@ -83,15 +86,15 @@ package struct UpgradeResponseReader: Sendable {
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
             (100...999).contains(status)
-        else { throw malformed("it does not start with an HTTP status") }
+        else { throw malformed("because it does not start with an HTTP status") }
         guard status / 100 == 1 else {
-            // Cut again, because escapes are longer than their characters.
+            // Shortened again, because escapes are longer than their characters.
             let reason =
                 parts.count > 2
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
             throw WebSocketError(
                 .upgradeFailed,
-                "the server answered the WebSocket upgrade with HTTP status \(status)\(reason)",
+                "WebSocket upgrade failed: the server answered with HTTP status \(status)\(reason).",
                 httpStatus: status
             )
         }
@@ -100,11 +103,11 @@ package struct UpgradeResponseReader: Sendable {
 
     private mutating func addHeader(_ line: String) throws(WebSocketError) {
         guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
-            throw Self.malformed("it has a header line without a name")
+            throw Self.malformed("because it has a header line without a name")
         }
         let name = line[..<colon]
         guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw Self.malformed("it has a header name with spaces")
+            throw Self.malformed("because it has a header name with spaces")
         }
         let value = line[line.utf8.index(after: colon)...]
         headers.add(name: String(name), value: value.trimmingHTTPWhitespace)
@@ -113,26 +116,26 @@ package struct UpgradeResponseReader: Sendable {
     private mutating func check() throws(WebSocketError) {
         guard headers[canonicalForm: "upgrade"].contains(where: { $0.lowercased() == "websocket" }),
             headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" })
-        else { throw Self.malformed("it does not upgrade to WebSocket, in spite of its HTTP status 101") }
+        else { throw Self.malformed("because it does not upgrade to WebSocket (HTTP status 101)") }
         let upgrader = NIOWebSocketClientUpgrader(requestKey: request.key) { channel, _ in
             channel.eventLoop.makeSucceededVoidFuture()
         }
         let head = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
-            throw Self.malformed("its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
+            throw Self.malformed("because its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
         }
         guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
-            throw Self.malformed("it uses an extension that was not offered (HTTP status 101)")
+            throw Self.malformed("because it uses an extension that was not offered (HTTP status 101)")
         }
         let chosen = headers["sec-websocket-protocol"]
         guard chosen.count < 2, chosen.allSatisfy(request.subprotocols.contains) else {
-            throw Self.malformed("it chose a subprotocol that was not offered (HTTP status 101)")
+            throw Self.malformed("because it chose a subprotocol that was not offered (HTTP status 101)")
         }
         subprotocol = chosen.first
     }
 
     private static func malformed(_ what: String) -> WebSocketError {
-        WebSocketError(.upgradeFailed, "the server's answer to the WebSocket upgrade was refused: \(what)")
+        WebSocketError(.upgradeFailed, "WebSocket upgrade failed: the server's answer is invalid, \(what).")
     }
 }
 

@@ -3,8 +3,8 @@ import NIOHTTP1
 import RealtimeNetworking
 
 extension WebSocketSession {
-    /// Asks a proxy to connect to the server (RFC 9110, section 9.3.6). Until it has done so this handler sees nothing
-    /// of the channel but its end.
+    /// Asks a proxy to connect to the server (RFC 9110, section 9.3.6). Until the proxy has answered, this handler sees
+    /// only the end of the channel.
     func tunnel(
         _ channel: any Channel,
         through proxy: ProxyServer,
@@ -27,7 +27,7 @@ extension WebSocketSession {
                 self.remove(encoder, decoder, connector, from: channel, then: proceed)
             }
         }
-        // The last one begins as soon as it is there.
+        // The last handler starts when it is added.
         try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connector], position: .before(self))
     }
 
@@ -65,8 +65,8 @@ extension WebSocketSession {
     }
 }
 
-/// Sends the request for a tunnel, and reports the result. What NIOExtras has for this keeps a timer, and with it
-/// the credentials, for each proxy that refuses.
+/// Sends the request for a tunnel, and reports the result. The handler of NIOExtras keeps a timer, and with it the
+/// credentials, for each proxy that refuses.
 private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A message that goes over a WebSocket.
+/// A message of a WebSocket.
 public enum WebSocketMessage: Hashable, Sendable {
     /// A text.
     case text(String)
@@ -22,7 +22,7 @@ extension WebSocketMessage: ExpressibleByStringLiteral {
 }
 
 extension WebSocketConnection {
-    /// Writes a message, to go out with the next ``flush()``.
+    /// Writes a message, which the next ``flush()`` sends.
     func send(_ message: WebSocketMessage, promise: EventLoopPromise<Void>?) {
         switch message {
         case .text(let text): send(text, promise: promise)

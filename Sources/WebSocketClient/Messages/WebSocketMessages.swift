@@ -3,12 +3,13 @@ import NIOCore
 
 /// The messages that a WebSocket receives, in order.
 ///
-/// The sequence keeps its WebSocket connected: you can iterate it without keeping the WebSocket itself. Each message goes to
-/// one iterator. If messages arrive faster than you take them, the client stops reading from the socket, so the server has
-/// to wait. Nothing is dropped. While the client does not read, it also sees no pings, pongs and close frames.
+/// The sequence keeps its WebSocket connected: you can iterate it without keeping the WebSocket itself. Each message
+/// goes to one iterator. If messages arrive faster than you consume them, the client stops reading from the socket, so
+/// the server has to wait. Nothing is dropped. While the client does not read, it also sees no pings, pongs and close
+/// frames.
 ///
-/// The sequence ends when the server closes the connection, whatever its code, when your code closes it, and when the task that
-/// iterates is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
+/// The sequence ends when the server closes the connection with any code, when your code closes it, and when the task
+/// that iterates is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
 public struct WebSocketMessages: AsyncSequence, Sendable {
     /// The elements are messages.
     public typealias Element = WebSocketMessage
@@ -16,7 +17,7 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
     public typealias Failure = WebSocketError
 
     let buffer: MessageBuffer
-    /// An object that has to live as long as the sequence is iterated.
+    /// An object to retain while the sequence is iterated.
     let owner: any Sendable
 
     /// Creates an iterator.
@@ -37,10 +38,10 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
     }
 }
 
-/// Messages that have arrived and that nobody has taken yet.
+/// Messages that have arrived and were not consumed yet.
 ///
-/// The connection is paused while more than the limit waits. What one read brings still comes then, and at the end of the
-/// connection all that the system has buffered.
+/// The connection is paused while the messages exceed the limit. During the pause, messages of the same read still arrive.
+/// At the end of the connection, all data that the system has buffered arrives too.
 final class MessageBuffer: Sendable {
     typealias Next = Result<WebSocketMessage?, WebSocketError>
 
@@ -68,26 +69,26 @@ final class MessageBuffer: Sendable {
 
     /// - Parameters:
     ///   - limit: In bytes.
-    ///   - eventLoop: That of the connections.
+    ///   - eventLoop: The event loop of the connections.
     init(limit: Int, on eventLoop: any EventLoop) {
         self.limit = max(limit, 1)
         self.eventLoop = eventLoop
     }
 
-    /// From now on the buffer pauses this connection; `nil` for none. Called on the event loop.
+    /// Sets the connection that the buffer pauses from now on; `nil` for none. Called on the event loop.
     func pauses(_ connection: WebSocketConnection?) {
         source.withLockedValue { $0 = connection }
         if let connection, isPaused { connection.setReading(false) }
     }
 
-    /// The value is read on the loop: two changes could overtake each other on the way to it.
+    /// The value is read on the loop, because two changes could overtake each other on the way to it.
     private func pauseChanged() {
         eventLoop.execute { [self] in
             source.withLockedValue { $0 }?.setReading(!isPaused)
         }
     }
 
-    /// Whether nothing is to be read from the socket.
+    /// Whether the socket must not be read.
     var isPaused: Bool { state.withLockedValue { $0.isPaused } }
 
     func append(_ message: WebSocketMessage) {
@@ -106,11 +107,11 @@ final class MessageBuffer: Sendable {
         if mustPause { pauseChanged() }
     }
 
-    /// Ends the sequence after the messages that wait.
+    /// Ends the sequence after the waiting messages.
     func finish(_ end: Result<Void, WebSocketError>) {
         let waiting: [CheckedContinuation<Next, Never>] = state.withLockedValue { state in
             guard state.end == nil else { return [] }
-            // An error is given once: to the first that waits, or to the next one that asks.
+            // An error is reported once: to the first call that waits, or to the next call.
             state.end = state.waiting.isEmpty ? end : .success(())
             defer { state.waiting = [] }
             return state.waiting.map(\.continuation)
@@ -137,7 +138,7 @@ final class MessageBuffer: Sendable {
                         state.end = .success(())
                         return (end.map { nil }, false)
                     }
-                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    // Checked under the lock, so that a later cancellation finds the waiter.
                     if Task.isCancelled { return (.success(nil), false) }
                     state.waiting.append((id, continuation))
                     return (nil, false)

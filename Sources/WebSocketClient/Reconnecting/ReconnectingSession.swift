@@ -5,7 +5,7 @@ import NIOPosix
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Carries out what the ``ReconnectingStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``ReconnectingStateMachine``, on one event loop.
 final class ReconnectingSession: Sendable {
     typealias Machine = ReconnectingStateMachine
     typealias Open =
@@ -35,7 +35,7 @@ final class ReconnectingSession: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let observedState = ObservableState(ReconnectingWebSocket.State.idle)
     private let shared = NIOLockedValueBox(Shared())
-    /// Goes on while the computer is suspended.
+    /// This clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
 
     init(
@@ -73,7 +73,7 @@ final class ReconnectingSession: Sendable {
         step { machine, _ in machine.close(code: code, reason: reason) }
     }
 
-    /// The app has released the WebSocket.
+    /// Closes the WebSocket after the app has released it.
     func release() { close(code: .goingAway, reason: "") }
 
     func send(_ message: WebSocketMessage) async throws {
@@ -87,7 +87,7 @@ final class ReconnectingSession: Sendable {
                 loopState.value.sends[id] = written
                 step { machine, _ in machine.send(message, id) }
             }
-            // A cancellation before the step found nothing to cancel.
+            // A cancellation before the step found no call to cancel.
             if Task.isCancelled { cancelSend(id) }
             try await written.futureResult.get()
         } onCancel: {
@@ -118,8 +118,8 @@ final class ReconnectingSession: Sendable {
 
     // MARK: The event loop
 
-    /// Makes an input and carries out the actions: in place on the event loop, so that an event is dealt with before the next
-    /// one, unless the input comes from an action that is being carried out.
+    /// Makes an input and carries out the actions. On the event loop it does so in place, so that an event is handled
+    /// before the next one, unless the input comes from an action that is being carried out.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -196,7 +196,7 @@ final class ReconnectingSession: Sendable {
     private func received(_ event: WebSocketEvent, _ attempt: Machine.Attempt) {
         switch event {
         case .opened:
-            // It may still be full of the last connection's messages.
+            // The buffer may still be full of the last connection's messages.
             buffer.pauses(connection(attempt))
             step { $0.opened(attempt, now: $1) }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
@@ -210,7 +210,7 @@ final class ReconnectingSession: Sendable {
     }
 
     private func deliver(_ message: WebSocketMessage, _ attempt: Machine.Attempt) {
-        // What comes after the app has closed it is not wanted, and must not fill the memory.
+        // Messages after the app has closed the WebSocket are not needed, and must not fill the memory.
         if case .closing = state { return }
         buffer.append(message)
     }
@@ -218,7 +218,7 @@ final class ReconnectingSession: Sendable {
     private func write(_ message: WebSocketMessage, _ id: Machine.SendID, on connection: WebSocketConnection?) {
         guard let promise = loopState.value.sends.removeValue(forKey: id) else { return }
         guard let connection else {
-            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+            return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
         connection.send(message, promise: promise)
         connection.flush()
@@ -242,11 +242,11 @@ final class ReconnectingSession: Sendable {
             return
         }
         let old = observedState.change(to: state, isFinal: true)
-        // Calls that come from now on find the closure.
+        // Later calls find the closure.
         let closing = shared.withLockedValue { $0.closing }
         loopState.value.request?.cancel()
         loopState.value.request = nil
-        // If the app has closed it, how that went is for the call that waits.
+        // If the app has closed the WebSocket, only its `close` call gets an error.
         buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for continuation in closing { continuation.resume(returning: closure) }
     }
@@ -257,10 +257,14 @@ final class ReconnectingSession: Sendable {
 }
 
 extension WebSocketError {
-    /// For a request that the app did not give.
+    /// Makes the error for a request that the app did not give.
     fileprivate init(requesting error: any Error) {
         self =
             error as? WebSocketError
-            ?? WebSocketError(.requestFailed, "the app gave no request to connect with", cause: error)
+            ?? WebSocketError(
+                .requestFailed,
+                "Connection failed: the app gave no request. The cause says why.",
+                cause: error
+            )
     }
 }

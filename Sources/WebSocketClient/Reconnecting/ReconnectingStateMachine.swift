@@ -1,22 +1,22 @@
 import RealtimePrimitives
 
-/// Decides what a ``ReconnectingWebSocket`` does: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of a ``ReconnectingWebSocket``: inputs are methods, and each returns the actions to carry out.
 ///
-/// It has no clock, socket or task. Whatever ends with a connection is part of the state ``Phase/open(_:)``.
+/// It has no clock, socket or task. Everything that ends with a connection is part of the state ``Phase/open(_:)``.
 struct ReconnectingStateMachine: Sendable {
-    /// Each attempt to connect has an id. What comes with another id is about an earlier attempt, and is ignored.
+    /// Each attempt to connect has an id. Inputs with another id belong to an earlier attempt, and are ignored.
     typealias Attempt = Int
     typealias SendID = UInt64
 
     struct TimerID: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// The attempt to connect has taken too long, or the app's closure that makes the request.
+            /// The attempt to connect has taken too long, or the app's closure that makes the request has.
             case attempt
             /// The wait before the next attempt is over.
             case retry
-            /// Check whether nothing came for the heartbeat's interval.
+            /// Check whether something came within the heartbeat's interval.
             case heartbeat
-            /// The server may not have answered the heartbeat.
+            /// Check whether the server has answered the heartbeat.
             case answer
         }
 
@@ -25,12 +25,12 @@ struct ReconnectingStateMachine: Sendable {
     }
 
     enum Action: Equatable, Sendable {
-        /// Ask the app for the request, and answer with ``requested(_:_:now:)``.
+        /// Call the app's closure for the request, and answer with ``requested(_:_:now:)``.
         case makeRequest(Attempt)
         case open(Attempt, WebSocketRequest)
         /// Start the closing handshake.
         case close(Attempt, WebSocketCloseCode, reason: String)
-        /// End the connection, or the task that makes the request, at once. Nothing is heard of it again.
+        /// End the connection, or the task that makes the request, at once. No events of it are reported afterwards.
         case abort(Attempt)
         /// Write the messages that each connection begins with.
         case sendOpeningMessages(Attempt)
@@ -56,11 +56,11 @@ struct ReconnectingStateMachine: Sendable {
 
     private enum Phase: Sendable {
         case idle
-        /// The app is asked for the request.
+        /// The app's closure makes the request.
         case preparing(Attempt, timer: TimerID)
         case connecting(Attempt, timer: TimerID)
         case open(Session)
-        /// The retry policy is asked.
+        /// The retry policy decides.
         case asking(Attempt, after: WebSocketClosure)
         case waiting(timer: TimerID, until: Duration)
         case closing(Attempt)
@@ -71,7 +71,7 @@ struct ReconnectingStateMachine: Sendable {
         var attempt: Attempt
         var since: Duration
         var lastActivity: Duration
-        /// The heartbeat's timer, or that of its answer; `nil` without a heartbeat.
+        /// The heartbeat's timer, or the timer of its answer; `nil` without a heartbeat.
         var timer: TimerID?
     }
 
@@ -79,7 +79,7 @@ struct ReconnectingStateMachine: Sendable {
     private var phase = Phase.idle
     private var attempts: Attempt = 0
     private var timers = 0
-    /// Attempts that failed since a connection last held.
+    /// Attempts that failed since the last lasting connection.
     private var retryCount = 0
     /// When the connection was lost; `nil` while there is one, and before the first attempt.
     private var outage: Duration?
@@ -114,7 +114,7 @@ struct ReconnectingStateMachine: Sendable {
         switch phase {
         case .open(let session): return [.write(session.attempt, id, message)]
         case .closing, .closed:
-            return [.fail(id, WebSocketError(.connectionClosed, "the WebSocket is closed"))]
+            return [.fail(id, WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed."))]
         case .idle, .preparing, .connecting, .asking, .waiting:
             guard queue.count < configuration.maximumQueuedMessages,
                 queuedBytes + message.size <= configuration.maximumQueuedBytes
@@ -122,8 +122,8 @@ struct ReconnectingStateMachine: Sendable {
                 let error = WebSocketError(
                     .sendQueueFull,
                     """
-                    no room for \(message.size) bytes: \(queue.count) messages of \(queuedBytes) bytes wait for the \
-                    connection
+                    Send queue full: \(queue.count) messages of \(queuedBytes) bytes wait for the connection. The message \
+                    of \(message.size) bytes was not sent.
                     """
                 )
                 return [.fail(id, error)]
@@ -134,7 +134,7 @@ struct ReconnectingStateMachine: Sendable {
         }
     }
 
-    /// The call that waits was cancelled. Returns whether the message was still in the queue.
+    /// Removes the message of a cancelled call. Returns whether the message was still in the queue.
     mutating func cancelSend(_ id: SendID) -> Bool {
         guard let index = queue.firstIndex(where: { $0.id == id }) else { return false }
         queuedBytes -= queue.remove(at: index).message.size
@@ -176,7 +176,7 @@ struct ReconnectingStateMachine: Sendable {
         return actions
     }
 
-    /// Something came from the server.
+    /// Handles that something came from the server.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard case .open(var session) = phase, session.attempt == attempt else { return }
         session.lastActivity = now
@@ -209,7 +209,7 @@ struct ReconnectingStateMachine: Sendable {
         ]
     }
 
-    /// Makes up for timers that stood still while the computer was suspended. To be called before any other input.
+    /// Makes up for timers that did not run while the computer was suspended. Call it before any other input.
     mutating func catchUp(now: Duration) -> [Action] {
         switch phase {
         case .waiting(let timer, let until) where until <= now: return [.cancel(timer)] + beginAttempt()
@@ -222,16 +222,19 @@ struct ReconnectingStateMachine: Sendable {
         }
     }
 
-    /// A timer that is later than this stood still.
+    /// A timer that is later than this did not run for a while.
     private static let lateness = Duration.seconds(10)
 
-    /// - Parameter isPaused: Whether the app takes messages too slowly, so that nothing is read from the socket. An answer
-    ///   cannot be seen then.
+    /// - Parameter isPaused: Whether the app consumes messages too slowly, so that the socket is not read. In that case
+    ///   an answer cannot be seen.
     mutating func timerFired(_ timer: TimerID, isPaused: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(let attempt, timer), .connecting(let attempt, timer):
             let timeout = configuration.connectTimeout
-            let error = WebSocketError(.connectionTimedOut, "no connection within \(timeout)")
+            let error = WebSocketError(
+                .connectionTimedOut,
+                "Connection timed out: there was no connection within \(timeout.inWords)."
+            )
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
         case .waiting(timer, _): return beginAttempt()
         case .open(let session) where session.timer == timer:
@@ -262,9 +265,13 @@ struct ReconnectingStateMachine: Sendable {
         var session = session
         let silence = now - session.lastActivity
         let timeout = configuration.heartbeat.timeout
-        // An answer that came during the last interval counts, whatever it answers. While nothing is read, none can be seen.
+        // An answer during the last interval counts, whatever it answers. While the socket is not read, an answer
+        // cannot be seen.
         if kind == .answer, silence >= timeout, !isPaused {
-            let error = WebSocketError(.pongTimedOut, "the server did not answer within \(timeout)")
+            let error = WebSocketError(
+                .pongTimedOut,
+                "Connection lost: the server did not answer a ping within \(timeout.inWords)."
+            )
             return [.abort(session.attempt)]
                 + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
         }
@@ -288,7 +295,7 @@ struct ReconnectingStateMachine: Sendable {
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {
         phase = .closed(closure)
-        let error = closure.error ?? WebSocketError(.connectionClosed, "the WebSocket is closed")
+        let error = closure.error ?? WebSocketError(.connectionClosed, "Connection closed: the WebSocket is closed.")
         defer { (queue, queuedBytes) = ([], 0) }
         return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
     }
@@ -302,14 +309,18 @@ struct ReconnectingStateMachine: Sendable {
 }
 
 extension WebSocketError {
-    /// For a connection that ended.
+    /// Makes the error for a connection that ended.
     init(_ closure: WebSocketClosure) {
         if let error = closure.error {
             self = error
         } else {
-            let code = closure.code.map { ": code \($0)" } ?? ""
-            let reason = closure.reason.isEmpty ? "" : " \(closure.reason.quoted)"
-            self.init(.connectionClosed, "the connection was closed\(code)\(reason)", closeCode: closure.code)
+            let code = closure.code.map { " with code \($0)" } ?? ""
+            let reason = closure.reason.isEmpty ? "" : " and the reason \(closure.reason.quoted)"
+            self.init(
+                .connectionClosed,
+                "Connection lost: the server closed it\(code)\(reason).",
+                closeCode: closure.code
+            )
         }
     }
 }

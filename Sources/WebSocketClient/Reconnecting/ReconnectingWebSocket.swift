@@ -12,10 +12,9 @@ public import NIOPosix
 ///     update(with: message)
 /// }
 /// ```
-/// The client sends a heartbeat when nothing has arrived for a while, so that it notices a connection that is dead without
-/// having been closed. Messages that you send while there is no connection wait for the next one. It stops if you call
-/// ``close(code:reason:)``, if the retry policy ends the attempts, or if the last reference to it and to its ``messages`` is
-/// released.
+/// The client sends a heartbeat if nothing has arrived for a while, so that it detects a dead connection. Messages that
+/// you send while there is no connection wait for the next one. It stops if you call ``close(code:reason:)``, if the
+/// retry policy stops, or if the last reference to it and to its ``messages`` is released.
 public final class ReconnectingWebSocket: Sendable {
     /// The state of the WebSocket.
     public enum State: Hashable, Sendable {
@@ -29,18 +28,18 @@ public final class ReconnectingWebSocket: Sendable {
         case waiting(attempt: Int, delay: Duration, reason: WebSocketError)
         /// Your code has closed the connection, and the server has not answered yet.
         case closing
-        /// The end: closed by your code, or because the retry policy ended the attempts.
+        /// Closed by your code, or because the retry policy stopped.
         case closed(WebSocketClosure)
     }
 
-    /// How the client finds out that a connection is dead.
+    /// How the client detects that a connection is dead.
     public enum Heartbeat: Hashable, Sendable {
         /// It does not.
         case off
         /// It sends a WebSocket ping if nothing has arrived for the interval. If nothing arrives within the timeout after
         /// that, the connection is lost.
         case ping(interval: Duration, timeout: Duration)
-        /// It sends a text message instead of a ping, for servers whose protocol has a heartbeat of its own. The server's
+        /// It sends a text message instead of a ping, for servers whose protocol has its own heartbeat. The server's
         /// answer arrives in ``ReconnectingWebSocket/messages``.
         case text(String, interval: Duration, timeout: Duration)
 
@@ -66,17 +65,17 @@ public final class ReconnectingWebSocket: Sendable {
     public struct Options: Sendable {
         /// Timeouts, limits, TLS and proxy of each connection.
         public var connection: WebSocketOptions
-        /// When to connect again. It decides by the reason, a ``WebSocketError``, whether that makes sense. The default
-        /// always connects again, after 1 second, doubled up to 30 seconds, with full jitter. The client does not ask it
-        /// after errors that every attempt would have, for example a header that HTTP cannot carry.
+        /// How long to wait before another attempt. It gets the reason, a ``WebSocketError``, and can stop. The default
+        /// never stops: it waits 1 second, doubled up to 30 seconds, with full jitter. The client does not call it
+        /// after errors that every attempt would have, for example an invalid header.
         public var retryPolicy: any RetryPolicy
-        /// How the client finds out that a connection is dead. Default: ``Heartbeat/default``.
+        /// How the client detects that a connection is dead. Default: ``Heartbeat/default``.
         public var heartbeat: Heartbeat
         /// How long a connection must have been open before the retry policy starts again from its first delay.
         /// Default: 10 seconds.
         public var backOffReset: Duration
-        /// Makes the messages that each connection begins with, for example to log in or to subscribe. They are sent before
-        /// messages that wait. The client calls it on its event loop, so it must not block. Default: none.
+        /// Makes the first messages of each connection, for example to log in or to subscribe. They are sent before
+        /// waiting messages. The client calls it on its event loop, so it must not block. Default: none.
         public var openingMessages: @Sendable () -> [WebSocketMessage]
         /// How many messages may wait for a connection. Default: 100.
         public var maximumQueuedMessages: Int
@@ -116,9 +115,9 @@ public final class ReconnectingWebSocket: Sendable {
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
     ///   - options: How it behaves.
-    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after the WebSocket
-    ///     was released. Default: the process's shared group.
-    /// - Throws: ``WebSocketError`` if the URL or the options cannot be used.
+    ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
+    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
+    /// - Throws: ``WebSocketError`` if the URL or an option is invalid.
     public convenience init(
         to url: String,
         subprotocols: [String] = [],
@@ -141,10 +140,10 @@ public final class ReconnectingWebSocket: Sendable {
     ///
     /// - Parameters:
     ///   - options: How it behaves.
-    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after the WebSocket
-    ///     was released. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
+    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
     ///   - request: Returns the server, and what the upgrade request contains. If it throws, or takes longer than
-    ///     ``WebSocketOptions/connectTimeout`` together with the connection, the attempt has failed.
+    ///     ``WebSocketOptions/connectTimeout`` together with the connection, the attempt fails.
     public convenience init(
         options: Options = Options(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
@@ -167,26 +166,26 @@ public final class ReconnectingWebSocket: Sendable {
 
     deinit { session.release() }
 
-    /// Starts connecting, and returns at once. It has no effect if it, or ``close(code:reason:)``, has been called before.
+    /// Starts connecting, and returns at once. It has no effect if it, or ``close(code:reason:)``, was called before.
     public func connect() { session.connect() }
 
     /// The current state of the WebSocket.
     public var state: State { session.state }
 
-    /// The state now, and each change of it. The sequence keeps the newest 256 states for a consumer that is slower, and ends
-    /// after ``State/closed(_:)``.
+    /// The current state, and each change of it. The sequence keeps the newest 256 states for a consumer that is
+    /// slower, and ends after ``State/closed(_:)``.
     public var states: AsyncStream<State> { session.states() }
 
     /// The messages of all connections, in order. See ``WebSocketMessages``.
     ///
-    /// The sequence continues over the loss of a connection: ``states`` tells where messages may be missing. It ends when the
-    /// WebSocket is closed, and throws if the retry policy ended the attempts.
+    /// The sequence continues after the loss of a connection. ``states`` shows where messages may be missing. It ends
+    /// when the WebSocket is closed, and throws if the retry policy stopped.
     public var messages: WebSocketMessages { WebSocketMessages(buffer: session.buffer, owner: self) }
 
     /// Sends a message, and returns when its bytes are handed to the operating system.
     ///
-    /// If there is no connection, the message waits for the next one. A message whose connection is lost while it is written
-    /// is not sent again, because the server may have received it: the call throws.
+    /// If there is no connection, the message waits for the next one. If the connection is lost during the write, the
+    /// message is not sent again, because the server may have received it. The call throws.
     ///
     /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/connectionClosed`` if the WebSocket is closed or the
     ///   connection is lost, ``WebSocketError/Code/sendQueueFull`` if too many messages wait; `CancellationError` if the task
@@ -199,12 +198,13 @@ public final class ReconnectingWebSocket: Sendable {
     /// Sends a binary message. See ``send(_:)-(WebSocketMessage)``.
     public func send(_ bytes: [UInt8]) async throws { try await session.send(.binary(bytes)) }
 
-    /// Closes the WebSocket for good, and returns how it ended. Messages that wait fail.
+    /// Closes the WebSocket for good, and returns how it ended. Waiting messages fail.
     ///
     /// - Parameters:
     ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. The WebSocket stays open then.
+    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. In that case the WebSocket stays
+    ///   open.
     @discardableResult
     public func close(
         code: WebSocketCloseCode = .normalClosure,

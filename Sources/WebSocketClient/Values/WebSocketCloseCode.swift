@@ -9,9 +9,9 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, Expressi
     /// Creates a code from its number.
     public init(integerLiteral value: Int) { self.rawValue = value }
 
-    /// 1000: the connection has served its purpose.
+    /// 1000: the connection is no longer needed.
     public static let normalClosure: Self = 1000
-    /// 1001: the endpoint goes away, for example because the server shuts down.
+    /// 1001: the endpoint is leaving, for example because the server shuts down.
     public static let goingAway: Self = 1001
     /// 1002: the peer broke the rules of the protocol.
     public static let protocolError: Self = 1002
@@ -25,7 +25,7 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, Expressi
     public static let policyViolation: Self = 1008
     /// 1009: a message is too big.
     public static let messageTooBig: Self = 1009
-    /// 1011: the server met a condition that it did not expect.
+    /// 1011: the server had an unexpected condition.
     public static let internalError: Self = 1011
 }
 

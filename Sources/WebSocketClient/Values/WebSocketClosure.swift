@@ -5,7 +5,7 @@ public struct WebSocketClosure: Hashable, Sendable {
     public var code: WebSocketCloseCode?
     /// The reason in the server's close frame. It may be empty.
     public var reason: String
-    /// What went wrong; `nil` if the connection ended with a closing handshake, or because your code closed it.
+    /// The problem; `nil` if the connection ended with a closing handshake, or because your code closed it.
     public var error: WebSocketError?
 
     /// Creates a closure.

@@ -21,7 +21,7 @@ public struct WebSocketError: Error, Sendable {
     public var closeCode: WebSocketCloseCode?
     /// The status of the server's answer to the upgrade, if it was not 101.
     public var httpStatus: Int?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -43,7 +43,7 @@ public struct WebSocketError: Error, Sendable {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
     }
 
-    /// Why TLS failed, if that is what the error is about.
+    /// Why TLS failed, if the error is about that.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
@@ -54,22 +54,22 @@ extension WebSocketError.Code {
     public static let invalidHost = Self(rawValue: "invalidHost")
     /// The port is not within 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")
-    /// The path has characters that an HTTP request cannot hold.
+    /// The path has characters that an HTTP request cannot contain.
     public static let invalidPath = Self(rawValue: "invalidPath")
-    /// An option has a value that cannot be used, for example a malformed header.
+    /// An option has an invalid value, for example a malformed header.
     public static let invalidOption = Self(rawValue: "invalidOption")
     /// A close code that an app must not send.
     public static let invalidCloseCode = Self(rawValue: "invalidCloseCode")
 
     /// The host name could not be resolved.
     public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
-    /// No TCP connection could be made.
+    /// The TCP connection failed.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// TLS failed; ``WebSocketError/tlsFailure`` says why.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
-    /// The server's public key is not one of ``TLSOptions/pins``.
+    /// The server's public key is not in ``TLSOptions/pins``.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
-    /// The proxy cannot be used as it is given, or not for that server.
+    /// The proxy's address is invalid, or the proxy cannot be used for that server.
     public static let invalidProxy = Self(rawValue: "invalidProxy")
     /// The proxy was not reached, or did not connect to the server.
     public static let proxyFailed = Self(rawValue: "proxyFailed")
@@ -82,7 +82,8 @@ extension WebSocketError.Code {
     public static let connectionClosed = Self(rawValue: "connectionClosed")
     /// The server did not answer a ping in time.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
-    /// A ping cannot be answered, because your code takes messages too slowly: see ``WebSocketOptions/receiveBufferSize``.
+    /// The client cannot read the answer to a ping, because your code consumes messages too slowly: see
+    /// ``WebSocketOptions/receiveBufferSize``.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
     /// The server broke the rules of the WebSocket protocol.
     public static let protocolViolation = Self(rawValue: "protocolViolation")
@@ -90,15 +91,15 @@ extension WebSocketError.Code {
     public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// A text message of the server was not UTF-8.
     public static let invalidText = Self(rawValue: "invalidText")
-    /// The app's closure that makes the requests of a ``ReconnectingWebSocket`` threw the error that is the cause.
+    /// The app's closure that makes the requests of a ``ReconnectingWebSocket`` threw an error, which is the cause.
     public static let requestFailed = Self(rawValue: "requestFailed")
-    /// Too many messages already wait for a ``ReconnectingWebSocket`` to connect.
+    /// Too many messages already wait for the connection of a ``ReconnectingWebSocket``.
     public static let sendQueueFull = Self(rawValue: "sendQueueFull")
     /// The server does not read: more than ``WebSocketOptions/maximumSendBufferSize`` bytes waited for it.
     public static let sendBufferFull = Self(rawValue: "sendBufferFull")
 }
 
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal if everything but the cause is equal.
 extension WebSocketError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -114,7 +115,7 @@ extension WebSocketError: Hashable {
 }
 
 extension WebSocketError.Code {
-    /// Whether another attempt with the same request and options fails in the same way.
+    /// Whether another attempt with the same request and options would fail in the same way.
     var isPermanent: Bool {
         switch self {
         case .invalidURL, .invalidHost, .invalidPort, .invalidPath, .invalidOption, .invalidProxy: true

@@ -4,8 +4,8 @@ package import NIOCore
 package enum WebSocketEvent: ~Escapable {
     /// The upgrade succeeded. The subprotocol is the one that the server chose.
     case opened(subprotocol: String?)
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are still where they were read, so they
-    /// are gone when the receiver returns.
+    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are valid only until the receiver
+    /// returns, because they are in the read buffer.
     case text(Span<UInt8>)
     /// A whole binary message, its fragments joined.
     case binary(ByteBuffer)
@@ -13,7 +13,7 @@ package enum WebSocketEvent: ~Escapable {
     case pong(ByteBuffer)
     /// A ping of the server (already answered), or a part of a longer message: the server is alive.
     case activity
-    /// All that one read of the socket brought has been reported.
+    /// All data of one read of the socket has been reported.
     case readComplete
     /// The end. It is reported as soon as the outcome is known, while the connector finishes the closing handshake.
     case closed(WebSocketClosure)

@@ -5,19 +5,20 @@ public import RealtimeNetworking
 public struct WebSocketOptions: Sendable {
     /// The time for an attempt to connect: name resolution, TCP, TLS and the upgrade together. Default: 15 seconds.
     public var connectTimeout: Duration
-    /// The time that the server has to answer a close frame. Default: 2 seconds.
+    /// How long the server may take to answer a close frame. Default: 2 seconds.
     public var closeTimeout: Duration
     /// The largest message that the client accepts, in bytes, over all its fragments. Default: 16 MiB.
     public var maximumMessageSize: Int
-    /// How many bytes of messages may wait for your code to take them. If more arrive, the client stops reading from the
-    /// socket until half of them are taken. Default: 1 MiB.
+    /// The most bytes of messages that wait for your code to consume them. If more arrive, the client stops reading
+    /// from the socket until half of them are taken. Default: 1 MiB.
     public var receiveBufferSize: Int
-    /// How many bytes may wait for a server that does not read. Beyond it the client ends the connection with
+    /// The most bytes that wait for a server that does not read. If more wait, the client ends the connection with
     /// ``WebSocketError/Code/sendBufferFull``. Default: 16 MiB.
     public var maximumSendBufferSize: Int
-    /// The certificates that the client trusts, and the one that it presents. Default: those that the system trusts.
+    /// The certificates that the client trusts, and the one that it presents. Default: the system's trusted
+    /// certificates.
     public var tls: TLSOptions
-    /// The proxy that connections go through. Default: the one that the environment names.
+    /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy: HTTPProxy
     /// Finds a host's addresses. Default: the system.
     package var resolver: (any Resolver & Sendable)?

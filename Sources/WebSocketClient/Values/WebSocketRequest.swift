@@ -80,7 +80,8 @@ public struct WebSocketRequest: Hashable, Sendable {
         }
     }
 
-    /// Without user name, password, query and fragment. A password may have any of the characters between them.
+    /// The URL without user name, password, query and fragment. A password may contain any of the characters that
+    /// separate them.
     private static func printable(_ url: String) -> String {
         var text = url
         if let at = text.lastIndex(of: "@") {
@@ -90,7 +91,7 @@ public struct WebSocketRequest: Hashable, Sendable {
         return String(text.prefix { $0 != "?" && $0 != "#" })
     }
 
-    /// The host as a resolver takes it; an IPv6 address may have been written as in a URL.
+    /// The host in the form that a resolver accepts. An IPv6 address may be written as in a URL.
     package var hostWithoutBrackets: String { HostName.withoutBrackets(host) }
 }
 

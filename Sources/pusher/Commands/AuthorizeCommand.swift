@@ -74,7 +74,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 .answer(timeLimit: self.server.timeLimit)
             return try compare(answer, server)
         }
-        // A channel's data that is part of the answer to compare may be anything: it is given as an option.
+        // The data of a channel may be anything if the command compares an answer: it is given as an option.
         let expected = try expected(server, data: nil)
         if let auth {
             let given = GivenAuthorization(
@@ -88,7 +88,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
         try output.print(text: rows(signedRows(expected)), json: signedMembers(expected))
     }
 
-    /// - Parameter data: The data of an answer, which counts unless an option says otherwise.
+    /// - Parameter data: The data of an answer. An option for the data replaces it.
     private func expected(_ server: Server, data: String?) throws -> PusherServerAPI.Authorization {
         if let channel, channel.hasPrefix("presence-"), userID == nil, channelData == nil, data == nil {
             throw StandardError.failure(
@@ -112,7 +112,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 }
             return try api.authorizeChannel(channel, socketID: socketID, member: member)
         } catch  where data != nil {
-            throw StandardError.failure("The answer of your backend is not right: \(error.message)")
+            throw StandardError.failure("Invalid answer of your backend: \(error.message)")
         } catch {
             throw StandardError.failure(error.message, .validationFailure)
         }
@@ -145,7 +145,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 ("differences", JSONLine.array(problems.map { PrintedJSON.quoted($0) })),
             ]
         )
-        if let first = problems.first { throw StandardError.failure("The authorization is not right: \(first)") }
+        if let first = problems.first { throw StandardError.failure("Invalid authorization: \(first)") }
     }
 
     private func signedText(_ expected: PusherServerAPI.Authorization) -> String {

@@ -5,17 +5,17 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// An authorization, as a backend or a person made it.
+/// An authorization from a backend or a person.
 struct GivenAuthorization: Sendable {
     var auth: String
     /// `channel_data` or `user_data`.
     var data: String?
     var sharedSecret: String?
-    /// The request that it is the answer to.
+    /// The request whose answer it is.
     var sent: String?
 }
 
-/// The question of a client to a backend.
+/// A client's request to a backend.
 struct BackendQuestion {
     let url: String
     let channel: String?

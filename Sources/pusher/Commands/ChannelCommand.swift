@@ -67,7 +67,7 @@ func describe(data: String, _ style: TextStyle) -> String {
     PrintedJSON(data)?.pretty(style) ?? data.escapingControls
 }
 
-/// The data of an event in JSON: objects and arrays as they are, everything else as a string.
+/// The data of an event in JSON: objects and arrays unchanged, everything else as a string.
 func describe(json data: String) -> String {
     if let json = PrintedJSON(data), json.isContainer { json.compact } else { PrintedJSON.quoted(data) }
 }

@@ -60,7 +60,7 @@ struct ListenCommand: AsyncParsableCommand {
             do throws(ChannelName.ValidationError) {
                 _ = try ChannelName(channel)
             } catch {
-                throw ValidationError("The channel \(channel.quoted) cannot be one: \(error).")
+                throw ValidationError("Invalid channel name \(channel.quoted): \(error).")
             }
         }
         if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1.") }

@@ -18,7 +18,7 @@ struct Listening: Sendable {
         case limit
         case refused(String)
         case noConnection
-        /// Not yet: one of several tasks has done its part.
+        /// The run continues: one of several tasks has ended.
         case none
     }
 
@@ -41,7 +41,7 @@ struct Listening: Sendable {
         let signals = interruption.received
         let report = Report()
         let start = ContinuousClock.now
-        // Made before the connection is: nothing is missed.
+        // Made before the connection, so that no event is missed.
         let (events, statuses) = (pusher.events, pusher.statuses)
         let subscriptions = channels.map { pusher.subscribe($0) }
         let memberships = subscriptions.compactMap { channel in
@@ -119,13 +119,13 @@ struct Listening: Sendable {
             case .waiting(let until, _, let reason):
                 await report.note(reason)
                 if await report.connections == 0 {
-                    // A server may be about to start, but these failures do not pass.
+                    // A retry may help if a server is about to start, but not after these failures.
                     if [.tlsFailed, .nameResolutionFailed, .upgradeFailed, .invalidProxy].contains(reason.code) {
                         return .refused(explain(reason))
                     }
                 } else {
                     let delay = max((until - .now).seconds, 0)
-                    note("connection lost: \(reason.message); next attempt in \(String(format: "%.1f", delay)) s")
+                    note("\(reason.message.asSentence) Next attempt in \(String(format: "%.1f", delay)) s")
                 }
             case .unavailable(let reason?): await report.note(reason)
             case .refused(let error), .disconnected(let error?): return .refused(explain(error))
@@ -227,7 +227,7 @@ struct Listening: Sendable {
 }
 
 extension String {
-    /// With a full stop at its end, unless there is something like it.
+    /// With a full stop at its end, unless it already has a final punctuation mark.
     fileprivate var asSentence: String { last.map { ".!?".contains($0) } == true ? self : "\(self)." }
 }
 

@@ -3,7 +3,7 @@ import PusherProtocol
 import PusherServerAPI
 import RealtimePrimitives
 
-/// Why an authorization is not the right one.
+/// The reasons why an authorization is invalid.
 struct SignatureDiagnosis {
     let application: PusherServerAPI.Application
     let socketID: String
@@ -21,7 +21,7 @@ struct SignatureDiagnosis {
         }
     }
 
-    /// Sentences; none if it is right.
+    /// One sentence for each problem; none if the authorization is valid.
     var problems: [String] {
         var problems: [String] = []
         if let problem = authProblem { problems.append(problem) }

@@ -109,7 +109,7 @@ struct TriggerCommand: AsyncParsableCommand {
     // MARK: Batches
 
     private func triggerBatch() async throws {
-        // JSON may have the other line breaks of Unicode as they are.
+        // JSON may contain Unicode's other line breaks without escapes.
         let lines = try Input.text(ofFile: file).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
         let events = try lines.enumerated().compactMap { index, line in
             let line = String(Substring(line)).trimmingCharacters(in: .whitespacesAndNewlines)

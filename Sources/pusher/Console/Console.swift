@@ -6,7 +6,7 @@ actor Console {
     private var log: ConsoleLog
     private var pages: [Int: AsyncStream<Void>.Continuation] = [:]
     private var lastPage = 0
-    /// In milliseconds. Only the console sets it, so it is the server's.
+    /// In milliseconds. Only the console sets the delay, so this value is the server's.
     private var delay = 0
     private var isSilent = false
 
@@ -22,7 +22,7 @@ actor Console {
         var isPartial: Bool
     }
 
-    /// The lines of one update.
+    /// The largest number of lines in one update.
     static let updateLimit = 500
 
     init(_ server: PusherTestServer, log: ConsoleLog = ConsoleLog()) {
@@ -39,7 +39,7 @@ actor Console {
             // The connections that get an event have lines of their own.
             if case .eventPublished(_, _, 1...) = record.event { continue }
             append(RecordDescription(record))
-            // A server under load has another record at once, and the pages have to get their turn.
+            // Under load the next record is there at once, and the pages need their turn.
             if record.index.isMultiple(of: 256) { await Task.yield() }
         }
     }
@@ -54,9 +54,9 @@ actor Console {
     /// How many pages are open.
     var pageCount: Int { pages.count }
 
-    /// A page was opened. The stream has an element at once, and then after changes; it ends with the page.
+    /// A page was opened. The stream has one element at once, and one after each change. It ends with the page.
     ///
-    /// - Parameter setClose: Is given what closes the page.
+    /// - Parameter setClose: Receives a function that closes the page.
     func open(_ setClose: (@escaping @Sendable () -> Void) -> Void) -> AsyncStream<Void> {
         let (changes, page) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         lastPage += 1
@@ -71,8 +71,8 @@ actor Console {
     private func forget(_ id: Int) { pages[id] = nil }
 
     /// - Parameters:
-    ///   - index: The line that the page has not got yet.
-    ///   - state: The state that was sent to the page last.
+    ///   - index: The first line that the page does not have yet.
+    ///   - state: The last state that was sent to the page.
     func update(from index: Int, after state: ConsoleState?) -> Update {
         let entries = log.entries(from: index, limit: Self.updateLimit)
         let next = entries.count < Self.updateLimit ? log.nextIndex : (entries.last?.index ?? index) + 1
@@ -87,9 +87,9 @@ actor Console {
 
     // MARK: Actions
 
-    /// Does what the page asks for, and says what was done.
+    /// Performs an action and returns a description of it.
     ///
-    /// The line that tells it is before those of its consequences, because they are read by this actor too.
+    /// The log has the line of the action before the lines of its effects, because this actor also reads the effects.
     func perform(_ action: ConsoleAction) throws -> String {
         switch action {
         case .publish(let event, let data, let channel):
@@ -154,7 +154,7 @@ actor Console {
         do {
             return try server.publish(event: event, data: data, to: channel)
         } catch let error as PusherTestServer.ServerError {
-            throw ConsoleError("Cannot publish: \(error.message).")
+            throw ConsoleError(error.message)
         }
     }
 
@@ -171,7 +171,7 @@ actor Console {
     }
 }
 
-/// Why an action was not done.
+/// The reason why an action failed.
 struct ConsoleError: Error, CustomStringConvertible {
     let description: String
 

@@ -1,11 +1,15 @@
 import NIOCore
 import NIOHTTP1
 
-/// Which requests the console answers: those of its own page only, whatever other sites the developer's browser visits.
+/// Decides which requests the console answers: only those of its own page, whatever other sites the developer's browser
+/// visits.
 ///
-/// - The `Host` has to be a name of this machine. A foreign name that leads here (DNS rebinding) is refused.
-/// - An `Origin` has to be the console's own. What changes something must have one: browsers always send it then.
-/// - What is not the page itself needs the token that the page has. Other sites cannot read the page.
+/// - The `Host` has to be a name of this machine. A foreign name that leads to this machine (DNS rebinding) is
+///   rejected.
+/// - An `Origin` has to be the console's own. A request that changes something must have one, and browsers always send
+///   it.
+/// - All requests except the one for the page need the token, which only the page has. Other sites cannot read the
+///   page.
 struct ConsoleAccess: Sendable {
     private let hosts: Set<String>
     private let token: String
@@ -20,7 +24,7 @@ struct ConsoleAccess: Sendable {
         self.token = token
     }
 
-    /// Why the request is refused, as a text for a person; nil if it is not.
+    /// The reason for rejecting the request, as a text for a person; nil if it is accepted.
     func refusal(of head: HTTPRequestHead, target: ConsoleTarget) -> String? {
         let names = head.headers["Host"]
         guard names.count == 1, hosts.contains(names[0].lowercased()) else {
@@ -47,7 +51,7 @@ struct ConsoleAccess: Sendable {
         }.joined()
     }
 
-    /// Whether only this machine reaches the address.
+    /// Whether the address can be reached from this machine only.
     static func isLoopback(_ host: String) -> Bool {
         if host.lowercased() == "localhost" { return true }
         guard let address = try? SocketAddress(ipAddress: host, port: 0) else { return false }
@@ -58,7 +62,7 @@ struct ConsoleAccess: Sendable {
 /// A request's path and query.
 struct ConsoleTarget {
     let path: String
-    /// Not decoded, because no path of the console needs it.
+    /// Not decoded, because no path of the console needs decoding.
     let parameters: [String: String]
 
     init(_ uri: String) {

@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// An action that the page asks for.
+/// An action that the page requests.
 enum ConsoleAction: Hashable, Sendable {
     case publish(event: String, data: String, channel: String)
     case drop(PusherTestServer.Target)
@@ -12,7 +12,8 @@ enum ConsoleAction: Hashable, Sendable {
     case rotateKey
 }
 
-/// As JSON: `{"action": "drop", "socket": "1.2"}`. Without `socket` and `channel`, an action is for all connections.
+/// As JSON: `{"action": "drop", "socket": "1.2"}`. Without `socket` and `channel`, an action applies to all
+/// connections.
 extension ConsoleAction: Decodable {
     private enum CodingKeys: CodingKey {
         case action, event, data, socket, channel, code, reason, milliseconds
@@ -51,7 +52,7 @@ extension ConsoleAction: Decodable {
             self = .close(
                 try target(),
                 code: try number(.code, in: 0...65_535),
-                // A close frame cannot hold more.
+                // The limit of a close frame.
                 reason: String(
                     decoding: try values.decode(String.self, forKey: .reason).utf8.prefix(123),
                     as: UTF8.self

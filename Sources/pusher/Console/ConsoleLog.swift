@@ -14,7 +14,7 @@ struct ConsoleEntry: Encodable, Sendable {
     let channel: String?
     let detail: String
     let payload: String?
-    /// How many bytes of the payload are left out.
+    /// The number of bytes of the payload that are left out.
     let omittedSize: Int
 
     private static let detailLimit = 300
@@ -52,8 +52,8 @@ struct ConsoleLog: Sendable {
     private let sizeLimit: Int
 
     /// - Parameters:
-    ///   - countLimit: The most lines. Default: 10,000.
-    ///   - sizeLimit: The most bytes of all lines, roughly. Default: 32 MiB.
+    ///   - countLimit: The largest number of lines. Default: 10,000.
+    ///   - sizeLimit: The largest number of bytes of all lines, roughly. Default: 32 MiB.
     init(countLimit: Int = 10_000, sizeLimit: Int = 32 << 20) {
         self.countLimit = countLimit
         self.sizeLimit = sizeLimit
@@ -67,7 +67,7 @@ struct ConsoleLog: Sendable {
         while entries.count > countLimit || size > sizeLimit, let oldest = entries.popFirst() { size -= oldest.size }
     }
 
-    /// Leaves a gap, for lines that were lost before they came here.
+    /// Leaves a gap for lines that were lost earlier.
     mutating func skip(_ count: Int) { nextIndex += max(0, count) }
 
     /// The lines from that index, oldest first.
@@ -78,7 +78,7 @@ struct ConsoleLog: Sendable {
 }
 
 extension CircularBuffer {
-    /// The first position whose element matches, if all after it match too.
+    /// The first position whose element matches, if all later elements match too.
     fileprivate func partitioningIndex(where matches: (Element) -> Bool) -> Index {
         var (low, count) = (startIndex, self.count)
         while count > 0 {

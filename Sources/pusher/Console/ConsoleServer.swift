@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import PusherTestServer
 
-/// Serves the console: the page, the stream that keeps it up to date, and the actions that it asks for.
+/// Serves the console: the page, the stream that keeps it up to date, and the page's actions.
 struct ConsoleServer: Sendable {
     let console: Console
     private let server: PusherTestServer
@@ -27,7 +27,8 @@ struct ConsoleServer: Sendable {
     ///
     /// - Parameters:
     ///   - port: The port to listen on; nil for the one after the server's, or any free one if that is in use.
-    ///   - whenReady: Is called with the page's URL once requests are accepted. What it throws ends the console.
+    ///   - whenReady: Is called with the page's URL after the server has begun to accept requests. An error that it
+    ///     throws ends the console.
     func run(port: Int? = nil, whenReady: (_ url: String) async throws -> Void) async throws {
         let listener: NIOAsyncChannel<Connection, Never>
         if let port {
@@ -45,7 +46,7 @@ struct ConsoleServer: Sendable {
                 let host = server.host.contains(":") ? "[\(server.host)]" : server.host
                 try await whenReady("http://\(host):\(boundPort)/")
                 for try await connection in connections {
-                    // Its errors are those of its client.
+                    // An error of a connection concerns that client only.
                     group.addTask { try? await serve(connection, access) }
                 }
             }
@@ -59,8 +60,8 @@ struct ConsoleServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(host: server.host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // One request after the other is read anyway. With NIO's assistance, the server would not notice
-                    // that a page has gone while it sends updates.
+                    // The loop reads one request after the other anyway. With NIO's assistance, the server would not
+                    // notice a closed page while it sends updates.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
                     return try Connection(wrappingChannelSynchronously: channel)
                 }
@@ -108,7 +109,7 @@ struct ConsoleServer: Sendable {
             let page = try ConsolePage(server: server, token: token)
             try await respond(.ok, page.html, type: "text/html", policy: page.policy, to: outbound)
         case (.GET, "/updates"):
-            // A browser that reconnects says where it was.
+            // A browser that reconnects sends the index of the last line that it received.
             let last = head.headers.first(name: "Last-Event-ID") ?? target.parameters["from"]
             try await stream(from: last.flatMap { Int($0) } ?? 0, channel, outbound)
         case (.POST, "/actions"):
@@ -148,13 +149,13 @@ struct ConsoleServer: Sendable {
         let body = ByteBuffer(string: text)
         var headers = Self.headers(type: type, policy: policy)
         headers.add(name: "Content-Length", value: "\(body.readableBytes)")
-        // The rest of a body that is too large is not read.
+        // The server does not read the rest of a body that is too large.
         if status == .payloadTooLarge { headers.add(name: "Connection", value: "close") }
         let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         try await outbound.write(contentsOf: [.head(head), .body(.byteBuffer(body)), .end(nil)])
     }
 
-    /// No other page may show this one, and no answer stays in a cache.
+    /// No other page may embed this one, and caches must not store answers.
     private static func headers(type: String, policy: String) -> HTTPHeaders {
         [
             "Content-Type": "\(type); charset=utf-8", "Cache-Control": "no-store", "Content-Security-Policy": policy,
@@ -165,8 +166,8 @@ struct ConsoleServer: Sendable {
 
     // MARK: Updates
 
-    /// Sends server-sent events until the page is closed. A page that reads slowly gets more lines at once, and loses
-    /// those that the log forgets meanwhile.
+    /// Sends server-sent events until the page is closed. A page that reads slowly gets more lines at once, and misses
+    /// lines that the log removes meanwhile.
     private func stream(from index: Int, _ channel: any Channel, _ outbound: Outbound) async throws {
         let changes = await console.open { close in channel.closeFuture.whenComplete { _ in close() } }
         let headers = Self.headers(type: "text/event-stream", policy: "default-src 'none'")

@@ -13,7 +13,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
     struct Channel: Encodable, Equatable, Sendable {
         var name: String
         var subscriberCount: Int
-        /// Nil for others than presence channels.
+        /// Nil unless this is a presence channel.
         var members: [String]?
     }
 
@@ -28,7 +28,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
     /// Whether new connections are silent too.
     var isSilent: Bool
 
-    /// Further ones are only counted.
+    /// Beyond this limit they are only counted.
     private static let listLimit = 500
 
     init(_ server: PusherTestServer, delay: Int, isSilent: Bool) {

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// Control-C, and the system's request to end. The command ends itself; if it has not after five seconds, the process
-/// exits, with 128 and the signal's number as its code.
+/// Control-C, and the system's request to terminate. The command ends itself. If it has not done so after five seconds,
+/// the process exits with 128 plus the signal's number.
 final class Interruption {
     /// Has an element for each signal. For one task.
     let received: AsyncStream<Void>
@@ -16,7 +16,7 @@ final class Interruption {
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler {
                 continuation.yield()
-                // A pipe that is full, and that nobody reads, can keep a command from ending.
+                // A full pipe without a reader can keep a command from ending.
                 DispatchQueue.global().asyncAfter(deadline: .now() + 5) { _exit(128 + number) }
             }
             source.resume()

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// How a command prints.
+/// The options for the output of a command.
 struct OutputOptions: ParsableArguments {
     @Flag(
         inversion: .prefixedNo,

@@ -2,7 +2,7 @@ import PusherProtocol
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// JSON as it was written, with its numbers and the order of its members.
+/// JSON with its original numbers and the original order of its members.
 struct PrintedJSON: Sendable {
     private enum Token {
         case open(String), close(String), comma, colon
@@ -11,7 +11,7 @@ struct PrintedJSON: Sendable {
 
     private let tokens: [Token]
 
-    /// Nil if the text is no JSON, or nested too deep.
+    /// Nil if the text is not JSON, or nested too deeply.
     init?(_ text: String) {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner()

@@ -1,19 +1,19 @@
 import ArgumentParser
 import Foundation
 
-/// Messages of the commands, besides their output.
+/// Messages of the commands, separate from their output.
 enum StandardError {
     static let isTerminal = isatty(STDERR_FILENO) == 1
     static let style = TextStyle(isTerminal: isTerminal)
 
-    /// Writes one line. It is lost if it cannot be written: there is nowhere to say so.
+    /// Writes one line. The line is lost if it cannot be written, because there is no other place to report that.
     static func print(_ line: String) {
         try? Descriptor.write("\(line)\n", to: STDERR_FILENO)
     }
 
     /// Prints an error in one line.
     ///
-    /// - Returns: What the command is to throw.
+    /// - Returns: The error for the command to throw.
     static func failure(_ message: String, _ code: ExitCode = .failure) -> ExitCode {
         print("\(style.paint("Error:", .failure)) \(message)")
         return code

@@ -10,13 +10,13 @@ struct Server: Sendable {
     var port: Int
     var path: String?
     var useTLS: Bool
-    /// The host of the REST API, which is another one with the hosted service.
+    /// The host of the REST API. The hosted service has a separate host for it.
     var apiHost: String
     var application: PusherServerAPI.Application
 
     /// - Throws: `ValidationError` if an option or a variable cannot be used.
     init(_ options: ServerOptions, environment: [String: String]) throws {
-        // Files of settings often name variables without a value.
+        // Files of settings often contain variables without a value.
         let variable = { (name: String) in environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         guard options.url == nil || options.cluster == nil else {
             throw ValidationError("--url and --cluster exclude each other: give the one that the server has.")
@@ -83,7 +83,7 @@ struct Server: Sendable {
             port: number ?? (host == nil ? 6_001 : useTLS ? 443 : 80),
             useTLS: useTLS
         )
-        // It is not secret, so it is never used with a server that the user has named.
+        // It is not secret, so the tool never uses it with a server that the user has named.
         if host == nil { application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey }
     }
 
@@ -119,7 +119,7 @@ struct Server: Sendable {
     func makeAPI(timeLimit: Duration) throws(PusherServerAPIError) -> PusherServerAPI {
         var options = PusherServerAPI.Options()
         options.timeout = timeLimit
-        // Some servers accept more than the hosted service. Each says if it is too much.
+        // Some servers accept larger data than the hosted service. Each server reports data that is too large.
         options.limits.eventDataSize = .max
         options.logger = .silent
         return try PusherServerAPI(

@@ -3,7 +3,7 @@ import Logging
 import PusherServerAPI
 
 extension ServerOptions {
-    /// Makes requests, and explains what goes wrong in one line.
+    /// Makes requests, and explains a failure in one line.
     func withAPI<Result: Sendable>(
         _ body: @escaping @Sendable (PusherServerAPI) async throws -> Result
     ) async throws -> Result {
@@ -36,16 +36,16 @@ extension PusherServerAPIError {
 }
 
 extension ExitCode {
-    /// There was no connection, or no answer, in time.
+    /// There was no connection, or no answer, before the timeout.
     static let noConnection = ExitCode(2)
 }
 
 extension Logger {
-    /// The commands say themselves what a person must know.
+    /// The commands print the necessary messages themselves.
     static var silent: Logger { Logger(label: "pusher") { _ in SwiftLogNoOpLogHandler() } }
 }
 
-/// Shows on a terminal what is waited for, if it takes longer than a second.
+/// If the work takes longer than a second, shows on a terminal what the command is waiting for.
 func withProgress<Result: Sendable>(
     _ text: String,
     _ body: @escaping @Sendable () async throws -> Result

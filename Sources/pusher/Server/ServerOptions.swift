@@ -25,7 +25,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or that of pusher serve with its address.",
+            "The key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or at the default address the key of pusher serve.",
             valueName: "base64"
         )
     )

@@ -51,7 +51,7 @@ struct AuthMethodTests {
         var auth: PusherAuth
     }
 
-    @Test("printing one shows no secret, wherever it stands", arguments: methods)
+    @Test("printing an auth method shows no secret, wherever it is stored", arguments: methods)
     func printing(_ method: AuthMethod) {
         let holder = Holder(
             method: method,
@@ -74,7 +74,7 @@ struct AuthMethodTests {
         #expect("\(method)".hasPrefix("AuthMethod."))
     }
 
-    @Test("what is printed says which way it is")
+    @Test("the printed text names the method")
     func descriptions() {
         #expect(
             Self.methods.map { "\($0)" } == [
@@ -122,7 +122,7 @@ struct AuthMethodTests {
         #expect(labelled == unlabelled)
     }
 
-    @Test("an endpoint may be said as a literal, a string or a value, with what else it needs")
+    @Test("an endpoint can be a literal, a string or a value, with its settings")
     func endpoints() async {
         let url = "https://example.com/auth"
         let plain: [AuthMethod] = [
@@ -154,7 +154,7 @@ struct AuthMethodTests {
         #expect(full.bodies == ["\(form)&b=2&d=4"])
     }
 
-    @Test("a user's endpoint may be said in the same ways")
+    @Test("a user's endpoint can be written in the same ways")
     func userEndpoints() async {
         let url = "https://example.com/user-auth"
         let methods: [UserAuthMethod] = [
@@ -178,12 +178,12 @@ struct AuthMethodTests {
     func noMethod() async {
         let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
         #expect(error?.kind == .noMethod)
-        #expect(error?.message.contains("channel 'private-a' needs an authorization") == true)
+        #expect(error?.message.contains("channel 'private-a' failed: there is no authMethod") == true)
         #expect(error?.message.contains("authMethod") == true)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
     }
 
-    @Test("no request, no result", arguments: methods)
+    @Test("without a request there is no result", arguments: methods)
     func noRequests(_ method: AuthMethod) async {
         let requester = FakeRequester()
         #expect(await method.authorize([], in: requester.context()).isEmpty)

@@ -7,7 +7,7 @@ import Testing
 struct AuthorizerTests {
     let context = FakeRequester().context()
 
-    /// What it does with the completion handler.
+    /// What the authorizer does with the completion handler.
     struct Completing: Authorizer {
         let body: @Sendable (String, String, @escaping @Sendable (PusherAuth?) -> Void) -> Void
 
@@ -26,7 +26,7 @@ struct AuthorizerTests {
         .authorizer(authorizer: Completing(body: body))
     }
 
-    @Test("its answer is taken whole, at once or later, from any thread")
+    @Test("the client takes the whole answer, at once or later, from any thread")
     func answer() async {
         let atOnce = Self.completing {
             $2(PusherAuth(auth: "\($0) \($1)", channelData: "data", sharedSecret: "secret"))
@@ -41,12 +41,12 @@ struct AuthorizerTests {
         #expect(await later.authorize(in: context).value?.auth == "later")
     }
 
-    @Test("nil is an error that says so")
+    @Test("nil is an error that explains itself")
     func nothing() async {
         let error = await Self.completing { $2(nil) }.authorize(in: context).error
         #expect(error?.kind == .authorizerFailed)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
-        #expect(error?.message.contains("the authorizer gave nil for channel 'private-a'") == true)
+        #expect(error?.message.contains("channel 'private-a' failed: the authorizer gave nil") == true)
     }
 
     @Test("the first completion counts", arguments: 0..<20)
@@ -67,7 +67,7 @@ struct AuthorizerTests {
         #expect(await method.authorize(in: context).value != nil)
     }
 
-    @Test("a completion that never comes ends with the task, and one that comes after it does nothing")
+    @Test("a completion that never comes ends with the task, and a later one has no effect")
     func never() async {
         let (handlers, handler) = AsyncStream.makeStream(of: (@Sendable (PusherAuth?) -> Void).self)
         let method = Self.completing { _, _, done in handler.yield(done) }
@@ -82,7 +82,7 @@ struct AuthorizerTests {
         done?(nil)
     }
 
-    @Test("nothing of a call that was cancelled is kept")
+    @Test("nothing is kept of a cancelled call")
     func leak() async {
         final class Witness: Sendable {}
         weak var authorizer: Witness?
@@ -103,11 +103,11 @@ struct AuthorizerTests {
             _ = await task.value
             done?(auth)
         }
-        // The block on the dispatch queue may still be about to let go.
+        // The block on the dispatch queue may still hold the authorizer for a moment.
         await waitUntil { authorizer == nil && answer == nil }
     }
 
-    @Test("one that blocks its thread holds up nobody else")
+    @Test("an authorizer that blocks its thread delays no other")
     func blocking() async {
         let semaphore = DispatchSemaphore(value: 0)
         let (started, start) = AsyncStream.makeStream(of: Void.self)
@@ -123,7 +123,7 @@ struct AuthorizerTests {
         for _ in tasks { semaphore.signal() }
     }
 
-    @Test("a task that is cancelled before it begins")
+    @Test("a task that is cancelled before it starts does not call the authorizer")
     func cancelledBefore() async {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -132,7 +132,7 @@ struct AuthorizerTests {
         #expect(await task.value.error?.cause is CancellationError)
     }
 
-    @Test("a closure's answer, and what it throws")
+    @Test("a closure returns its answer and passes on its error")
     func closure() async {
         struct Failure: Error, CustomStringConvertible { var description: String { "geheim" } }
         let answering = AuthMethod.authorizer { PusherAuth(auth: "\($0.socketID) \($0.channelName)") }
@@ -145,7 +145,7 @@ struct AuthorizerTests {
         #expect(await AuthMethod.authorizer { _ in throw own }.authorize(in: context).error == own)
     }
 
-    @Test("cancelling cancels the closure's task, and does not wait for one that takes no notice")
+    @Test("cancelling cancels the closure's task, and does not wait for one that ignores it")
     func cancelledClosure() async {
         let (started, start) = AsyncStream.makeStream(of: Void.self)
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)

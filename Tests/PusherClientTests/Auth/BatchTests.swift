@@ -22,7 +22,7 @@ struct BatchTests {
         )
     }
 
-    @Test("only strategies that batch take more than one")
+    @Test("only strategies with batches accept more than one channel")
     func maximumSizes() {
         #expect(AuthMethodTests.methods.allSatisfy { $0.maximumBatchSize == 1 })
         #expect(Self.batching().maximumBatchSize == 100)
@@ -33,7 +33,7 @@ struct BatchTests {
         #expect(AuthMethod.batchAuthorizer { _ in [:] }.maximumBatchSize == 100)
     }
 
-    @Test("one request asks for all of them, and each has an answer of its own")
+    @Test("one request covers all channels, and each gets its own answer")
     func endpoint() async {
         let requester = FakeRequester(
             200,
@@ -76,7 +76,7 @@ struct BatchTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name%5B%5D=private-a"])
     }
 
-    @Test("where there is no answer at all, all fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
+    @Test("without any answer, all channels fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
     func allFail(status: Int, body: String) async {
         let requester = FakeRequester(status, body)
         let results = await Self.batching().authorize(
@@ -87,7 +87,7 @@ struct BatchTests {
         #expect(results.allSatisfy { $0.error?.message.contains("2 channels") == true })
     }
 
-    @Test("a client asks for no more at once than the strategy takes", arguments: [(10, [5, 10, 10]), (1, [])])
+    @Test("a batch has at most as many channels as the strategy allows", arguments: [(10, [5, 10, 10]), (1, [])])
     func split(maximumSize: Int, sizes: [Int]) async throws {
         let world = VirtualWorld()
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: maximumSize)
@@ -99,7 +99,7 @@ struct BatchTests {
         #expect(asked.sorted() == (sizes.isEmpty ? channels.map { _ in 1 } : sizes))
     }
 
-    @Test("a batch authorizer is asked once, and answers for each channel")
+    @Test("a batch authorizer is called once, and answers for each channel")
     func batchAuthorizer() async {
         let directory = Directory()
         let names = ["private-a", "private-missing", "private-error", "private-own-error"]
@@ -110,13 +110,13 @@ struct BatchTests {
         #expect(directory.asked.elements == [names])
         #expect(results[0].value == Authorization(auth: "k:private-a"))
         #expect(results[1].error?.kind == .authorizerFailed)
-        #expect(results[1].error?.message.contains("no result for channel 'private-missing'") == true)
+        #expect(results[1].error?.message.contains("channel 'private-missing' failed: the authorizer") == true)
         #expect(results[2].error?.kind == .authorizerFailed)
         #expect(results[2].error?.cause is Directory.Failure)
         #expect(results[3].error == Directory.ownError)
     }
 
-    @Test("a batch authorizer that throws fails for all")
+    @Test("if a batch authorizer throws, all channels fail")
     func throwing() async {
         let results = await AuthMethod.batchAuthorizer(Directory().authorize).authorize(
             Self.requests(["private-a", "private-throw"]),

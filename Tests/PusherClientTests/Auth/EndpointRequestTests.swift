@@ -58,14 +58,14 @@ struct EndpointRequestTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name=private-a&b=2&a=1&b=3&empty="])
     }
 
-    @Test("a dictionary's parameters come in the order of their names")
+    @Test("a dictionary's parameters are sorted by name")
     func dictionary() {
         var parameters = AuthEndpoint.Parameters(["b": "2", "a": "1"])
         parameters.append(name: "0", value: "")
         #expect(parameters.elements.map { "\($0.name)=\($0.value)" } == ["a=1", "b=2", "0="])
     }
 
-    @Test("the providers are asked before each request, and replace what has the same name")
+    @Test("the providers are called before each request, and replace fields of the same name")
     func providers() async {
         let asked = Log<AuthEndpoint.Request>()
         let endpoint = AuthEndpoint(
@@ -113,7 +113,7 @@ struct EndpointRequestTests {
         #expect(request?.headers == ["Accept": "application/json"])
     }
 
-    @Test("the method is the same in small letters")
+    @Test("the method may be in lower case")
     func lowerCase() async {
         for method in ["get", "Get", "post"] {
             _ = await AuthMethod.endpoint(AuthEndpoint(Self.url, method: method)).authorize(in: requester.context())
@@ -125,7 +125,7 @@ struct EndpointRequestTests {
     }
 
     @Test(
-        "a URL that is none is an error that names it, without its secrets",
+        "an invalid URL is an error that names it, without its secrets",
         arguments: [
             "", "/pusher/auth", "example.com/auth", "wss://example.com", "https://", "https://u:geheim@/?a=geheim",
         ]
@@ -141,7 +141,7 @@ struct EndpointRequestTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("what would break the request, or the protocol, is not sent")
+    @Test("fields that would break the request or the protocol are not sent")
     func invalidRequests() async {
         let endpoints = [
             AuthEndpoint(Self.url, method: "PO ST"), AuthEndpoint(Self.url, headers: ["X": "a\r\nSecret: geheim"]),
@@ -159,21 +159,21 @@ struct EndpointRequestTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("what a provider throws becomes the error")
+    @Test("an error of a provider becomes the cause of the client's error")
     func throwingProvider() async {
         struct Expired: Error {}
         let unknown = AuthEndpoint(Self.url, headersProvider: { _ in throw Expired() })
         let error = await AuthMethod.endpoint(unknown).authorize(in: requester.context()).error
         #expect(error?.kind == .authorizerFailed)
         #expect(error?.cause is Expired)
-        #expect(error?.message.contains("the headers provider threw an error of type Expired") == true)
+        #expect(error?.message.contains("the headers provider threw an error of the type 'Expired'") == true)
         let own = AuthorizationError(.refused, "log in first", recovery: .retry(after: .seconds(1)))
         let known = AuthEndpoint(Self.url, parametersProvider: { _ in throw own })
         #expect(await AuthMethod.endpoint(known).authorize(in: requester.context()).error == own)
         #expect(requester.requests.count == 0)
     }
 
-    @Test("a provider that takes no notice of the cancellation does not hold up the caller")
+    @Test("a provider that ignores the cancellation does not delay the caller")
     func hangingProvider() async {
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let (started, start) = AsyncStream.makeStream(of: Void.self)

@@ -14,7 +14,7 @@ struct InlineAuthorizationTests {
         var code: String
     }
 
-    /// Those of PusherSwift's tests.
+    /// The values of PusherSwift's tests.
     static let vectors = [
         Vector(channel: "private-channel", code: "6aae8814fabd5285245422096705abbed64ea59614648814ffb0bf2dc5d19168"),
         Vector(
@@ -59,7 +59,7 @@ struct InlineAuthorizationTests {
     }
 
     @Test(
-        "encrypted channels, with the key that their backend would give",
+        "encrypted channels get the key that their backend would give",
         arguments: [
             (
                 "private-encrypted-foobar", "g3Au6SZ+UCU+IMfFsFva0rq+Gi4tzSHR6WCcWZbS9sY=",
@@ -81,7 +81,7 @@ struct InlineAuthorizationTests {
         #expect(result.value == Authorization(auth: "278d425bdf160c739803:\(code)", sharedSecret: secret))
     }
 
-    @Test("encrypted channels need a master key, and a right one")
+    @Test("encrypted channels need a valid master key")
     func noMasterKey() async {
         let context = FakeRequester().context()
         let none = await AuthMethod.inline(secret: "geheim").authorize("private-encrypted-a", in: context).error
@@ -96,7 +96,7 @@ struct InlineAuthorizationTests {
         }
     }
 
-    @Test("who subscribes is only asked for presence channels, each time, and may be anything")
+    @Test("the user is requested for presence channels only, each time, and may be any value")
     func userData() async {
         let asked = Log<Int>()
         let context = FakeRequester().context(userDataFetcher: {

@@ -4,14 +4,14 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("JSON text of what has no type")
+@Suite("JSON text of untyped values")
 struct JSONTextTests {
     struct Info: Encodable {
         var b = "a/b"
         var a = [1]
     }
 
-    @Test("keys are sorted, and slashes stay as they are")
+    @Test("keys are sorted, and slashes are not escaped")
     func texts() throws {
         #expect(try JSONText.make(of: ["b": "a/b", "a": [1]] as [String: Any]) == #"{"a":[1],"b":"a/b"}"#)
         #expect(try JSONText.make(of: Info()) == #"{"a":[1],"b":"a/b"}"#)
@@ -20,7 +20,7 @@ struct JSONTextTests {
         #expect(try JSONText.make(of: NSNull()) == "null")
     }
 
-    @Test("what JSON cannot hold is an error, not a trap")
+    @Test("a value that JSON cannot represent is an error, not a trap")
     func notJSON() {
         struct Opaque {}
         for value in [Opaque(), Double.nan, [1: "a"] as [AnyHashable: Any], ["a": Opaque()], { 1 }] as [Any] {
@@ -28,7 +28,7 @@ struct JSONTextTests {
         }
     }
 
-    @Test("a client event has the same text, whichever way its data is encoded")
+    @Test("a client event has the same text for every way to encode its data")
     func clientEvents() throws {
         let text = #"{"a":[1],"b":"a/b"}"#
         #expect(try ClientEventData.payload(of: Info() as Any, .json) == .json(text))

@@ -4,7 +4,7 @@ import RealtimeHTTP
 import TestSupport
 import Testing
 
-@Suite("Requests that the user builds", .timeLimit(.minutes(5)))
+@Suite("Requests that a request builder makes", .timeLimit(.minutes(5)))
 struct RequestBuilderTests {
     final class Builder: AuthRequestBuilderProtocol {
         let body: @Sendable (String, String) -> URLRequest?
@@ -33,7 +33,7 @@ struct RequestBuilderTests {
         return .authRequestBuilder(authRequestBuilder: builder)
     }
 
-    @Test("method, URL, headers and body are used as they are")
+    @Test("method, URL, headers and body are sent unchanged")
     func request() async {
         let method = Self.method { request in
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
@@ -49,7 +49,7 @@ struct RequestBuilderTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name=private-a"])
     }
 
-    @Test("a body without a content type is a form; no body has none")
+    @Test("a body without a content type is a form; without a body there is no content type")
     func contentType() async {
         _ = await Self.method().authorize(in: requester.context())
         _ = await Self.method { request in
@@ -72,7 +72,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.elements.first?.body == [UInt8](repeating: 0x61, count: size))
     }
 
-    @Test("a body stream that is too long, or cannot be read")
+    @Test("a body stream that is too long or unreadable is an error")
     func badStream() async {
         let long = Self.method { request in
             request.httpBodyStream = InputStream(data: Data(count: 1_048_577))
@@ -88,7 +88,7 @@ struct RequestBuilderTests {
     }
 
     @Test(
-        "the timeout is used, where it is not the one that every request starts with",
+        "the request's timeout applies unless it is the default",
         arguments: [(5, 5), (0.25, 0.25), (59, 59), (60, 10), (61, 61), (0, 10), (-1, 10), (1e300, 86_400)]
     )
     func timeout(interval: Double, seconds: Double) async {
@@ -96,7 +96,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.elements.first?.timeout == .seconds(seconds))
     }
 
-    @Test("a builder that gives nothing, and one that has no method at all")
+    @Test("a builder without a request is an error, and so is one without a method")
     func nothing() async {
         for builder in [Builder { _, _ in nil }, Lazy()] as [any AuthRequestBuilderProtocol] {
             let method = AuthMethod.authRequestBuilder(authRequestBuilder: builder)
@@ -106,13 +106,16 @@ struct RequestBuilderTests {
         }
     }
 
-    @Test("only http and https", arguments: ["ftp://example.com/", "file:///etc/passwd", "/auth", "https:///auth"])
+    @Test(
+        "only http and https are allowed",
+        arguments: ["ftp://example.com/", "file:///etc/passwd", "/auth", "https:///auth"]
+    )
     func otherSchemes(url: String) async {
         #expect(await Self.method(url: url).authorize(in: requester.context()).error?.kind == .invalidRequest)
         #expect(requester.requests.count == 0)
     }
 
-    @Test("it is asked for each try, and after a 401 it may give a fresh token")
+    @Test("it is called for each try, and after a 401 it may return a fresh token")
     func askedAnew() async {
         let refusing = FakeRequester(401, "")
         let asked = Log<String>()
@@ -123,7 +126,7 @@ struct RequestBuilderTests {
         #expect(asked.count == 3)
     }
 
-    @Test("one that blocks its thread holds up nobody else")
+    @Test("a builder that blocks its thread delays no other")
     func blocking() async {
         let semaphore = DispatchSemaphore(value: 0)
         let (started, start) = AsyncStream.makeStream(of: Void.self)

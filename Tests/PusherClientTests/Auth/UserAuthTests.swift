@@ -6,7 +6,7 @@ import Testing
 struct UserAuthTests {
     static let url = "https://example.com/user-auth"
 
-    @Test("the form has the socket id and the parameters only")
+    @Test("the form has only the socket id and the parameters")
     func request() async {
         let requester = FakeRequester(200, #"{"auth":"k:s","user_data":"{\"id\":\"1\"}"}"#)
         let asked = Log<AuthEndpoint.Request>()
@@ -27,12 +27,12 @@ struct UserAuthTests {
     }
 
     @Test(
-        "an answer that cannot be used",
+        "an unusable answer is an error",
         arguments: [
             ("{}", #"has no "auth" for the user"#), (#"{"auth":"k:geheim"}"#, #"has no "user_data""#),
             (
                 #"{"auth":"k:geheim","user_data":{"id":"geheim"}}"#,
-                #"has an object as "user_data" for the user; it must be a string that holds the JSON text"#
+                #"has an object as "user_data" for the user. It must be a string with the JSON text"#
             ),
             (#"{"auth":"k:geheim","user_data":null}"#, #"has no "user_data""#), ("[]", "is an array"),
         ]
@@ -45,7 +45,7 @@ struct UserAuthTests {
         #expect(error?.message.contains("geheim") == false)
     }
 
-    @Test("a refusal")
+    @Test("a refusal is an error")
     func refusal() async {
         let method = UserAuthMethod.endpoint("https://example.com/user-auth")
         let error = await method.authenticate(socketID: "1.1", in: FakeRequester(403, "no").context()).error
@@ -56,7 +56,7 @@ struct UserAuthTests {
     }
 
     @Test(
-        "signatures made here",
+        "the client makes signatures itself",
         arguments: [
             (#"{"id":"12345"}"#, "4708d583dada6a56435fb8bc611c77c359a31eebde13337c16ab43aa6de336ba"),
             (
@@ -74,7 +74,7 @@ struct UserAuthTests {
         #expect(result.value == Authorization(auth: "278d425bdf160c739803:\(code)", data: userData))
     }
 
-    @Test("an authenticator's answer, what it throws, and its end")
+    @Test("an authenticator's answer, its error, and its cancellation")
     func authenticator() async {
         struct Failure: Error {}
         let context = FakeRequester().context()

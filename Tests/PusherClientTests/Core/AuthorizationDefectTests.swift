@@ -2,7 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects of other clients that this one must not have, about authorizations and what depends on them.
+/// Defects of other clients, about authorizations and what depends on them. Each test shows that this client does not
+/// have one.
 @Suite("Defects of other clients, in the core: channels that must be authorized")
 struct AuthorizationDefectTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
@@ -44,7 +45,7 @@ struct AuthorizationDefectTests {
         #expect(reconnect(&client).authorizations == [])
     }
 
-    @Test("Members do not stand twice, nor stay after they have gone, over a reconnect (PusherSwift #370)")
+    @Test("Members are not duplicated by a reconnect, and do not stay after they have left (PusherSwift #370)")
     func duplicatesAndGhosts() {
         let name = "presence-a"
         var client = CoreClient.subscribed(name, .members(name, ["1", "2", "3"]))
@@ -70,7 +71,7 @@ struct AuthorizationDefectTests {
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("An authorizer that hangs while a key is asked for holds up nobody but that channel (PusherSwift)")
+    @Test("An authorizer that hangs during a key refresh delays only its own channel (PusherSwift)")
     func hangingAuthorizer() throws {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
@@ -81,7 +82,7 @@ struct AuthorizationDefectTests {
         #expect(client.received(.message("orders")) == ["deliver orders message"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
         #expect(client.received(.ping).wire == ["send 1 pong"])
-        // And that channel no longer than its two tries take.
+        // And that channel waits no longer than its two tries take.
         client.advance(by: .seconds(10))
         client.decide(.seconds(1))
         #expect(
@@ -96,13 +97,13 @@ struct AuthorizationDefectTests {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
         #expect(try client.received(TestKey.second.message("1", on: name, event: "e1")).told == [])
-        // Readable with the key that is known, and still later than the first.
+        // The known key opens it, but it still comes after the first.
         #expect(try client.received(TestKey.first.message("2", on: name, event: "e2")).told == [])
         let good = Authorization(auth: "key:1.1/\(name)", sharedSecret: TestKey.second.base64)
         #expect(client.authorized(name, .success(good)).told.words.first == "deliver private-encrypted-a e1")
     }
 
-    @Test("A PusherAuth that was handed over holds for one connection, and the next one says so (PusherSwift)")
+    @Test("A PusherAuth is used for one connection, and the next one reports that (PusherSwift)")
     func manualAuthorization() {
         var client = CoreClient.connected()
         let auth = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "1.1"))
@@ -116,7 +117,7 @@ struct AuthorizationDefectTests {
             return
         }
         #expect(error.message.contains("earlier connection") && error.message.contains("authMethod"))
-        // Another one brings the channel back.
+        // Another `subscribe` makes the channel again.
         let next = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "2.1"))
         #expect(client.subscribe("private-a", auth: next).wire == ["send 2 subscribe private-a"])
     }
@@ -131,7 +132,7 @@ struct AuthorizationDefectTests {
         #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
     }
 
-    @Test("An authorizer that fails is heard of (PusherSwift #367)")
+    @Test("A failed authorizer is reported (PusherSwift #367)")
     func silentFailure() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -142,7 +143,7 @@ struct AuthorizationDefectTests {
         #expect(transcript.outcomes == ["resume 1 failed authorizationFailed"])
     }
 
-    @Test("An endpoint that does not answer is asked again, and not only after a reconnect (PusherSwift #401)")
+    @Test("An endpoint that does not answer is called again, even without a reconnect (PusherSwift #401)")
     func noRetry() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -152,7 +153,7 @@ struct AuthorizationDefectTests {
         #expect(client.authorized("private-a").wire == ["send 1 subscribe private-a"])
     }
 
-    @Test("A refusal by the server does not leave the channel pending for ever (pusher-js)", arguments: [true, false])
+    @Test("A server's rejection does not leave the channel pending forever (pusher-js)", arguments: [true, false])
     func pendingForEver(isAnswered: Bool) {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -166,9 +167,9 @@ struct AuthorizationDefectTests {
     }
 }
 
-@Suite("What a review found")
+@Suite("Defects that reviews found")
 struct AuthorizationReviewTests {
-    @Test("An authorization that is handed over between two connections is not sent on the next one")
+    @Test("An authorization that is passed between two connections is not sent on the next one")
     func betweenConnections() {
         var client = CoreClient.connected()
         client.closed()
@@ -179,7 +180,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
     }
 
-    @Test("All channels are unsubscribed without asking for those whose turn had not come")
+    @Test("Unsubscribing from all channels requests no authorization for queued ones")
     func unsubscribeAll() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 2 }
         for number in 1...10 { client.subscribe("private-\(number)") }
@@ -187,7 +188,7 @@ struct AuthorizationReviewTests {
         #expect(client.machine.authorizations.isEmpty)
     }
 
-    @Test("The user does not wait for channels, the first time nor again, and takes none of their places")
+    @Test("The user's authorization never waits for channels, and takes none of their places")
     func user() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
         for number in 1...10 { client.subscribe("private-\(number)") }
@@ -200,7 +201,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized(nil).authorizations == [])
     }
 
-    @Test("An authorization that is handed over while another is being refused is sent")
+    @Test("An authorization that is passed while the server rejects another one is sent")
     func ownAfterRefused() {
         var client = CoreClient.connected()
         client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
@@ -213,14 +214,14 @@ struct AuthorizationReviewTests {
         #expect(client.received(.refusal("private-a")).told == ["failed private-a subscriptionRefused 401"])
     }
 
-    @Test("An authorization that no channel needs does not have a refused one subscribed for ever")
+    @Test("An authorization that no channel needs does not resubscribe a rejected channel forever")
     func ownOfPublic() {
         var client = CoreClient.connected()
         client.subscribe("a", auth: Authorization(auth: "key:1.1/a"))
         #expect(client.received(.refusal("a")) == ["failed a subscriptionRefused 401"])
     }
 
-    @Test("A place that a cancelled authorization leaves is taken")
+    @Test("The place of a cancelled authorization is used again")
     func place() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
         client.subscribe("private-a")
@@ -235,7 +236,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized("private-b").wire == ["send 1 subscribe private-b"])
     }
 
-    @Test("An existing subscription says nothing of the sign-in")
+    @Test("An existing subscription has no effect on the sign-in")
     func existingWhileSigningIn() {
         var client = CoreClient.connected()
         client.signIn()
@@ -245,7 +246,7 @@ struct AuthorizationReviewTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("Signing out ends what is under way, and the next connection signs nobody in")
+    @Test("Signing out ends pending requests, and the next connection signs in no user")
     func signOut() {
         var client = CoreClient.connected()
         client.signIn()
@@ -260,7 +261,7 @@ struct AuthorizationReviewTests {
         #expect(client.establish().authorizations == [])
     }
 
-    @Test("Events of an encrypted channel that has failed are told at once, and not held")
+    @Test("Events of a failed encrypted channel are reported at once, and not held")
     func eventsOfFailed() throws {
         var client = CoreClient.connected()
         let name = "private-encrypted-a"

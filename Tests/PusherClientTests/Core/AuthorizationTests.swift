@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The ledger checks after each input that no more are asked for at once than may be, that none is asked for twice, and
-/// that none goes on without a connection.
+/// After each input, the ledger checks that the limit on authorizations holds, that no authorization runs twice at
+/// once, and that none continues without a connection.
 @Suite("Authorizations")
 struct AuthorizationTests {
     private func client(_ names: [String], atOnce: Int = 2) -> CoreClient {
@@ -26,26 +26,26 @@ struct AuthorizationTests {
 
     // MARK: The bound
 
-    @Test("So many are asked for at once as may be, and the others follow in the order of the calls")
+    @Test("As many authorizations run as the limit allows, and the others follow in the order of the calls")
     func bound() {
         var client = client([])
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         #expect(client.subscribe("private-2").authorizations == ["authorize private-2 for 1.1"])
         for name in ["private-3", "private-4", "private-5"] { #expect(client.subscribe(name) == []) }
-        // A failure frees a place as a success does.
+        // A failure frees a place, as a success does.
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-1", forbidden).authorizations == ["authorize private-4 for 1.1"])
         #expect(client.advance(by: .seconds(10)).authorizations.words.contains("authorize private-5 for 1.1"))
     }
 
-    @Test("One that is in the queue and is not wanted any more is never asked for")
+    @Test("A queued authorization that is no longer needed is never requested")
     func cancelQueued() {
         var client = client(["private-1", "private-2", "private-3", "private-4"])
         #expect(client.unsubscribe("private-3") == ["retired private-3"])
         #expect(client.authorized("private-1").authorizations == ["authorize private-4 for 1.1"])
     }
 
-    @Test("One that is given up while it is asked for makes room at once")
+    @Test("An authorization that is cancelled while it runs frees its place at once")
     func cancelAsked() {
         var client = client(["private-1", "private-2", "private-3"])
         #expect(
@@ -55,13 +55,13 @@ struct AuthorizationTests {
         )
     }
 
-    @Test("A bound of nought is one")
+    @Test("A limit of zero counts as one")
     func bound0() {
         let client = client(["private-1", "private-2"], atOnce: 0)
         #expect(client.ledger.authorizations.count == 1)
     }
 
-    @Test("One request is for as many channels as the authorizer takes, and ends with the last of its answers")
+    @Test("One request covers as many channels as the authorizer accepts, and ends with its last answer")
     func batches() {
         var machine = CoreClient.connected { $0.authorizationsAtOnce = 1 }.machine
         func input(_ body: (inout ClientStateMachine, inout [Effect]) -> Void) -> [Effect] {
@@ -76,7 +76,7 @@ struct AuthorizationTests {
         let begun = input { machine, effects in
             for name in names { _ = machine.subscribe(name, now: Instant(), into: &effects) }
         }
-        // The shell is asked once, whatever comes up before the next turn of its loop.
+        // The machine asks the shell once, whatever arrives before the next turn of its loop.
         #expect(begun == [.gatherAuthorizations])
         let first = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])
@@ -93,7 +93,7 @@ struct AuthorizationTests {
         #expect(second.map { Set($0.values.map(\.subject)) } == [Set(names[3...].map { .channel($0) })])
     }
 
-    @Test("A pause, and a question to the policy, make room for others")
+    @Test("A pause, and a question to the policy, free the place for others")
     func pausesMakeRoom() {
         var client = client(["private-1", "private-2", "private-3"], atOnce: 1)
         #expect(
@@ -110,7 +110,7 @@ struct AuthorizationTests {
 
     // MARK: Time
 
-    @Test("Each has its time, counted from when it is asked for")
+    @Test("Each authorization has its own timeout, which begins with its request")
     func timeLimit() {
         var client = client(["private-1", "private-2"], atOnce: 1)
         client.advance(by: .milliseconds(9_999))
@@ -122,13 +122,13 @@ struct AuthorizationTests {
         #expect(transcript.changes == ["ask retry 0"])
     }
 
-    @Test("An authorizer that never answers fails its channel after three tries, and holds up no other")
+    @Test("An authorizer that never answers fails its channel after three tries, and delays no other")
     func hanging() {
         var client = client(["private-1", "private-2"], atOnce: 1)
         for number in 1...2 {
             #expect(client.advance(by: .seconds(10)).changes == ["ask retry \(number - 1)"])
             client.decide(.seconds(1))
-            // In the meantime the other one had its turn.
+            // In the meantime, the other channel had its turn.
             client.authorized("private-2")
             client.received(.success("private-2"))
             #expect(
@@ -143,7 +143,7 @@ struct AuthorizationTests {
 
     // MARK: Tries
 
-    @Test("The policy says how long to wait, and Retry-After is the least")
+    @Test("The policy decides how long to wait, and Retry-After is the minimum")
     func retryAfter() {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", busy(429, after: .seconds(7))).changes == ["ask retry 0 at least 7s"])
@@ -155,7 +155,7 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
     }
 
-    @Test("A wait of less than nothing is none", arguments: [Duration.seconds(-3), .zero])
+    @Test("A negative wait counts as zero", arguments: [Duration.seconds(-3), .zero])
     func senselessWait(delay: Duration) {
         var client = client(["private-1"])
         client.authorized("private-1", busy(after: delay))
@@ -163,7 +163,7 @@ struct AuthorizationTests {
         #expect(client.advance(by: .zero).authorizations == ["authorize private-1 for 1.1 again 2"])
     }
 
-    @Test("So many tries as are allowed", arguments: 1...4)
+    @Test("The number of tries is limited", arguments: 1...4)
     func tries(count: Int) {
         var client = CoreClient.connected { $0.authorizationTries = count }
         client.subscribe("private-1")
@@ -175,7 +175,7 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
     }
 
-    @Test("Where the policy gives up, the last failure is that of the subscription")
+    @Test("If the policy stops, the subscription fails with the last error")
     func policyGivesUp() {
         var client = client(["private-1"])
         client.awaitSubscription("private-1")
@@ -190,12 +190,12 @@ struct AuthorizationTests {
         #expect(error.httpStatus == 503 && error.cause as? AuthorizationError != nil)
     }
 
-    @Test("What cannot be helped is not tried again")
+    @Test("A failure that a retry cannot fix is not retried")
     func notRecoverable() {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", forbidden).told == ["failed private-1 authorizationFailed"])
         #expect(client.advance(by: .seconds(60)) == [])
-        // The next call begins anew, and so does the next connection.
+        // The next call starts from the beginning, and so does the next connection.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         client.authorized("private-1", forbidden)
         client.closed()
@@ -203,7 +203,7 @@ struct AuthorizationTests {
         #expect(client.establish().authorizations == ["authorize private-1 for 2.1"])
     }
 
-    @Test("\"Ask once more\" is done once, at once, and takes none of the tries")
+    @Test("\"Ask once more\" applies once, at once, and does not count as a try")
     func askOnceMore() {
         var client = client(["private-1"])
         #expect(
@@ -219,7 +219,7 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
     }
 
-    @Test("\"Ask once more\" is done after the last try too, and not a second time", arguments: 1...3)
+    @Test("\"Ask once more\" also applies after the last try, but not twice", arguments: 1...3)
     func askOnceMoreLast(tries: Int) {
         var client = CoreClient.connected { $0.authorizationTries = tries }
         client.subscribe("private-1")
@@ -236,7 +236,7 @@ struct AuthorizationTests {
 
     // MARK: What comes too late
 
-    @Test("Of two answers the first counts")
+    @Test("The first of two answers counts")
     func doubleAnswer() throws {
         var client = client(["private-1"])
         let id = try #require(client.ledger.authorizations.keys.first)
@@ -245,12 +245,12 @@ struct AuthorizationTests {
         #expect(client.phase(of: "private-1") == "subscribing")
     }
 
-    @Test("An answer to an earlier try counts no more")
+    @Test("An answer to an earlier try is ignored")
     func earlierTry() throws {
         var client = client(["private-1"])
         let id = try #require(client.ledger.authorizations.keys.first)
         client.advance(by: .seconds(10))
-        // While the policy is asked, while the wait lasts, and while the second try is under way.
+        // While the policy decides, during the wait, and during the second try.
         #expect(client.answer(id, forbidden) == [])
         client.decide(.seconds(1))
         #expect(client.answer(id, forbidden) == [])
@@ -261,7 +261,7 @@ struct AuthorizationTests {
 
     enum Phase: CaseIterable { case queued, asking, deciding, pausing }
 
-    /// The client, and the question that there was.
+    /// The client, and the pending question.
     private func client(in phase: Phase) throws -> (CoreClient, AuthorizationTry?) {
         var client = client(["private-0", "private-1"], atOnce: phase == .queued ? 1 : 2)
         let id = client.ledger.authorizations.first { $0.value.subject == .channel("private-1") }?.key
@@ -275,7 +275,7 @@ struct AuthorizationTests {
         return (client, id)
     }
 
-    @Test("Unsubscribing ends it in every phase", arguments: Phase.allCases)
+    @Test("Unsubscribing ends an authorization in every phase", arguments: Phase.allCases)
     func unsubscribe(phase: Phase) throws {
         var (client, id) = try client(in: phase)
         #expect(client.unsubscribe("private-1").told == ["retired private-1"])
@@ -284,11 +284,11 @@ struct AuthorizationTests {
         #expect(client.decide(.zero) == [])
         client.authorized("private-0")
         #expect(client.advance(by: .seconds(60)).authorizations == [])
-        // A new one starts from the beginning.
+        // A new subscription starts from the beginning.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
     }
 
-    @Test("A loss ends all of them in every phase", arguments: Phase.allCases, [true, false])
+    @Test("A lost connection ends all authorizations in every phase", arguments: Phase.allCases, [true, false])
     func loss(phase: Phase, isDisconnect: Bool) throws {
         var (client, id) = try client(in: phase)
         if isDisconnect { client.disconnect() } else { client.closed() }
@@ -297,7 +297,7 @@ struct AuthorizationTests {
         if let id { #expect(client.answer(id, forbidden) == []) }
         client.connect()
         #expect(client.establish().authorizations.words.contains("authorize private-0 for 2.1"))
-        // Nothing of the old connection's counts towards the bound, or the tries.
+        // Authorizations of the old connection count neither toward the limit nor toward the tries.
         client.authorized("private-0")
         if let id { #expect(client.answer(id, forbidden) == []) }
         #expect(client.authorized("private-1").wire == ["send 2 subscribe private-1"])

@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Everything that can happen to one channel that must be authorized, in every order, beginning with a connection.
+/// All events of one channel that must be authorized, in every order, beginning with a connection.
 ///
 /// The harness checks after each input that no subscription is sent while one is unanswered, that the channel is not
 /// authorized twice at once, and that every signature is for the connection it is sent on.
@@ -11,7 +11,7 @@ struct AuthorizedInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, authorized, unauthorized, success, error, loss, connect }
 
     @Test(
-        "The last call wins, and nothing of an old connection counts",
+        "The last call wins, and answers of an old connection have no effect",
         arguments: ["private-a", "presence-a"],
         Step.allCases
     )
@@ -19,11 +19,11 @@ struct AuthorizedInterleavingTests {
         var start = World(channel)
         start.perform(.subscribe)
         explore([.subscribe, second], from: start)
-        // The orders that begin otherwise: few, because little can come before the first call.
+        // The orders with another beginning. There are few, because few steps are possible before the first call.
         if second != .subscribe { explore([second], from: World(channel)) }
     }
 
-    /// Goes on from here with every step that can come, so that what is common to two orders is done once.
+    /// Continues from here with every possible step, so that the common beginning of two orders is done once.
     private func explore(_ steps: [Step], from world: World) {
         var world = world
         guard let last = steps.last, world.perform(last) else { return }
@@ -37,7 +37,7 @@ struct AuthorizedInterleavingTests {
         }
     }
 
-    /// Whatever came before: once everybody has answered, both sides agree; and after `disconnect()` nothing is left.
+    /// After any events: after all answers, both sides agree, and after `disconnect()` nothing is left.
     private func expectAgreement(_ steps: [Step], _ world: World) {
         var world = world
         world.perform(.connect)
@@ -53,10 +53,10 @@ struct AuthorizedInterleavingTests {
         #expect(world.client.phase(of: world.channel) == (world.isWanted ? "idle" : "gone"), "\(steps)")
     }
 
-    /// The client, a server that answers what it was asked, and an authorizer whose answers may come too late.
+    /// The client, a server that answers each request, and an authorizer whose answers may come too late.
     struct World {
         struct Server {
-            /// A subscription came, and was not answered.
+            /// A subscription came and has no answer yet.
             var isAsked = false
             var isSubscribed = false
         }
@@ -64,14 +64,14 @@ struct AuthorizedInterleavingTests {
         let channel: String
         var client = CoreClient.connected()
         var server = Server()
-        /// What the client does not want answered any more.
+        /// The authorizations that the client has cancelled.
         var forgotten: [(AuthorizationTry, AuthorizationQuestion)] = []
 
         init(_ channel: String) { self.channel = channel }
 
         var isWanted: Bool { client.machine.wantedSubscriptions.map(\.name) == [channel] }
 
-        /// False if the step cannot come.
+        /// False if the step is not possible.
         @discardableResult
         mutating func perform(_ step: Step) -> Bool {
             let asked = client.ledger.authorizations
@@ -118,7 +118,7 @@ struct AuthorizedInterleavingTests {
             }
         }
 
-        /// The failure if an answer that nobody waits for has an effect.
+        /// The failure if an answer that the client no longer expects has an effect.
         func lateAnswersCount() -> String? {
             for (id, question) in forgotten {
                 for result in [

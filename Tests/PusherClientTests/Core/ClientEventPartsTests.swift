@@ -23,7 +23,7 @@ struct ClientEventPartsTests {
         #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-x-3 on private-a"])
     }
 
-    @Test("Where there is not room for all parts, none goes out")
+    @Test("If there is no space for all parts, none is sent")
     func noRoomForParts() {
         var client = subscribed {
             $0.queuedClientEvents = 3
@@ -35,7 +35,7 @@ struct ClientEventPartsTests {
         #expect(client.trigger("client-d", parts: 2, on: name) == [])
     }
 
-    @Test("An awaited event ends when its last part is written, or at the first that could not be")
+    @Test("An awaited event ends when its last part is written, or when one fails")
     func awaitedParts() {
         var client = subscribed()
         client.send("client-x", parts: 2, on: name)
@@ -49,7 +49,7 @@ struct ClientEventPartsTests {
         #expect(client.send("client-z", parts: 0, on: name) == ["resume 3 done"])
     }
 
-    @Test("Cancelling, a loss and unsubscribing end the wait for parts once", arguments: [0, 1, 2])
+    @Test("Cancelling, losing the connection and unsubscribing end the wait for parts once", arguments: [0, 1, 2])
     func awaitedPartsEnd(how: Int) {
         var client = subscribed { $0.clientEventsPerSecond = 1 }
         client.send("client-x", parts: 3, on: name)

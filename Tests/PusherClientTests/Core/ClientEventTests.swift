@@ -26,7 +26,7 @@ struct ClientEventTests {
 
     // MARK: trigger
 
-    @Test("On a channel that is subscribed an event goes out at once, as it was given")
+    @Test("On a subscribed channel an event is sent at once, unchanged")
     func sent() {
         var client = subscribed("private-a", "presence-a")
         #expect(client.trigger("client-x", on: "private-a") == ["send 1 client-x on private-a"])
@@ -35,20 +35,20 @@ struct ClientEventTests {
         #expect(transcript.sent == [Envelope(event: "client-y", channel: "presence-a", data: .json("1"))])
     }
 
-    @Test("An event on a channel whose name is none is refused: nothing could ever send it")
+    @Test("An event on an invalid channel name is rejected, because it could never be sent")
     func invalidChannel() {
         var client = CoreClient.connected()
         client.subscribe("private-a:b")
         let transcript = client.trigger("client-x", on: "private-a:b")
         #expect(transcript == ["report notSubscribed of private-a:b"])
         let message = transcript.reports.first?.message
-        #expect(message?.contains("was not sent") == true && message?.contains("name") == true, "\(message ?? "")")
+        #expect(message?.contains("not sent") == true && message?.contains("name") == true, "\(message ?? "")")
         client.send("client-x", on: "private-a:b")
         #expect(client.machine.statistics(now: client.now).clientEvents.refused == 2)
         #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 
-    @Test("Events wait until their channel is subscribed, and go out in the order of the calls")
+    @Test("Events wait until their channel is subscribed, and are sent in the order of the calls")
     func queued() {
         var client = CoreClient()
         client.subscribe("private-a")
@@ -68,7 +68,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("An event waits over a refused subscription, and over a loss, and goes out once")
+    @Test("A waiting event outlives a rejected subscription and a lost connection, and is sent once")
     func outlivesLoss() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -83,7 +83,7 @@ struct ClientEventTests {
         #expect(client.received(.success(name)).wire == [])
     }
 
-    @Test("Unsubscribing gives up what waits, and says so; a new channel begins with nothing")
+    @Test("Unsubscribing drops and reports waiting events; a new channel starts without any")
     func unsubscribed() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -94,7 +94,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-z", on: name).wire == ["send 1 client-z on private-a"])
     }
 
-    @Test("An object of a channel that is out of use sends nothing on the new one")
+    @Test("A retired channel object sends nothing on the new one")
     func oldObject() throws {
         var client = subscribed(name)
         let old = try #require(client.machine.subscriptions[name]?.id)
@@ -103,7 +103,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-x", on: name, old) == ["report unsubscribed of private-a"])
     }
 
-    @Test("So many events of a channel wait as may, and others have room of their own")
+    @Test("Each channel has its own limit of waiting events")
     func bound() {
         var client = CoreClient { $0.queuedClientEvents = 2 }
         client.subscribe("private-a")
@@ -115,7 +115,7 @@ struct ClientEventTests {
 
     // MARK: The limit
 
-    @Test("No more go out in a second than the server takes, and the rest follow by the timer, in order")
+    @Test("The client sends as many events a second as the server accepts, and the rest by the timer, in order")
     func paced() {
         var client = subscribed("private-a", "private-b") { $0.clientEventsPerSecond = 3 }
         for number in 1...3 { #expect(client.trigger("client-\(number)", on: "private-a").wire.words.count == 1) }
@@ -141,21 +141,21 @@ struct ClientEventTests {
         #expect(client.advance(by: .seconds(60)).timers.words.contains { $0.contains("clientEvents") } == false)
     }
 
-    @Test("Ten in a second, by default")
+    @Test("The default is ten a second")
     func defaultLimit() {
         var client = subscribed(name)
         for number in 1...10 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
         #expect(client.trigger("client-11", on: name) == ["set clientEvents 1.1s"])
     }
 
-    @Test("Without a limit nothing waits")
+    @Test("Without a limit no event waits")
     func unlimited() {
         var client = subscribed(name) { $0.clientEventsPerSecond = nil }
         for number in 1...200 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
         #expect(client.timer(.clientEvents) == nil)
     }
 
-    @Test("An event of a channel that is not subscribed holds up no other's")
+    @Test("Events of an unsubscribed channel delay no other channel's")
     func notHeldUp() {
         var client = subscribed("private-a") { $0.clientEventsPerSecond = 1 }
         client.subscribe("private-b")
@@ -163,7 +163,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-2", on: "private-a").wire == ["send 1 client-2 on private-a"])
     }
 
-    @Test("A channel with many events holds up no other: each may send one in turn")
+    @Test("A channel with many events delays no other: channels take turns")
     func turns() {
         var client = subscribed("private-a", "private-b", "private-c") { $0.clientEventsPerSecond = 3 }
         for number in 1...9 { client.trigger("client-\(number)", on: "private-a") }
@@ -175,7 +175,7 @@ struct ClientEventTests {
                 "send 1 client-4 on private-a", "send 1 client-b1 on private-b", "send 1 client-c1 on private-c",
             ]
         )
-        // The next one begins where the last one ended.
+        // The next round begins where the last one ended.
         #expect(
             client.advance(by: .milliseconds(1_100)).wire == [
                 "send 1 client-5 on private-a", "send 1 client-c2 on private-c", "send 1 client-6 on private-a",
@@ -211,7 +211,7 @@ struct ClientEventTests {
         #expect(counts.waiting == 0)
     }
 
-    @Test("The newest takes the place of all parts of the one that waits")
+    @Test("The newest event replaces all parts of the waiting one")
     func latestParts() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -278,7 +278,7 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.count == 3)
     }
 
-    @Test("An event of which only the newest counts waits for no subscription and no connection")
+    @Test("An event that may be replaced waits for no subscription and no connection")
     func latestIsDropped() {
         var client = CoreClient()
         client.subscribe(name)
@@ -287,7 +287,7 @@ struct ClientEventTests {
         client.establish()
         client.authorized(name)
         #expect(client.received(.success(name)).wire == [])
-        // One that waits for the limit goes with the connection.
+        // An event that waits for the limit is lost with the connection.
         for _ in 1...11 { client.trigger("client-x", on: name) }
         client.sendLatest("client-typing", on: name)
         #expect(client.closed().reports.filter { $0.code != .connectionClosed }.isEmpty)
@@ -299,7 +299,7 @@ struct ClientEventTests {
         #expect(counts.dropped == 2)
     }
 
-    @Test("The limit is one of the connection: what waited for it goes out on the next, with nothing left of the timer")
+    @Test("The limit belongs to the connection: waiting events are sent on the next one, without the old timer")
     func limitOverLoss() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -313,7 +313,7 @@ struct ClientEventTests {
 
     // MARK: send
 
-    @Test("An awaited event ends when it is written, or could not be", arguments: [true, false])
+    @Test("An awaited event ends when it was written, or could not be written", arguments: [true, false])
     func awaited(isWritten: Bool) {
         var client = subscribed(name)
         #expect(client.send("client-x", on: name) == ["send 1 client-x on private-a awaited"])
@@ -324,7 +324,7 @@ struct ClientEventTests {
 
     enum Absence: CaseIterable { case unconnected, authorizing, subscribing, failed, lost, unsubscribed, never }
 
-    @Test("An awaited event needs a channel that is subscribed", arguments: Absence.allCases)
+    @Test("An awaited event needs a subscribed channel", arguments: Absence.allCases)
     func notSubscribed(absence: Absence) {
         var client = absence == .unconnected ? CoreClient() : CoreClient.connected()
         if absence != .never { client.subscribe(name) }
@@ -344,7 +344,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("An awaited event that waits for the limit can be cancelled, and is not sent then")
+    @Test("An awaited event that waits for the limit can be cancelled, and is then not sent")
     func cancelled() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -352,12 +352,12 @@ struct ClientEventTests {
         client.send("client-3", on: name)
         #expect(client.cancelWait(1) == ["resume 1 cancelled"])
         #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-3 on private-a awaited"])
-        // What is with the socket cannot be called back.
+        // An event that the socket already has cannot be cancelled.
         #expect(client.cancelWait(2) == ["resume 2 cancelled"])
         #expect(client.written(2) == [])
     }
 
-    @Test("Events that the socket did not take go out on the next one, before those that came after them")
+    @Test("Events that the socket did not write are sent on the next one, before later events")
     func notWritten() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 3 }
         for letter in ["a", "b", "c", "d"] { client.trigger("client-\(letter)", on: name) }
@@ -378,11 +378,11 @@ struct ClientEventTests {
         )
         client.unsubscribe(name)
         subscribe(name, &client)
-        // The channel that it was sent on was unsubscribed. Another channel of that name does not matter.
+        // The channel of the event was unsubscribed. Another channel with the same name does not matter.
         #expect(client.notWritten("client-e") == ["report notSubscribed"])
     }
 
-    @Test("News of an unwritten event that come after the next subscription send it there")
+    @Test("A failed write that is reported after the next subscription is sent there")
     func lateNews() {
         var client = subscribed(name)
         client.trigger("client-a", on: name)
@@ -395,7 +395,7 @@ struct ClientEventTests {
         #expect(client.notWritten("client-a") == ["send 2 client-a on private-a"])
     }
 
-    @Test("An awaited event is not kept waiting over a loss; one that is not goes out later")
+    @Test("An awaited event fails when the connection is lost; another one is sent later")
     func lost() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -422,7 +422,7 @@ struct ClientEventTests {
         #expect(client.advance(by: .seconds(10)).wire.words.contains { $0.contains("client-") } == false)
     }
 
-    @Test("A queue that is full fails the awaited event")
+    @Test("A full queue fails the awaited event")
     func full() {
         var client = subscribed(name) {
             $0.clientEventsPerSecond = 1
@@ -439,7 +439,7 @@ struct ClientEventTests {
         .error(4301, message, channel: channel)
     }
 
-    @Test("A rejection is of the channel that the server names")
+    @Test("A rejection belongs to the channel that the server names")
     func named() {
         var client = subscribed("private-a", "private-b")
         client.trigger("client-1", on: "private-b")
@@ -449,7 +449,7 @@ struct ClientEventTests {
         #expect(client.received(rejected(channel: "stranger")) == ["report clientEventRejected 4301 of stranger"])
     }
 
-    @Test("Where nobody is named, it is of the only channel that has sent any lately")
+    @Test("A rejection without a name belongs to the only channel that has sent lately")
     func recent() {
         var client = subscribed("private-a", "private-b")
         #expect(client.received(rejected()) == ["report serverError 4301"])
@@ -463,7 +463,7 @@ struct ClientEventTests {
         #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
     }
 
-    @Test("A channel that sends no client events is not meant, whatever it is called")
+    @Test("A rejection never belongs to a channel that sends no client events, whatever its name")
     func wordOfTheMessage() {
         var client = CoreClient.connected()
         for name in ["client", "rate"] {
@@ -473,7 +473,7 @@ struct ClientEventTests {
         #expect(client.received(rejected("client events: rate limit")) == ["report clientEventRejected 4301"])
     }
 
-    @Test("A channel that was unsubscribed is told nothing")
+    @Test("An unsubscribed channel gets no report")
     func rejectedAfterUnsubscribe() {
         var client = subscribed(name)
         client.trigger("client-1", on: name)
@@ -481,7 +481,7 @@ struct ClientEventTests {
         #expect(client.received(rejected()).words.contains { $0.hasPrefix("deliver") } == false)
     }
 
-    @Test("An error 4301 is none about a client event where none was sent lately, unless it says so")
+    @Test("Without a recent client event, error 4301 belongs to one only if it says so")
     func noneSent() {
         var client = subscribed("private-a", "private-b")
         client.trigger("client-1", on: "private-a")
@@ -492,7 +492,7 @@ struct ClientEventTests {
         #expect(client.received(rejected("Client event rejected")).words.first?.contains("clientEventRejected") == true)
     }
 
-    @Test("A rejection fails no subscription that is pending, and no sign-in")
+    @Test("A rejection fails neither a pending subscription nor a sign-in")
     func nothingElse() {
         var client = CoreClient.connected()
         client.signIn()

@@ -3,7 +3,7 @@ import PusherProtocol
 import Testing
 
 /// Every pair of a state and a range of close codes (protocol clause 6.1).
-@Suite("Table: what each close code does in each state")
+@Suite("Table: the effect of each close code in each state")
 struct CloseCodeTableTests {
     /// The first and last codes of each range, and the codes that servers use.
     struct Range: Sendable {
@@ -42,7 +42,7 @@ struct CloseCodeTableTests {
         }
     }
 
-    @Test("Closes where reconnecting is off", arguments: ranges, early + late)
+    @Test("Closes without reconnecting", arguments: ranges, early + late)
     func closesWithoutReconnecting(range: Range, situation: ConnectionSituation) {
         for code in range.codes {
             expect(range.early == .refuse ? .refuse : .giveUp, in: situation, code) { $0.autoReconnect = false }
@@ -65,7 +65,7 @@ struct CloseCodeTableTests {
         let summary = client.closed(code: code.map { CloseCode(rawValue: $0) }).summary.words
         let words = code.map { " \($0)" } ?? ""
         #expect(summary.first == "report connectionClosed\(words)")
-        // Whoever follows the statuses learns why even if nothing is waited for. It is followed by the new attempt.
+        // Listeners of the statuses get the reason, even without a wait. The new attempt follows.
         let atOnce = ["status waiting 0s attempt 1 connectionClosed\(words)", "status connecting"]
         let isAtOnce = reaction == .reconnect || reaction == .goOverToTLS
         #expect(summary.filter(atOnce.contains) == (isAtOnce ? atOnce : []), "\(situation), \(words)")
@@ -80,7 +80,7 @@ struct CloseCodeTableTests {
         #expect(outcome == reaction.rawValue + reason, "\(situation), \(words)")
     }
 
-    @Test("A pusher:error before the greeting counts as a close, and after it as news", arguments: ranges)
+    @Test("A pusher:error before the greeting counts as a close, and later as a report", arguments: ranges)
     func errors(range: Range) {
         for code in range.codes {
             for situation in Self.early + Self.late {
@@ -99,7 +99,7 @@ struct CloseCodeTableTests {
         }
     }
 
-    @Test("After disconnect() every close is its end", arguments: ranges)
+    @Test("After disconnect() every close ends the connection", arguments: ranges)
     func disconnecting(range: Range) {
         for code in range.codes {
             var client = ConnectionSituation.disconnecting.client()
@@ -109,7 +109,7 @@ struct CloseCodeTableTests {
     }
 
     @Test(
-        "Where there is no socket no close is heard",
+        "Without a socket, closes have no effect",
         arguments: ranges,
         [.initialized, .asking, .waiting, .disconnected, .gaveUp, .refused] as [ConnectionSituation]
     )

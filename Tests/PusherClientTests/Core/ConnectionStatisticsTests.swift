@@ -2,17 +2,17 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Beside these, the ledger checks after each input of each test of the core that the counts add up.
-@Suite("What the machine counts of connections")
+/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
+@Suite("Statistics of connections in the core")
 struct ConnectionStatisticsTests {
-    @Test("A client that has done nothing has counted nothing")
+    @Test("The counts of a new client are zero")
     func nothing() {
         #expect(CoreClient().statistics == PusherStatistics())
     }
 
     // MARK: Connections
 
-    @Test("An attempt is established, fails, is given up, or is under way")
+    @Test("An attempt succeeds, fails, is cancelled, or is running")
     func attempts() {
         var client = CoreClient()
         client.connect()
@@ -31,7 +31,7 @@ struct ConnectionStatisticsTests {
     }
 
     @Test(
-        "A connection is lost for the reason that the close code gives",
+        "The close code decides the reason of a lost connection",
         arguments: [
             (4001, "closed40xx"), (4099, "closed40xx"), (4100, "closed41xx"), (4199, "closed41xx"),
             (4200, "closed42xx"), (4299, "closed42xx"), (4300, "closed43xx"), (4999, "closed43xx"),
@@ -46,7 +46,7 @@ struct ConnectionStatisticsTests {
     }
 
     @Test(
-        "An attempt fails for the reason that the transport gives",
+        "The transport decides the reason of a failed attempt",
         arguments: [
             (.nameResolutionFailed, "nameResolution"), (.connectionFailed, "network"), (.proxyFailed, "proxy"),
             (.tlsFailed, "tls"), (.pinMismatch, "tls"), (.upgradeFailed, "upgrade"),
@@ -61,7 +61,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.failedAttempts == [.init(rawValue: reason): 1])
     }
 
-    @Test("Timeouts, errors before the greeting and greetings that are none have reasons of their own")
+    @Test("Timeouts, errors before the greeting and invalid greetings have reasons of their own")
     func failuresInside() {
         var client = CoreClient()
         client.connect()
@@ -80,7 +80,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.messages.malformed == 1)
     }
 
-    @Test("What the application replaces is lost for that reason, and is not recovered from")
+    @Test("A connection that the app replaces has that reason, and does not count as recovered")
     func replaced() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(5))
@@ -95,7 +95,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.abandonedAttempts == 1)
     }
 
-    @Test("Refusals and the end of all attempts are counted")
+    @Test("Rejections and the end of all attempts are counted")
     func ends() {
         var client = CoreClient { $0.maximumRetries = 0 }
         client.connect()
@@ -111,7 +111,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.attempts == 2)
     }
 
-    @Test("The time to recover runs from the loss to the next connection, over failed attempts")
+    @Test("The time to recover lasts from the loss to the next connection, including failed attempts")
     func recovery() {
         var client = CoreClient.connected()
         client.closed()
@@ -135,7 +135,7 @@ struct ConnectionStatisticsTests {
         #expect(both.mean == .seconds(5))
     }
 
-    @Test("What the application ends, or the server refuses, is not recovered from when it connects again")
+    @Test("A connection that the app or the server ended does not count as recovered later")
     func noRecovery() {
         var client = CoreClient.connected()
         client.closed()
@@ -150,7 +150,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.recovery.count == 0)
     }
 
-    @Test("The time connected is that of all connections, with the one that stands")
+    @Test("The connected time is that of all connections, including the current one")
     func timeConnected() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(60))
@@ -180,9 +180,9 @@ struct ConnectionStatisticsTests {
         var pings = client.statistics.pings
         #expect(pings.sent == 1 && pings.answered == 1 && pings.received == 1)
         #expect(pings.roundTrip.last == .milliseconds(30))
-        // One that nobody asked for tells nothing.
+        // A pong without a ping changes no count.
         client.received(Envelope(event: EventName.pong))
-        // Two at once: whether the first pong answers the first is not known.
+        // Two pings at once: the first pong may belong to either.
         client.checkConnection()
         client.advance(by: .milliseconds(10))
         client.checkConnection()
@@ -194,11 +194,11 @@ struct ConnectionStatisticsTests {
         #expect(pings.roundTrip.count == 1)
     }
 
-    @Test("A pong that never comes costs the time of its own ping, and of no other")
+    @Test("A pong that never comes affects only its own ping's time")
     func missingPong() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
-        // Something else keeps the connection alive.
+        // Another message keeps the connection alive.
         client.activity()
         for sent in 2...3 {
             client.advance(by: .seconds(120))
@@ -211,7 +211,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.messages.ignored == 0)
     }
 
-    @Test("A pong of one connection is none of the next")
+    @Test("A late pong does not count for the next connection")
     func pongOfAnother() {
         var client = CoreClient.connected()
         client.checkConnection()
@@ -222,7 +222,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.pings.answered == 0)
     }
 
-    @Test("A ping that is not answered is the loss's reason")
+    @Test("An unanswered ping is the reason of the loss")
     func pongTimeout() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(150))
@@ -231,7 +231,7 @@ struct ConnectionStatisticsTests {
 
     enum Wake: CaseIterable { case timer, call, check, end }
 
-    @Test("What a suspended machine cost is told apart, however it is noticed", arguments: Wake.allCases)
+    @Test("A loss after a suspension has its own reason, however it is noticed", arguments: Wake.allCases)
     func suspended(wake: Wake) {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
@@ -246,7 +246,7 @@ struct ConnectionStatisticsTests {
         #expect(wake == .end || words.contains { $0.contains("suspended") })
     }
 
-    @Test("So is a suspension while a pong is awaited", arguments: Wake.allCases)
+    @Test("The same applies to a suspension while a pong is pending", arguments: Wake.allCases)
     func suspendedBeforePong(wake: Wake) {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -261,7 +261,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.lost == [.suspended: 1])
     }
 
-    @Test("A server that closes after a suspension is believed, and a short silence is none")
+    @Test("A server that closes after a suspension is the reason, and a short silence is no suspension")
     func notSuspended() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))

@@ -2,9 +2,9 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a state and an input. What is not in the table must change nothing and have no effect. Timers and the
-/// order of states are left to the ledger, which checks them after each input.
-@Suite("Table: what each input does in each state")
+/// Every pair of a state and an input. A pair that is not in the table must change nothing and have no effect. The
+/// ledger checks timers and the order of states after each input.
+@Suite("Table: the effect of each input in each state")
 struct ConnectionTableTests {
     typealias Row = [ConnectionInput: String]
 
@@ -78,7 +78,7 @@ struct ConnectionTableTests {
         .unavailableTimer: "connecting, status unavailable",
     ]
 
-    /// The activity timer fires before its time in all these states, and is set again.
+    /// In all these states the activity timer fires early and is set again.
     static let connected: Row = [
         .disconnect: "disconnecting, close 1 1000, status disconnecting",
         .release: "disconnecting, close 1 1000, status disconnecting, released",

@@ -3,13 +3,13 @@ import PusherEncryption
 import PusherProtocol
 import Testing
 
-/// The machine of one channel, whose steps come out in words.
+/// The machine of one channel, with its steps as words.
 private struct Reader {
     var machine = DecryptionStateMachine()
     var now = Instant()
     private var refreshCount: UInt64 = 0
 
-    /// Whose key came with the subscription.
+    /// A reader whose key came with the subscription.
     init(_ key: TestKey? = .first) throws {
         if let key { _ = try received(key) }
     }
@@ -57,43 +57,43 @@ private struct Reader {
 
 @Suite("Reading an encrypted channel")
 struct DecryptionMachineTests {
-    @Test("An event that the key fits is read at once")
+    @Test("An event that the key opens is decrypted at once")
     func fits() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .first) == ["1 x"])
     }
 
-    @Test("Before there is a key events wait, and are read in their order when it comes")
+    @Test("Without a key, events wait; they are decrypted in order when it arrives")
     func beforeKey() throws {
         var reader = try Reader(nil)
         for event in ["1", "2", "3"] { #expect(try reader.received(event, .first) == []) }
         #expect(try reader.received(TestKey.first) == ["1 x", "2 x", "3 x"])
     }
 
-    @Test("An event that the key does not fit asks for another, and those after it wait")
+    @Test("An event that the key does not open requests another one, and later events wait")
     func order() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
         #expect(try reader.received("2", .first) == [])
         #expect(try reader.received("3", .second) == [])
         #expect(reader.received(Envelope(event: "4")) == [])
-        // The new key fits the first; the second is older than it and has a refresh of its own.
+        // The new key opens the first event. The second is older than the key, and gets a refresh of its own.
         #expect(try reader.received(TestKey.second) == ["1 x", "refresh"])
         #expect(try reader.received(TestKey.second) == ["2 fails: wrong key", "3 x", "4 -"])
         #expect(reader.machine.phase == .open)
     }
 
-    @Test("The key is asked for once because of an event")
+    @Test("Each event requests the key once")
     func onceForEach() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
         #expect(try reader.received(TestKey.first) == ["1 fails: wrong key"])
-        // The next one may ask again, and get the right one.
+        // The next event may cause another request, and get the right key.
         #expect(try reader.received("2", .second) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["2 x"])
     }
 
-    @Test("Two events that no key fits both fail")
+    @Test("Two events that no key opens both fail")
     func bothFail() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -102,7 +102,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.first) == ["2 fails: wrong key"])
     }
 
-    @Test("Where no other key can be had, the event is given up, and the known key reads what comes after")
+    @Test("If no other key is available, the event fails, and the known key decrypts later events")
     func refreshFails() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -112,7 +112,7 @@ struct DecryptionMachineTests {
     }
 
     @Test(
-        "What is no encrypted event fails by itself: another key would not help",
+        "An event that is not encrypted fails by itself, because another key would not help",
         arguments: [
             "x", "{}", "[]", "null", "3", #"{"nonce":"AAAA"}"#, #"{"nonce":1,"ciphertext":2}"#,
             #"{"nonce":"AAAA","ciphertext":"AAAA"}"#, #"{"nonce":"!","ciphertext":"!"}"#,
@@ -136,7 +136,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.second) == ["1 x", "2 fails: malformed"])
     }
 
-    @Test("An event without data has nothing to read, and is passed on in its order")
+    @Test("An event without data needs no decryption, and is passed on in order")
     func withoutData() throws {
         var reader = try Reader()
         #expect(reader.received(Envelope(event: "1")) == ["1 -"])
@@ -145,7 +145,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.second) == ["2 x", "3 -"])
     }
 
-    @Test("No more bytes wait than may, but for one event: the oldest fail")
+    @Test("The bytes of waiting events are limited, except for a single event: the oldest fail")
     func boundedSize() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
@@ -162,20 +162,20 @@ struct DecryptionMachineTests {
         #expect(reader.machine.held.map(\.event) == ["5"])
     }
 
-    @Test("No more events wait than may: the oldest is given up")
+    @Test("The number of waiting events is limited: the oldest fails")
     func bound() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second, limit: 2) == ["refresh"])
         #expect(try reader.received("2", .second, limit: 2) == [])
         #expect(try reader.received("3", .second, limit: 2) == ["1 fails: too many held"])
         #expect(try reader.received("4", .first, limit: 2) == ["2 fails: too many held"])
-        // The key was asked for because of the first: the third has a refresh of its own still.
+        // The client requested the key because of the first event, so the third still has a refresh of its own.
         #expect(try reader.received(TestKey.first) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["3 x", "refresh"])
         #expect(reader.machine.held.map(\.event) == ["4"])
     }
 
-    @Test("The key is not asked for more than ten times in a minute")
+    @Test("The key is requested at most ten times a minute")
     func rateLimit() throws {
         var reader = try Reader()
         for _ in 1...DecryptionStateMachine.maximumRefreshes {
@@ -193,7 +193,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received("6", .first) == ["6 fails: too many refreshes"])
     }
 
-    @Test("After a loss the key of the next subscription counts as the one that was asked for")
+    @Test("After a loss, the key of the next subscription counts as the requested one")
     func loss() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -202,7 +202,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.first) == ["1 fails: wrong key", "2 x"])
     }
 
-    @Test("Where no key will come, nothing is held any longer")
+    @Test("If no key will arrive, no event is held any longer")
     func noKey() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
@@ -212,7 +212,7 @@ struct DecryptionMachineTests {
         #expect(reader.machine.held.isEmpty)
     }
 
-    @Test("A subscription that is confirmed after all is read with the key that it brought")
+    @Test("A subscription that is confirmed late uses the key that it brought")
     func confirmedLate() throws {
         var reader = try Reader()
         _ = reader.words(reader.machine.subscriptionFailed(SubscriptionError(.refused, channelName: "a", "no")))
@@ -222,7 +222,7 @@ struct DecryptionMachineTests {
         #expect(reader.words(reader.machine.subscribed(now: reader.now)) == [])
     }
 
-    @Test("A channel that was given up holds nothing, and waits for no key but its first")
+    @Test("A retired channel holds no events, and waits for no key except its first")
     func givenUp() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)

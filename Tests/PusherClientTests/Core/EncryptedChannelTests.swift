@@ -23,7 +23,7 @@ struct EncryptedChannelTests {
         .success(Authorization(auth: "key:1.1/\(channel ?? name)", sharedSecret: key.base64))
     }
 
-    @Test("An event is decrypted, and is otherwise as it came")
+    @Test("An event is decrypted, and otherwise unchanged")
     func decrypted() throws {
         var client = subscribed()
         var envelope = try event("e1")
@@ -35,7 +35,7 @@ struct EncryptedChannelTests {
         #expect(delivered.data == .string(#"{"a":1}"#) && delivered.userID == "u" && delivered.unknownKeysText == nil)
     }
 
-    @Test("The key of the subscription is fetched with it, and goes no further")
+    @Test("The key arrives with the authorization, and is not passed on")
     func secretStays() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -54,14 +54,14 @@ struct EncryptedChannelTests {
         #expect(transcript.wire == [])
     }
 
-    /// Those that are not the base64 of 32 bytes.
+    /// Secrets that are not the base64 of 32 bytes.
     private static let unusableSecrets: [LongText] = [
         "", "c2VjcmV0", "not base64 secret!", LongText(Data(repeating: 1, count: 31).base64EncodedString()),
         LongText(Data(repeating: 1, count: 33).base64EncodedString()), LongText(repeating: "A", count: 10_000),
     ]
 
     @Test(
-        "With an unusable key the channel is subscribed; the first event asks for another",
+        "With an unusable key the channel is subscribed; the first event requests another",
         arguments: unusableSecrets
     )
     func unusableKey(secret: LongText) throws {
@@ -80,7 +80,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("With an unusable key, what waits from before a loss is read once the channel is subscribed")
+    @Test("With an unusable key, events from before a loss are decrypted after the subscription")
     func unusableKeyAfterLoss() throws {
         var client = subscribed()
         for name in ["e1", "e2"] { _ = try client.received(event(name, .second)) }
@@ -89,7 +89,7 @@ struct EncryptedChannelTests {
         client.establish()
         let bad = Authorization(auth: "key:2.1/\(name)", sharedSecret: "c2VjcmV0")
         let transcript = client.authorized(name, .success(bad))
-        // The first has asked for a key already, before the loss.
+        // The client has already requested a key because of the first event, before the loss.
         #expect(
             transcript.told == [
                 "report invalidAuthorization of private-encrypted-a",
@@ -102,7 +102,7 @@ struct EncryptedChannelTests {
         #expect(client.authorized(name, .success(good)).told == ["deliver private-encrypted-a e2"])
     }
 
-    @Test("Events of the protocol, and those of other channels, are not encrypted")
+    @Test("Events of the protocol, and of other channels, are not encrypted")
     func plain() {
         var client = subscribed()
         client.subscribe("private-a")
@@ -117,7 +117,7 @@ struct EncryptedChannelTests {
         #expect(client.received(.message("private-a")) == ["deliver private-a message"])
     }
 
-    @Test("What cannot be read is handed over as it came, with the reason")
+    @Test("An event that cannot be decrypted is reported unchanged, with the reason")
     func unreadable() throws {
         var client = subscribed()
         let envelope = Envelope.message(name)
@@ -129,7 +129,7 @@ struct EncryptedChannelTests {
 
     // MARK: A key that does not fit
 
-    @Test("Order is kept over a refresh of the key, and no other channel is held up")
+    @Test("A key refresh keeps the order of events, and delays no other channel")
     func order() throws {
         var client = subscribed()
         client.subscribe(other)
@@ -140,7 +140,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2", .second)) == [])
         #expect(try client.received(event("e1", on: other)) == ["deliver private-encrypted-b e1"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
-        // The subscription does not change, and events without secrets are not held either.
+        // The subscription does not change, and events without secrets are delivered at once.
         #expect(
             client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
         )
@@ -152,7 +152,7 @@ struct EncryptedChannelTests {
         #expect(client.phase(of: name) == "subscribed")
     }
 
-    @Test("Two channels ask for their keys at the same time, and each gets its own")
+    @Test("Two channels request their keys at the same time, and each gets its own")
     func twoChannels() throws {
         var client = subscribed()
         client.subscribe(other)
@@ -168,7 +168,7 @@ struct EncryptedChannelTests {
         #expect(client.authorized(name, key(.second)).told == ["deliver private-encrypted-a e1"])
     }
 
-    @Test("A refresh that fails costs the one event that asked for it")
+    @Test("A failed refresh costs the one event that requested it")
     func refreshFails() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -181,7 +181,7 @@ struct EncryptedChannelTests {
         #expect(client.phase(of: name) == "subscribed")
     }
 
-    @Test("A refresh that brings no usable key is one that failed")
+    @Test("A refresh without a usable key has failed")
     func refreshUnusable() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -194,7 +194,7 @@ struct EncryptedChannelTests {
         #expect(!"\(error)".contains("secret!"))
     }
 
-    @Test("A refresh is tried twice, and a hanging authorizer holds the channel no longer than that takes")
+    @Test("A refresh has two tries, and a hanging authorizer holds the channel no longer")
     func refreshTimesOut() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -209,7 +209,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("No more events are held than may be")
+    @Test("The number of held events is limited")
     func bound() throws {
         var client = subscribed { $0.heldEncryptedEvents = 2 }
         for number in 1...2 { _ = try client.received(event("e\(number)", .second)) }
@@ -219,7 +219,7 @@ struct EncryptedChannelTests {
 
     // MARK: Losses and unsubscriptions
 
-    @Test("A loss during a refresh: what was held comes with the next subscription's key, before newer events")
+    @Test("A loss during a refresh: held events are decrypted with the next subscription's key, before newer ones")
     func lossDuringRefresh() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -237,7 +237,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e3", .second)) == ["deliver private-encrypted-a e3"])
     }
 
-    @Test("A loss during a refresh, and no authorization afterwards: what was held is given up, and said so")
+    @Test("A loss during a refresh, without a later authorization: held events fail and are reported")
     func lossAndFailure() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -251,7 +251,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("Unsubscribing during a refresh ends it, and a new channel has a key of its own")
+    @Test("Unsubscribing during a refresh ends it, and a new channel has its own key")
     func unsubscribeDuringRefresh() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -269,7 +269,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
     }
 
-    @Test("A channel that is given up and taken again while pending does not wait for the old one's refresh")
+    @Test("A channel that is unsubscribed and subscribed while pending does not wait for the old refresh")
     func reinstated() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -282,7 +282,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e3", .second)).authorizations == ["authorize private-encrypted-a for 1.1"])
     }
 
-    @Test("A subscription that fails while its key is asked for asks for no second one at the same time")
+    @Test("A subscription that fails during its key refresh starts no second one")
     func failsDuringRefresh() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -301,20 +301,20 @@ struct EncryptedChannelTests {
     }
 
     @Test(
-        "A channel whose subscription is not answered in time, or after it, can be read as any other that sends events"
+        "A channel whose subscription is answered late, or never, decrypts events like any other"
     )
     func confirmedLate() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
         client.authorized(name)
         client.advance(by: .seconds(10))
-        // The server is slow, and so its first events come before its answer, or after it.
+        // The server is slow, so its first events come before or after its answer.
         #expect(try client.received(event("e1")) == ["deliver private-encrypted-a e1"])
         #expect(client.received(.success(name)) == ["subscribed private-encrypted-a"])
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
     }
 
-    @Test("A key that is asked for when the time of the subscription is out is still waited for, until another is")
+    @Test("A refresh that outlives the subscription's timeout continues until another one begins")
     func refreshedLate() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -329,7 +329,8 @@ struct EncryptedChannelTests {
         )
         anew.authorized(name, key(.second))
         #expect(anew.received(.success(name)).told.words.count == 1)
-        // The first subscription is confirmed after all, before the key of the second has come: it is asked for again.
+        // The server confirms the first subscription late, before the key of the second has arrived, so the client
+        // requests the key again.
         late.subscribe(name)
         #expect(try late.received(event("e2", .second)).authorizations == [])
         let transcript = late.received(.success(name))
@@ -338,7 +339,7 @@ struct EncryptedChannelTests {
         #expect(late.authorized(name, key(.second)).told == ["deliver \(name) e1", "deliver \(name) e2"])
     }
 
-    @Test("The key may be asked for ten times in a minute, over losses too")
+    @Test("The key may be requested ten times in a minute, across losses")
     func rateLimit() throws {
         var client = subscribed()
         for number in 1...9 {

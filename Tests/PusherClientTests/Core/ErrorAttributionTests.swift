@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 6.2: real servers seldom name the channel that an error is about.
-@Suite("Whose error it is")
+/// Protocol clause 6.2: real servers seldom name the channel of an error.
+@Suite("Attribution of errors")
 struct ErrorAttributionTests {
     private func client(pending: [String], subscribed: [String] = []) -> CoreClient {
         var client = CoreClient.connected()
@@ -15,7 +15,7 @@ struct ErrorAttributionTests {
         return client
     }
 
-    @Test("The channel that the envelope names, where it is pending")
+    @Test("An error belongs to the channel that the envelope names, if it is pending")
     func namedInEnvelope() {
         var client = client(pending: ["a", "b"], subscribed: ["c"])
         #expect(
@@ -32,7 +32,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "The channel that the message names",
+        "An error belongs to the channel that its message names",
         arguments: [
             ("Auth info required to subscribe to chat", "chat"),
             ("Auth info required to subscribe to chat-1", "chat-1"),
@@ -51,7 +51,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "No channel where the message names none, and several are pending",
+        "An error without a name belongs to no channel if several are pending",
         arguments: [
             "Connection is unauthorized", "chatter is full", "no chat-2", "no my-chat", "",
             "Invalid key in subscription auth data: 'k'",
@@ -60,7 +60,7 @@ struct ErrorAttributionTests {
     func notNamed(message: String) {
         var client = client(pending: ["chat", "chat-1"])
         #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
-        // Only the timeout remains.
+        // Only the timeout is left.
         #expect(
             client.advance(by: .seconds(10)).told == [
                 "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",
@@ -69,7 +69,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "The only channel that is pending, where the code can be a refusal",
+        "An error belongs to the only pending channel, if its code can mean a rejection",
         arguments: [nil, 4009, 4301, 4302, 4200, 4100]
     )
     func onlyPending(code: Int?) {
@@ -84,7 +84,7 @@ struct ErrorAttributionTests {
         )
     }
 
-    @Test("No channel, where it is the late answer to a sign-in that was given up", arguments: ["a", "user", "digest"])
+    @Test("The late answer to a cancelled sign-in belongs to no channel", arguments: ["a", "user", "digest"])
     func lateRefusalOfSignIn(name: String) {
         var client = client(pending: [name])
         let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x"
@@ -92,7 +92,7 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions[name]?.isPending == true)
     }
 
-    @Test("What was given up, and taken to be refused, is ended when the server confirms it, subscribed again or not")
+    @Test("A cancelled subscription that counted as rejected is ended when the server confirms it")
     func refusalOfWhatIsGivenUp() {
         for count in 0...2 {
             var client = CoreClient.connected()
@@ -112,7 +112,7 @@ struct ErrorAttributionTests {
         }
     }
 
-    @Test("A refusal of what was given up is reported once, and nothing is sent because of it")
+    @Test("The rejection of a cancelled subscription is reported once, and nothing is sent")
     func trueRefusalOfWhatIsGivenUp() {
         var client = client(pending: ["a"])
         client.unsubscribe("a")
@@ -121,25 +121,25 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions.isEmpty)
     }
 
-    @Test("Nobody, where nothing is pending")
+    @Test("An error belongs to no channel if none is pending")
     func nothingPending() {
         var client = client(pending: [], subscribed: ["a"])
         #expect(client.received(.error(nil, "Auth info required to subscribe to a")) == ["report serverError"])
         #expect(client.machine.subscriptions["a"]?.isSubscribed == true)
     }
 
-    @Test("\"Existing subscription\" says that the channel is subscribed")
+    @Test("\"Existing subscription\" means that the channel is subscribed")
     func existingSubscription() {
         var client = client(pending: ["a", "b"])
         #expect(client.received(.error(nil, "Existing subscription to channel b")) == ["subscribed b"])
         #expect(client.received(.error(nil, "Existing subscription to channel x")) == ["report serverError"])
         #expect(client.machine.subscriptions["a"]?.isPending == true)
-        // Of one that was given up meanwhile it says that it has to be ended.
+        // If the app has unsubscribed meanwhile, the error means that the client has to send an unsubscribe.
         client.unsubscribe("a")
         #expect(client.received(.error(nil, "Existing subscription to channel a")) == ["send 1 unsubscribe a"])
     }
 
-    @Test("\"No current subscription\" is the answer to an unsubscribe, and fails nothing")
+    @Test("\"No current subscription\" answers an unsubscribe, and fails nothing")
     func missingSubscription() {
         var client = client(pending: ["a"])
         let message = "No current subscription to channel a, or subscription in progress"
@@ -148,7 +148,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "A refusal in the form that names the channel",
+        "A rejection may be a message that names the channel",
         arguments: [EventName.subscriptionError, EventName.subscriptionErrorInternal]
     )
     func refusal(event: String) {
@@ -161,7 +161,9 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions["b"]?.isSubscribed == true)
     }
 
-    @Test("A refusal after the confirmation has the server asked anew: that may have been of an earlier subscription")
+    @Test(
+        "A rejection after the confirmation makes the client ask again, because it may belong to an earlier subscription"
+    )
     func refusalOfTheSecond() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -178,7 +180,7 @@ struct ErrorAttributionTests {
         #expect(client.received(.refusal("private-a")) == ["failed private-a subscriptionRefused 401"])
     }
 
-    @Test("One whose authorization the application has made by itself is not ended for it: there may be no other")
+    @Test("A subscription with an authorization from the app is not repeated, because there may be no other one")
     func refusalWithOwnAuthorization() {
         var client = CoreClient.connected()
         client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
@@ -187,7 +189,7 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions["private-a"]?.isSubscribed == true)
     }
 
-    @Test("A server that refuses whatever it has confirmed is asked anew once on each connection")
+    @Test("A server that rejects confirmed subscriptions is asked again once on each connection")
     func refusalOfAll() {
         var client = client(pending: [], subscribed: ["b"])
         let report = "report subscriptionRefused 401 of b"
@@ -205,7 +207,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "Of what a server repeats neither a signature is shown nor what is known of a user, whichever comes first",
+        "Texts that a server repeats show neither signatures nor user data, in any order",
         arguments: [
             "Expected digest of 1.1:presence-a:{hush}, but got hush", "Expected digest of 1.1:a, but got hush:{}",
             "Expected digest of 1.1:a, but got hush", "digest of 1.1:{hush but got hush", "but got hush digest of {",
@@ -218,7 +220,7 @@ struct ErrorAttributionTests {
         #expect(error?.message.contains("hush") == false)
     }
 
-    @Test("A refused channel is tried again on the next connection, and by the next call")
+    @Test("A rejected channel is tried again on the next connection, and by the next call")
     func triedAgain() {
         var client = client(pending: ["a"])
         client.received(.refusal("a"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Frames of the HTTP transports")
 struct HTTPFrameReaderTests {
-    /// Reads pieces, and writes down what is in them.
+    /// Reads pieces, and records their content.
     private func read(_ pieces: [[UInt8]], limit: Int = 1_000) -> [String] {
         var reader = HTTPFrameReader(maximumMessageSize: limit, joinedSize: 0)
         var frames: [String] = []
@@ -70,25 +70,25 @@ struct HTTPFrameReaderTests {
     private static let deep: String = "c" + String(repeating: "[", count: 3_000) + "\n"
     private static let long: String = "c[4001,\"" + String(repeating: "x", count: 5_000) + "\"]\n"
 
-    @Test("a frame that is malformed is a violation", arguments: Self.malformedFrames)
+    @Test("a malformed frame is a violation", arguments: Self.malformedFrames)
     func malformed(text: String, kind: String) {
         #expect(read(text, limit: 100_000).last == "malformed(\"\(kind)\")")
     }
 
-    @Test("the messages before a violation of the same frame are given")
+    @Test("the messages before a violation in the same frame are delivered")
     func partlyMalformed() {
         #expect(read(#"a["one",2]"# + "\n") == ["message one", "malformed(\"a\")"])
     }
 
     @Test(
-        "bytes that are no UTF-8 are a violation",
+        "bytes that are not UTF-8 are a violation",
         arguments: [[0x61, 0x5B, 0x22, 0xFF, 0x22, 0x5D, 0x0A], [0x68, 0xC3, 0x0A]]
     )
     func invalidText(bytes: [UInt8]) {
         #expect(read([bytes]) == ["invalidText"])
     }
 
-    @Test("a frame and a message have a limit, whether they come whole or in pieces")
+    @Test("frames and messages have a limit, whole or in pieces")
     func limits() {
         let message = String(repeating: "x", count: 101)
         #expect(read("a[\"\(message)\"]\n", limit: 100) == ["tooLong(limit: 100)"])
@@ -99,7 +99,7 @@ struct HTTPFrameReaderTests {
         #expect(read("a[\"\(String(repeating: "x", count: 100))\"]\n", limit: 100).count == 1)
     }
 
-    @Test("a response may be cut anywhere")
+    @Test("a response may be split anywhere")
     func cuts() {
         let text = [
             String(repeating: "h", count: 100), #"o{"hostname":"h.example"}"#, #"a["{\"event\":\"é😀\"}","two"]"#, "a[]",
@@ -120,7 +120,7 @@ struct HTTPFrameReaderTests {
         }
     }
 
-    @Test("the rest of a piece is dropped if the receiver does not go on")
+    @Test("the rest of a piece is dropped if the receiver stops")
     func stop() throws {
         var reader = HTTPFrameReader(maximumMessageSize: 100)
         var count = 0
@@ -131,7 +131,7 @@ struct HTTPFrameReaderTests {
         #expect(!isDone && count == 1)
     }
 
-    @Test("random bytes lead to frames or to a violation, and never to more than the limit in memory")
+    @Test("random bytes lead to frames or a violation, and never exceed the memory limit")
     func random() {
         var generator = SeededGenerator(seed: 26)
         let letters = Array("oamhc[]{}\",:\\u00e9 1234\n\n".utf8) + [0xC3, 0xA9, 0xFF]
@@ -142,7 +142,7 @@ struct HTTPFrameReaderTests {
             let cut = Int.random(in: 0...bytes.count, using: &generator)
             let whole = read([bytes], limit: 20)
             let cutOnce = read([Array(bytes[..<cut]), Array(bytes[cut...])], limit: 20)
-            // A limit shows earlier in what is kept.
+            // With pieces, the limit applies earlier, to the bytes that are kept.
             if !whole.contains(where: { $0.hasPrefix("tooLong") })
                 && !cutOnce.contains(where: { $0.hasPrefix("tooLong") })
             {

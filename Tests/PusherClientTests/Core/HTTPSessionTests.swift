@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The session of an HTTP transport")
 struct HTTPSessionTests {
-    /// A session, and a short transcript of what it asks for.
+    /// A session, and a short transcript of its actions.
     private struct Session {
         var machine: HTTPSessionStateMachine
         var now = Instant(after: .seconds(1))
@@ -77,14 +77,14 @@ struct HTTPSessionTests {
     private static let base = "/pusher/app/key/999/vvvvvvvv"
     private static let noTimers = ["no poll", "no handover"]
 
-    @Test("a streaming session asks for its response, and is open when the server says so")
+    @Test("a streaming session requests its response, and is open when the server says so")
     func openStreaming() {
         var session = Session(.streaming)
         #expect(
             session.does { $0.start(now: $1) } == ["receive 1 \(Self.base)/xhr_streaming?protocol=7&t=1000&n=1"]
         )
         #expect(session.does { $0.answered(1, status: 200, now: $1) } == ["activity"])
-        // The prelude: nobody answers it.
+        // The prelude needs no answer.
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         #expect(session.does { $0.opened(hostname: nil, now: $1) } == ["opened"])
         #expect(session.machine.isOpen)
@@ -103,7 +103,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.ended(2, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
     }
 
-    @Test("a server that holds no poll is asked once in a second")
+    @Test("a server that does not hold polls is polled once a second")
     func emptyPolls() {
         var session = Session.opened(.polling)
         session.now += .milliseconds(10)
@@ -112,14 +112,14 @@ struct HTTPSessionTests {
         #expect(
             session.does { $0.timerFired(.poll, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=2000&n=3"]
         )
-        // A heartbeat after 25 s is no reason to wait.
+        // A heartbeat after 25 s does not cause a wait.
         _ = session.does { $0.answered(3, status: 200, now: $1) }
         session.now += .seconds(25)
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         #expect(session.does { $0.ended(3, now: $1) } == ["receive 4 \(Self.base)/xhr?protocol=7&t=27000&n=4"])
     }
 
-    @Test("a later request goes to the host that the server has named")
+    @Test("later requests go to the host that the server has named")
     func hostname() {
         var session = Session(.polling)
         _ = session.does { $0.start(now: $1) }
@@ -133,7 +133,7 @@ struct HTTPSessionTests {
         )
     }
 
-    @Test("one request with messages is under way, and what waits is joined in the next one")
+    @Test("one request with messages runs at a time, and the next one joins waiting messages")
     func send() {
         var session = Session.opened(.streaming)
         #expect(session.does { machine, _ in machine.send(#"{"a":1}"#) } == [])
@@ -151,7 +151,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.flush(now: $1) } == [])
     }
 
-    @Test("a request with messages has at most 64 KiB, or one message, and order is kept")
+    @Test("a request with messages has at most 64 KiB, or one message, and keeps the order")
     func longBodies() {
         var session = Session.opened(.streaming, sendBufferSize: 1_000_000)
         let long = String(repeating: "x", count: 70_000)
@@ -169,7 +169,7 @@ struct HTTPSessionTests {
         #expect(counts == [1, 1, 3])
     }
 
-    @Test("a request with messages that is not answered in time loses the session")
+    @Test("a request with messages without an answer in time ends the session")
     func unansweredSend() {
         var session = Session.opened(.streaming)
         _ = session.does { $0.send("x") + $0.flush(now: $1) }
@@ -179,7 +179,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.timerFired(.send, now: $1) }.last?.hasPrefix("closed - connectionClosed") == true)
     }
 
-    @Test("anything but 200 and 204 for messages is a loss", arguments: [404, 500, 302, 0])
+    @Test("any status except 200 and 204 for messages is a loss", arguments: [404, 500, 302, 0])
     func refusedSend(status: Int) {
         var session = Session.opened(.streaming)
         _ = session.does { $0.send("x") + $0.flush(now: $1) }
@@ -198,12 +198,14 @@ struct HTTPSessionTests {
         #expect(session.does { machine, _ in machine.send("x") }.last == "closed - sendBufferFull -")
     }
 
-    @Test("a streaming session answers a heartbeat with an empty array, once in a second, or with what it has to send")
+    @Test(
+        "a streaming session answers a heartbeat with an empty array, at most once a second, or with waiting messages"
+    )
     func heartbeats() {
         var session = Session.opened(.streaming)
         let answer = #"send 0 [] \#(Self.base)/xhr_send?t=1000&n=2"#
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [answer])
-        // A server that answers the answer.
+        // A server that answers each answer.
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         session.now += .seconds(25)
@@ -215,13 +217,13 @@ struct HTTPSessionTests {
         )
     }
 
-    @Test("a polling session answers no heartbeat: the next poll is the answer")
+    @Test("a polling session does not answer heartbeats: the next poll does")
     func pollingHeartbeats() {
         var session = Session.opened(.polling)
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
     }
 
-    @Test("after 256 KiB another response takes over when the first has ended")
+    @Test("after 256 KiB another response follows, when the first has ended")
     func handover() {
         var session = Session.opened(.streaming)
         #expect(session.handled(262_144, hasMessages: true, of: 1) == [])
@@ -232,7 +234,7 @@ struct HTTPSessionTests {
         )
         #expect(session.machine.currentResponse == 1)
         #expect(session.does { $0.answered(2, status: 200, now: $1) } == ["handover in 10000.0"])
-        // What was on its way in the first one is read to its end.
+        // The client reads the rest of the first response to its end.
         #expect(session.handled(50, hasMessages: true, of: 1) == [])
         #expect(session.does { $0.ended(1, now: $1) } == ["no handover", "read 2"])
         #expect(session.machine.currentResponse == 2)
@@ -240,7 +242,7 @@ struct HTTPSessionTests {
         #expect(session.handled(1, of: 2).first?.hasPrefix("receive 3") == true)
     }
 
-    @Test("a first response that the server does not end is ended after 10 s in which it brought nothing")
+    @Test("a first response that does not end is closed after 10 s without data")
     func handoverTimer() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -250,7 +252,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
-    @Test("a first response with a frame that lacks its end is not given up")
+    @Test("a first response with an incomplete frame is not closed")
     func handoverInFrame() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -276,7 +278,7 @@ struct HTTPSessionTests {
         #expect(session.machine.isOpen)
     }
 
-    @Test("a response that was to take over and breaks off is a loss: what it brought may be lost")
+    @Test("a loss of the second response is a loss of the connection, because data may be lost")
     func failedHandover() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -287,13 +289,13 @@ struct HTTPSessionTests {
         )
     }
 
-    @Test("a polling session never hands over")
+    @Test("a polling session has no second response")
     func longPoll() {
         var session = Session.opened(.polling)
         #expect(session.handled(1_000_000, hasMessages: true, of: 2) == [])
     }
 
-    @Test("a stream that ends is a loss, as is a second opening, and a response of another status")
+    @Test("a stream that ends is a loss, and so are a second opening and another status")
     func losses() {
         let loss = ["cancel 1"] + Self.noTimers + ["closed - connectionClosed 1006"]
         var ended = Session.opened(.streaming)
@@ -313,7 +315,7 @@ struct HTTPSessionTests {
     }
 
     @Test(
-        "a session that is not opened fails with the status",
+        "a session that cannot be opened fails with the status",
         arguments: [HTTPSessionStateMachine.Mode.streaming, .polling]
     )
     func notOpened(mode: HTTPSessionStateMachine.Mode) {
@@ -345,7 +347,7 @@ struct HTTPSessionTests {
     }
 
     @Test(
-        "what cannot be read is a loss",
+        "an unreadable frame is a loss",
         arguments: [
             (HTTPFrameViolation.tooLong(limit: 3), "messageTooBig"), (.malformed("a"), "protocolViolation"),
             (.invalidText, "invalidText"),
@@ -356,7 +358,7 @@ struct HTTPSessionTests {
         #expect(session.does { machine, _ in machine.violated(violation) }.last == "closed - \(code) -")
     }
 
-    @Test("close() sends what waits before it ends the session")
+    @Test("close() sends waiting messages before it ends the session")
     func close() {
         var session = Session.opened(.streaming)
         _ = session.does { $0.send("a") + $0.flush(now: $1) }
@@ -399,7 +401,7 @@ struct HTTPSessionTests {
         #expect(polling.does { $0.setReading(true, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
     }
 
-    @Test("nothing that comes after the end, or about another request, does anything")
+    @Test("after the end, and for other requests, no input has an effect")
     func stale() {
         var other = Session.opened(.streaming)
         #expect(
@@ -431,7 +433,7 @@ struct HTTPSessionTests {
         }
     }
 
-    @Test("a name of a session has a number below a thousand and eight characters")
+    @Test("a session name has a number below a thousand and eight characters")
     func names() throws {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<100 {

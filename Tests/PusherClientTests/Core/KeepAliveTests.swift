@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("What is learned of idle limits")
+@Suite("Learning idle limits")
 struct KeepAliveTests {
     @Test("A connection that was lost after 40 s of silence makes the next one ping every 20 s")
     func learned() {
@@ -17,7 +17,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(20)).wire == ["send 2 ping"])
     }
 
-    @Test("What the client sends puts the ping off, and what the server sends does not")
+    @Test("A message of the client postpones the ping, and a message of the server does not")
     func putOff() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -32,7 +32,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(1)).wire == ["send 2 ping"])
     }
 
-    @Test("The end of the connection ends the timer, and the protocol's own ping stays as it is")
+    @Test("The end of the connection ends the timer, and the protocol's own ping is unchanged")
     func ended() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -44,7 +44,7 @@ struct KeepAliveTests {
     }
 
     @Test(
-        "Codes that give no reason teach, and others do not",
+        "The client learns from codes that give no reason, and from no others",
         arguments: [
             (nil, true), (1000, true), (1001, true), (1005, true), (1006, true), (1002, false), (1009, false),
             (1011, false), (1012, false), (3000, false), (4100, false), (4200, false), (4201, false),
@@ -58,7 +58,7 @@ struct KeepAliveTests {
     }
 
     @Test(
-        "An error of the connection teaches if it says no more than that it is over",
+        "The client learns from a connection error that only says that it is over",
         arguments: [
             (.connectionClosed, true), (.connectionFailed, true), (.tlsFailed, false), (.protocolViolation, false),
             (.messageTooBig, false), (.sendBufferFull, false),
@@ -71,7 +71,7 @@ struct KeepAliveTests {
         #expect((client.interval != nil) == teaches)
     }
 
-    @Test("The interval is half of the silence that was lost last, and never shorter than a second")
+    @Test("The interval is half of the last lost silence, and at least a second")
     func shortest() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(3))
@@ -85,7 +85,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(1)).wire == ["send 3 ping"])
     }
 
-    @Test("A silence of less than a second teaches nothing")
+    @Test("The client learns nothing from a silence of less than a second")
     func tooShort() {
         var client = CoreClient.connected()
         client.advance(by: .milliseconds(999))
@@ -93,7 +93,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("The interval is never longer than the activity timeout")
+    @Test("The interval never exceeds the activity timeout")
     func longest() {
         var client = CoreClient.connected()
         for _ in 1...30 {
@@ -104,7 +104,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(120))
     }
 
-    @Test("A limit that is equal to the activity timeout: the ping was sent, and nothing came after it")
+    @Test("A limit equal to the activity timeout: the ping was sent, and no frame followed")
     func equal() {
         var client = CoreClient.connected()
         #expect(client.advance(by: .seconds(120)).wire == ["send 1 ping"])
@@ -112,7 +112,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(60))
     }
 
-    @Test("What was on its way before the cut does not prove that the ping came through, and its pong does")
+    @Test("Only the pong proves that the ping arrived, because other frames may have been on their way")
     func proof() {
         func lose(_ answer: Envelope) -> Duration? {
             var client = CoreClient.connected()
@@ -126,7 +126,7 @@ struct KeepAliveTests {
         #expect(lose(.pong) == nil)
     }
 
-    @Test("A loss after a silence that the connection had survived before teaches nothing")
+    @Test("The client learns nothing from a silence that the connection has already survived")
     func survived() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -134,7 +134,7 @@ struct KeepAliveTests {
         client.advance(by: .seconds(119))
         client.closed()
         #expect(client.interval == nil)
-        // Each of these has survived its interval, and is lost at some time before the next ping.
+        // Each connection outlives its interval, and is lost at some time before the next ping.
         for _ in 1...20 {
             client.reconnect(activityTimeout: "30")
             client.advance(by: .seconds(30))
@@ -145,7 +145,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("A message of the client that anything followed counts as survived")
+    @Test("A message of the client counts as survived when any frame follows")
     func survivedMessage() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(50))
@@ -156,7 +156,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("A ping that is never answered teaches, for routers drop without a word; after a suspension it does not")
+    @Test("The client learns from an unanswered ping, because routers drop silently; not after a suspension")
     func pongTimeout() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(150))
@@ -170,7 +170,7 @@ struct KeepAliveTests {
         #expect(suspended.interval == nil)
     }
 
-    @Test("A loss that a suspension explains teaches nothing, with a ping before it or without")
+    @Test("The client learns nothing from a loss after a suspension, with or without a ping")
     func suspended() {
         for isPinged in [true, false] {
             var client = CoreClient.connected()
@@ -179,7 +179,7 @@ struct KeepAliveTests {
             client.closed()
             #expect(client.interval == nil)
         }
-        // One that is too short to be noticed otherwise, but longer than the client would have been silent.
+        // The interval is too short to be measured otherwise, but longer than the client would have been silent.
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
         client.closed()
@@ -191,7 +191,7 @@ struct KeepAliveTests {
         #expect(client.lastSilence == .seconds(40))
     }
 
-    @Test("A loss right after an error of the server teaches nothing, and one that comes later does")
+    @Test("The client learns nothing from a loss right after a server error, but from a later one")
     func explained() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -206,7 +206,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(1))
     }
 
-    @Test("A loss that the application has asked after teaches nothing, nor does one that it has caused")
+    @Test("The client learns nothing from a loss that the app caused, or asked about")
     func application() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -224,7 +224,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("An attempt that fails teaches nothing")
+    @Test("The client learns nothing from a failed attempt")
     func attempt() {
         var client = CoreClient()
         client.connect()
@@ -236,7 +236,7 @@ struct KeepAliveTests {
 
     // MARK: How it ends
 
-    @Test("After 60 answered pings the client does without, also if they went out on several connections")
+    @Test("After 60 answered pings the client stops them, even if they were sent on several connections")
     func forgotten() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -254,7 +254,7 @@ struct KeepAliveTests {
         #expect(client.timer(.keepAlive) == nil)
     }
 
-    @Test("Two connections that were dropped 2 s after the greeting cost the next one 60 pings, and not one a second")
+    @Test("Two connections that are lost 2 s after the greeting cost the next one 60 pings, not one a second")
     func flood() {
         var client = CoreClient.connected()
         for _ in 1...2 {
@@ -268,7 +268,7 @@ struct KeepAliveTests {
         #expect(client.pingCount - before <= 60 + 2 * 3_600 / 120)
     }
 
-    @Test("Doing without the pings costs a connection if the limit is real, and is tried again after ten times as many")
+    @Test("Stopping the pings costs a connection if the limit is real; the next try comes after ten times as many")
     func patience() {
         var client = CoreClient.connected()
         for count in [60, 600, 6_000, 6_000] {
@@ -282,7 +282,7 @@ struct KeepAliveTests {
         }
     }
 
-    @Test("A connection that survives the silence that cost another one shows that the lesson was wrong")
+    @Test("A connection that survives the silence shows that there is no limit")
     func disproved() {
         var client = CoreClient.connected()
         for _ in 1...2 {
@@ -299,7 +299,7 @@ struct KeepAliveTests {
 
     // MARK: A limit on messages
 
-    @Test("A ping that is answered by 4301 is alive, is not reported, and makes the next ones come less often")
+    @Test("A ping that is answered by 4301 is alive, is not reported, and makes later pings rarer")
     func rejected() {
         let exceeded = Envelope.error(4301, "Rate limit exceeded")
         var client = CoreClient.connected()
@@ -311,14 +311,14 @@ struct KeepAliveTests {
             #expect(client.advance(by: .seconds(seconds)).wire == ["send 2 ping"])
             #expect(client.received(exceeded) == [])
         }
-        // The limit is at 40 s, and the server does not take pings that are within it.
+        // The limit is 40 s, and the server rejects pings within it.
         #expect(client.interval == .seconds(72))
         #expect(client.state == .connected)
-        // Nothing that went out is left to be rejected.
+        // There is no sent message left that the server could reject.
         #expect(client.received(exceeded) == ["report serverError 4301"])
     }
 
-    @Test("A ping that is rejected holds no subscription back")
+    @Test("A rejected ping delays no subscription")
     func rejectedBeforeSubscription() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -354,7 +354,7 @@ extension CoreClient {
 
     fileprivate var pingCount: Int { machine.statistics(now: now).pings.sent }
 
-    /// The lost connection is made again.
+    /// The client reconnects.
     @discardableResult
     fileprivate mutating func reconnect(activityTimeout: String = "120") -> Transcript {
         decide(.zero)

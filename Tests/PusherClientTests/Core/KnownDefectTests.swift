@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects that other clients have, or had, and this one must not.
+/// Defects that other clients have or had. Each test shows that this client does not have one.
 @Suite("Defects of other clients, in the core")
 struct KnownDefectTests {
     @Test("disconnect() while connecting is not ignored (PusherSwift #459)")
@@ -57,7 +57,7 @@ struct KnownDefectTests {
     }
 
     @Test(
-        "A greeting that cannot be used does not leave the client connecting (pusher-js)",
+        "An unusable greeting does not leave the client connecting (pusher-js)",
         arguments: [nil, "{}", "x"]
     )
     func unusableGreeting(data: String?) {
@@ -70,7 +70,7 @@ struct KnownDefectTests {
         #expect(client.state == .reconnecting)
     }
 
-    @Test("A 40xx code that no list has is not reconnected (PusherSwift)", arguments: [4002, 4010, 4050, 4099])
+    @Test("An unlisted 40xx code does not lead to a reconnect (PusherSwift)", arguments: [4002, 4010, 4050, 4099])
     func unlistedCode(code: Int) {
         var client = CoreClient.connected()
         let transcript = client.closed(code: CloseCode(rawValue: code))
@@ -78,7 +78,7 @@ struct KnownDefectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
-    @Test("subscription_succeeded is not lost for want of data (soketi)")
+    @Test("subscription_succeeded without data is not lost (soketi)")
     func successWithoutData() throws {
         var client = CoreClient.connected()
         client.subscribe("orders")
@@ -151,7 +151,7 @@ struct KnownDefectTests {
         #expect(client.machine.connection.retryCount == 1)
     }
 
-    @Test("A subscription that fails in the client is no sign of life from the server (PusherSwift)")
+    @Test("A subscription that fails in the client does not count as a sign of life (PusherSwift)")
     func ownFailure() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
@@ -164,7 +164,7 @@ struct KnownDefectTests {
         #expect(client.ledger.timers.isEmpty)
     }
 
-    @Test("Client events that wait go out after a success without data (PusherSwift #446, #434)")
+    @Test("Waiting client events are sent after a success without data (PusherSwift #446, #434)")
     func successWithoutDataSendsWhatWaits() throws {
         var client = CoreClient.connected()
         client.subscribe("private-a")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Watching the server")
 struct LivenessMachineTests {
-    @Test("Silence for the activity timeout brings a ping, and for the pong timeout after it the end")
+    @Test("The client pings after the activity timeout, and drops the connection after the pong timeout")
     func timings() {
         var client = CoreClient.connected()
         #expect(client.advance(by: .milliseconds(119_999)) == [])
@@ -29,7 +29,7 @@ struct LivenessMachineTests {
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
         #expect(receive(&client).timers == [])
-        // The timer that runs is not set anew: when it fires it is set for the rest.
+        // The running timer is not rescheduled: when it fires, it is set for the remaining time.
         #expect(client.advance(by: .seconds(20)) == ["set activity 100s"])
         #expect(client.advance(by: .seconds(100)).wire == ["send 1 ping"])
         client.advance(by: .seconds(29))
@@ -48,7 +48,7 @@ struct LivenessMachineTests {
     }
 
     @Test(
-        "The shorter of the option's and the server's timeout holds; one that makes no sense does not",
+        "The shorter of the option's and the server's timeout applies; an invalid one does not",
         arguments: [
             ("120", 120, "120s"), ("30", 120, "30s"), ("300", 120, "120s"), ("30", 10, "10s"), ("120", 600, "120s"),
             ("0.5", 120, "1s"), ("1.5", 120, "1.5s"), ("30.0", 120, "30s"), ("3e1", 120, "30s"),
@@ -61,19 +61,19 @@ struct LivenessMachineTests {
         var client = CoreClient { $0.activityTimeout = .seconds(option) }
         client.connect()
         client.opened()
-        // The escapes of the table are those of a string in a string.
+        // The escapes of the table are those of a string inside a string.
         let transcript = client.greeted(activityTimeout: server.map { $0.replacing(#"\""#, with: "\"") })
         #expect(transcript.timers.last == "set activity \(expected)")
     }
 
-    @Test("pusher:ping is answered, and is no answer to our own")
+    @Test("The client answers pusher:ping, which does not count as a pong")
     func serverPing() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
         #expect(client.received(.ping) == ["stop pong", "set activity 120s", "send 1 pong"])
     }
 
-    @Test("A silence that the computer slept through is noticed at the next call")
+    @Test("A silence during a suspension is noticed at the next call")
     func suspended() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(119))
@@ -84,7 +84,7 @@ struct LivenessMachineTests {
         #expect(client.advance(by: .seconds(30)).wire == ["abort 1"])
     }
 
-    @Test("connect() on a connection that was slept over asks for a sign of life")
+    @Test("connect() after a suspension checks the connection")
     func connectAfterSuspension() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
@@ -92,7 +92,7 @@ struct LivenessMachineTests {
         #expect(client.connect() == [])
     }
 
-    @Test("A frame after a long sleep is activity like any other")
+    @Test("A frame after a long suspension counts as activity")
     func frameAfterSuspension() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
@@ -100,7 +100,7 @@ struct LivenessMachineTests {
         #expect(client.connect() == [])
     }
 
-    @Test("Timers of an earlier connection do nothing")
+    @Test("Timers of an earlier connection have no effect")
     func staleTimers() throws {
         var client = CoreClient.connected()
         let activity = try #require(client.timer(.activity))

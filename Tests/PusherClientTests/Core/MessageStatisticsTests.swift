@@ -2,14 +2,14 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Beside these, the ledger checks after each input of each test of the core that the counts add up.
-@Suite("What the machine counts of messages")
+/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
+@Suite("Statistics of messages in the core")
 struct MessageStatisticsTests {
     private static let secret = "private-encrypted-a"
 
     // MARK: Events
 
-    @Test("An event is delivered where its channel is wanted, and dropped where it is not")
+    @Test("An event is delivered if its channel is wanted, and otherwise dropped")
     func events() {
         var client = CoreClient.subscribed("a")
         client.received(.message("a"))
@@ -37,7 +37,7 @@ struct MessageStatisticsTests {
         #expect(statistics.signIns.succeeded == 1 && statistics.signIns.failed == 0)
     }
 
-    @Test("Events are dropped before the greeting, while disconnecting, and on a socket that was given up")
+    @Test("Events are dropped before the greeting, while disconnecting, and on an old socket")
     func withoutConnection() {
         var client = CoreClient()
         client.connect()
@@ -59,7 +59,7 @@ struct MessageStatisticsTests {
         client.received(try TestKey.second.message("2", on: Self.secret))
         client.received(try TestKey.first.message("3", on: Self.secret))
         #expect(client.statistics.events.held == 2)
-        // The key that is asked for anew does not fit the first of them.
+        // The new key does not open the first of them.
         client.authorized(Self.secret)
         let events = client.statistics.events
         #expect(events.held == 0 && events.delivered == 2 && events.undecryptable == 1 && events.dropped == [:])
@@ -75,7 +75,7 @@ struct MessageStatisticsTests {
         #expect(events.held == 0 && events.dropped == [.notSubscribed: 3])
     }
 
-    @Test("Events that wait are dropped where the end of a subscription waits for the server too")
+    @Test("Waiting events are dropped if the unsubscribe waits for the server too")
     func heldWhileSubscribing() throws {
         var client = CoreClient.connected()
         client.subscribe(Self.secret)
@@ -103,7 +103,7 @@ struct MessageStatisticsTests {
 
     // MARK: Messages of the protocol
 
-    @Test("Messages that are none, or lack what they must have, are malformed")
+    @Test("Invalid and incomplete messages are malformed")
     func malformed() {
         var client = CoreClient.subscribed("presence-a", .members("presence-a", ["1"]))
         client.malformed()
@@ -114,7 +114,7 @@ struct MessageStatisticsTests {
     }
 
     @Test(
-        "Messages about what the client is done with, or does not know, are ignored",
+        "Messages about finished or unknown requests are ignored",
         arguments: [
             Envelope(event: EventName.subscriptionCountInternal, channel: "a", data: .json("{}")),
             Envelope(event: EventName.cacheMiss, channel: "a"), .memberAdded("presence-b", "1"),
@@ -132,7 +132,7 @@ struct MessageStatisticsTests {
         #expect(client.statistics.events == before.events)
     }
 
-    @Test("What comes on a socket that was given up is ignored, whatever it is")
+    @Test("Every message on an old socket is ignored")
     func stale() {
         var client = CoreClient.connected()
         client.closed()
@@ -144,7 +144,7 @@ struct MessageStatisticsTests {
 
     // MARK: Subscriptions and authorizations
 
-    @Test("Subscriptions succeed, fail, and are made again after a loss")
+    @Test("Subscriptions succeed, fail, and are repeated after a loss")
     func subscriptions() {
         var client = CoreClient.subscribed("a")
         client.subscribe("no good")
@@ -161,7 +161,7 @@ struct MessageStatisticsTests {
         #expect(subscriptions.current == 2)
     }
 
-    @Test("Authorizations succeed, fail or are cancelled, and the time that they take is counted")
+    @Test("Authorizations succeed, fail or are cancelled, and their duration is counted")
     func authorizations() {
         var client = CoreClient.connected()
         for name in ["private-a", "private-b", "private-c"] { client.subscribe(name) }
@@ -194,7 +194,7 @@ struct MessageStatisticsTests {
 
     // MARK: Client events
 
-    @Test("Client events wait, are sent, are dropped with their channel, or are refused at once")
+    @Test("Client events wait, are sent, are dropped with their channel, or are rejected at once")
     func clientEvents() {
         var client = CoreClient.connected { $0.queuedClientEvents = 2 }
         client.subscribe("private-a")
@@ -205,12 +205,15 @@ struct MessageStatisticsTests {
         client.received(.success("private-a"))
         client.notWritten("client-e")
         client.unsubscribe("private-a")
-        // One went back to the queue and was dropped with the channel; nobody has said yet whether the other went out.
+        // One event returned to the queue and was dropped with the channel. The result of the other write is not known
+        // yet.
         let events = client.statistics.clientEvents
         #expect(events.accepted == 2 && events.waiting == 0 && events.dropped == 1 && events.sent == 0)
     }
 
-    @Test("An awaited client event is sent once it is written, and dropped where it cannot be or nobody waits any more")
+    @Test(
+        "An awaited client event counts as sent when it is written, and as dropped if it cannot be written or was cancelled"
+    )
     func awaitedClientEvents() {
         var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 2 }
         for _ in 1...4 { client.send("client-e", on: "private-a") }
@@ -233,7 +236,7 @@ struct MessageStatisticsTests {
 
     // MARK: Single times
 
-    @Test("Single times are kept for whoever takes them, from when they are asked for, and are no part of what is told")
+    @Test("Single durations are kept only after they are requested, and are never reported to the app")
     func samples() {
         var client = CoreClient.connected()
         client.checkConnection()

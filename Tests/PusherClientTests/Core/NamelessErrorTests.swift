@@ -4,8 +4,9 @@ import Testing
 
 @testable import PusherCore
 
-/// Reverb refuses without saying what (protocol clause 6.2): whose a refusal is follows from the other answers.
-@Suite("Errors that name nothing")
+/// Reverb rejects requests without naming them (protocol clause 6.2). The other answers show which request an error
+/// belongs to.
+@Suite("Errors that name no request")
 struct NamelessErrorTests {
     private let refusal = Envelope.error(4009, "Connection is unauthorized")
     private let invalidMessage = Envelope.error(4200, "Invalid message format")
@@ -27,7 +28,7 @@ struct NamelessErrorTests {
 
     // MARK: Subscriptions
 
-    @Test("fails the one subscription that is left, as soon as the others are confirmed")
+    @Test("fails the last remaining subscription as soon as the others are confirmed")
     func lastLeft() {
         var client = client(pending: "a", "b", "c")
         client.received(.success("b"))
@@ -35,7 +36,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("suspects nothing that was sent after the error")
+    @Test("does not apply to requests that were sent after the error")
     func sentLater() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -46,7 +47,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("d")).told == ["subscribed d"])
     }
 
-    @Test("fails as many as there were errors, as soon as no more are left")
+    @Test("fails as many requests as there were errors, when no more are left")
     func several() {
         var client = client(pending: "a", "b", "c", "d")
         for _ in 1...2 { #expect(client.received(refusal).told == report) }
@@ -57,7 +58,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == end)
     }
 
-    @Test("fails those before the first error also where later ones are still in doubt")
+    @Test("fails those before the first error, even if later ones are still in doubt")
     func nested() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -69,7 +70,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("d")).told == ["subscribed d", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("fails both of two, where both were refused")
+    @Test("fails both of two if both were rejected")
     func all() {
         var client = client(pending: "a", "b")
         #expect(client.received(refusal).told == report)
@@ -80,7 +81,7 @@ struct NamelessErrorTests {
         )
     }
 
-    @Test("takes a refusal that names a channel for an answer too")
+    @Test("counts a rejection that names a channel as an answer too")
     func namedRefusal() {
         for answer in [Envelope.refusal("a"), .error(nil, "Auth info required to subscribe to a")] {
             var client = client(pending: "a", "b")
@@ -91,7 +92,7 @@ struct NamelessErrorTests {
         }
     }
 
-    @Test("counts no refusal of requests that are not awaited any more (seed 8486929)")
+    @Test("ignores rejections of requests that are no longer pending (seed 8486929)")
     func overdueRefusals() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -103,7 +104,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("c")).told == ["subscribed c", "failed d subscriptionRefused 4009"])
     }
 
-    @Test("suspects a subscription that was given up, until the server has answered it")
+    @Test("may belong to a cancelled subscription until the server has answered it")
     func unwanted() {
         var client = client(pending: "a", "b")
         client.unsubscribe("a")
@@ -113,7 +114,7 @@ struct NamelessErrorTests {
         #expect(transcript.told == ["failed b subscriptionRefused 4009"])
     }
 
-    @Test("A timeout is no answer, blames nobody, and says what the server has said")
+    @Test("A timeout is not an answer, fails no other request, and repeats the server's words")
     func timeout() throws {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -135,7 +136,7 @@ struct NamelessErrorTests {
         #expect(!error.message.contains("unauthorized"))
     }
 
-    @Test("suspects a subscription that has timed out, until its answer comes")
+    @Test("may belong to a subscription that has timed out, until its answer arrives")
     func overdue() {
         var client = client(pending: "a")
         client.advance(by: .seconds(10))
@@ -144,20 +145,20 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "failed b subscriptionRefused 4009"])
     }
 
-    @Test("suspects a subscription or sign-in that has timed out for no longer than another timeout")
+    @Test("may belong to a timed-out subscription or sign-in for one more timeout")
     func expired() {
         let told: Transcript = ["report serverError 4009 of b", "failed b subscriptionRefused 4009"]
         for var client in [client(pending: "a"), signingIn()] {
             client.advance(by: .seconds(20))
             client.subscribe("b")
             #expect(client.received(refusal).told == told)
-            // Its late answer is only that.
+            // Its late answer has no further effect.
             client.received(.success("a"))
             #expect(client.phase(of: "b") == "failed subscriptionRefused")
         }
     }
 
-    @Test("does not take a request for overdue because the computer was suspended")
+    @Test("does not treat a request as overdue because of a suspension")
     func suspended() {
         for var client in [client(pending: "a"), signingIn()] {
             client.suspend(for: .seconds(30))
@@ -181,7 +182,7 @@ struct NamelessErrorTests {
         #expect(client.machine.session.map { $0.requests.sent.count <= 3 } == true)
     }
 
-    @Test("Two errors that may be about something else do not fail two subscriptions, and one that is left is at fault")
+    @Test("Two errors with other possible causes do not fail two subscriptions, but the last one left fails")
     func uncertain() {
         var client = client(pending: "a", "b")
         for _ in 1...2 { #expect(client.received(.error(nil, "no")).told == ["report serverError"]) }
@@ -192,7 +193,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
     }
 
-    @Test("blames nobody for what may have been the answer to an earlier try")
+    @Test("fails no request if it may be the answer to an earlier try")
     func sentAgain() {
         var client = client(pending: "a", "b")
         client.received(.success("b"))
@@ -202,7 +203,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a"])
         #expect(client.phase(of: "c") == "subscribing")
-        // The same if nobody waits for the first try any more.
+        // The same if the app has unsubscribed from the first try.
         client = self.client(pending: "a")
         client.advance(by: .seconds(10))
         client.unsubscribe("a")
@@ -211,7 +212,7 @@ struct NamelessErrorTests {
         #expect(client.phase(of: "c") == "subscribing")
     }
 
-    @Test("forgets all with the connection")
+    @Test("is forgotten with the connection")
     func lost() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -223,7 +224,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == ["report serverError 4009 of b", "failed b subscriptionRefused 4009"])
     }
 
-    @Test("An error that names a channel which is subscribed is none of the pending one's")
+    @Test("An error that names a subscribed channel does not belong to the pending one")
     func namesAnother() {
         var client = client(pending: "chat")
         client.received(.success("chat"))
@@ -234,7 +235,7 @@ struct NamelessErrorTests {
 
     // MARK: The sign-in
 
-    @Test("fails the subscription where the sign-in succeeds, and its own channel is none of it")
+    @Test("fails the subscription if the sign-in succeeds, and never the user's own channel")
     func signedIn() {
         var client = signingIn(pending: "a")
         #expect(client.received(refusal).told == report)
@@ -242,14 +243,14 @@ struct NamelessErrorTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
-    @Test("fails the sign-in where the subscription succeeds")
+    @Test("fails the sign-in if the subscription succeeds")
     func notSignedIn() {
         var client = signingIn(pending: "a")
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a", "sign-in signInFailed 4009"])
     }
 
-    @Test("Reverb's answer to a sign-in that it does not know fails it with the server's words")
+    @Test("Reverb's answer to an unknown sign-in fails it with the server's words")
     func unknownSignIn() {
         var client = signingIn()
         #expect(client.received(invalidMessage).told == ["sign-in signInFailed 4200"])
@@ -260,7 +261,7 @@ struct NamelessErrorTests {
 
     @Test("fails no sign-in that was sent after the error")
     func signInAfterError() {
-        // Reverb says so of whatever goes wrong in it, also of a subscription.
+        // Reverb sends this for every internal error, also for one of a subscription.
         var client = client(pending: "a", "b")
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
         client.signIn()
@@ -282,7 +283,7 @@ struct NamelessErrorTests {
     }
 
     @Test(
-        "What soketi and pylon say before they close fails neither",
+        "The errors of soketi and pylon before a close fail neither",
         arguments: ["Please reconnect immediately", "Generic reconnect immediately", "Server shutting down"]
     )
     func closing(message: String) {
@@ -294,7 +295,7 @@ struct NamelessErrorTests {
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("A sign-in that times out says what the server has said")
+    @Test("A sign-in that times out repeats the server's words")
     func signInTimeout() {
         var client = signingIn(pending: "a")
         client.received(.error(4200, "Generic reconnect immediately"))
@@ -308,7 +309,7 @@ struct NamelessErrorTests {
 
     // MARK: Other messages
 
-    @Test("may be about a client event that was sent lately, but for the words that Reverb has for subscriptions")
+    @Test("may belong to a recent client event, unless it has Reverb's words for subscriptions")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -326,7 +327,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == ["report serverError 4009 of c", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("may be about a message of the application's own")
+    @Test("may belong to a message that the app sent")
     func ownMessages() {
         var client = signingIn()
         client.sendMessage(Envelope(event: "custom"))
@@ -337,7 +338,7 @@ struct NamelessErrorTests {
         client.advance(by: .seconds(10))
         client.signIn()
         client.authorized(nil)
-        // The first sign-in was not answered: it may be that one's.
+        // The first sign-in was not answered, so the error may belong to it.
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
     }
 }

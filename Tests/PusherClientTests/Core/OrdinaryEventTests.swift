@@ -22,7 +22,7 @@ struct OrdinaryEventTests {
         return client
     }
 
-    @Test("Their recipient is the channel, whether it is subscribed yet or not")
+    @Test("Their recipient is the channel, even before it is subscribed")
     func channel() throws {
         var client = client(subscribedTo: "a")
         client.subscribe("b")
@@ -33,7 +33,7 @@ struct OrdinaryEventTests {
         }
     }
 
-    @Test("Without a channel they are for those who want all events")
+    @Test("Without a channel they go to listeners of all events")
     func noChannel() {
         #expect(recipient("message", on: nil, of: client()) == .globalListeners)
     }
@@ -46,7 +46,7 @@ struct OrdinaryEventTests {
         #expect(recipient(event, on: "a", of: client(subscribedTo: "a")) == nil)
     }
 
-    @Test("Events of encrypted channels, of users and of channels that nobody wants are not ordinary")
+    @Test("Events of encrypted channels, of users and of unwanted channels are not ordinary")
     func others() {
         var client = client(subscribedTo: "a", "private-encrypted-b")
         #expect(recipient("message", on: "private-encrypted-b", of: client) == nil)
@@ -56,7 +56,7 @@ struct OrdinaryEventTests {
         #expect(recipient("message", on: "a", of: client) == nil)
     }
 
-    @Test("Nothing is ordinary before the handshake, on an older socket, or after the connection")
+    @Test("No event is ordinary before the handshake, on an older socket, or after the connection")
     func otherTimes() {
         var client = client(subscribedTo: "a")
         client.closed()

@@ -26,9 +26,9 @@ struct PresenceTests {
     }
 
     @Test(
-        "The list of a success, in every shape that servers give it",
+        "The list of a success may have every shape that servers send",
         arguments: [
-            // The order of the ids, and what the hash has besides, by id.
+            // The order of the ids, and the other entries of the hash by id.
             (#"{"count":3,"ids":["c","a"],"hash":{"a":{"n":1},"c":null,"b":2,"aa":3}}"#, #" c a:{"n":1} aa:3 b:2"#),
             // Ids as numbers, if the hash has them as strings.
             (#"{"ids":[10,2],"hash":{"2":{"n":1},"10":null}}"#, #" 10 2:{"n":1}"#),
@@ -36,7 +36,7 @@ struct PresenceTests {
             (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),
             (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
             (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
-            // Ids without an entry, entries without an id, twice the same, and none.
+            // Ids without an entry, entries without an id, duplicate ids, and none.
             (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
             (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),
             (#"{"ids":["a"],"hash":"x"}"#, " a"),
@@ -49,7 +49,7 @@ struct PresenceTests {
         #expect(client.received(success(presence)).told == ["members presence-a\(members)", "subscribed presence-a"])
     }
 
-    @Test("The data may be an object rather than a string")
+    @Test("The data may be an object instead of a string")
     func objectData() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -60,7 +60,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "A success without a list is one with an empty list, and is reported",
+        "A success without a list has no members, and is reported",
         arguments: [
             "{}", "", "x", #"{"presence":null}"#, #"{"presence":[]}"#, #"{"presence":{}}"#,
             #"{"presence":{"count":1}}"#,
@@ -82,19 +82,19 @@ struct PresenceTests {
 
     // MARK: Coming and going
 
-    @Test("Members come and go, and what is known of them with them")
+    @Test("Members join and leave, with their information")
     func changes() {
         var client = subscribed("1")
         #expect(client.received(.memberAdded(name, "\"b\"", info: #"{"n":1}"#)) == [#"added presence-a b:{"n":1}"#])
         #expect(client.received(.memberAdded(name, "7")) == ["added presence-a 7"])
         #expect(client.members(of: name) == ["1", "b", "7"])
         #expect(client.received(.memberRemoved(name, "\"b\"")) == [#"removed presence-a b:{"n":1}"#])
-        // Once as a number, once as a string: the same.
+        // A number and a string are the same id.
         #expect(client.received(.memberRemoved(name, "\"7\"")) == ["removed presence-a 7"])
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("Somebody who is there already does not come once more, but what is known of them is the newest")
+    @Test("A present member does not join again, but gets the newest information")
     func addedTwice() {
         var client = subscribed("1", "2")
         #expect(client.received(.memberAdded(name, "2", info: "3")) == [])
@@ -102,14 +102,14 @@ struct PresenceTests {
         #expect(client.received(.memberRemoved(name, "2")) == ["removed presence-a 2:3"])
     }
 
-    @Test("Somebody who is not there does not go, and comes later all the same")
+    @Test("A member who is absent does not leave, and may still join later")
     func removedEarly() {
         var client = subscribed("1")
         #expect(client.received(.memberRemoved(name, "2")) == [])
         #expect(client.received(.memberAdded(name, "2")) == ["added presence-a 2"])
     }
 
-    @Test("This client's own member may be missing from the list, and be added after it (slanger)")
+    @Test("This client's own member may be missing from the list, and be added later (slanger)")
     func ownMemberLate() {
         var client = subscribed("2")
         #expect(client.machine.subscriptions[name]?.roster?.myID == "1")
@@ -119,7 +119,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "A message that names nobody is reported, and changes nothing (PusherSwift crashes)",
+        "A message without a user is reported, and changes nothing (PusherSwift crashes)",
         arguments: [EventName.memberAddedInternal, EventName.memberRemovedInternal],
         [
             "", "{}", "[]", "null", "3", "x", #"{"user_info":{}}"#, #"{"user_id":null}"#, #"{"user_id":""}"#,
@@ -137,14 +137,17 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("Odd ids are ids", arguments: [("1.5", "1.5"), ("1e300", "1e+300"), ("-0", "0"), ("\"\\u0000\"", "\0")])
+    @Test(
+        "Unusual ids are accepted",
+        arguments: [("1.5", "1.5"), ("1e300", "1e+300"), ("-0", "0"), ("\"\\u0000\"", "\0")]
+    )
     func oddIDs(json: String, id: String) {
         var client = subscribed("x")
         client.received(.memberAdded(name, json))
         #expect(client.members(of: name) == ["x", id])
     }
 
-    @Test("Members are those of a presence channel that is subscribed")
+    @Test("Only subscribed presence channels have members")
     func elsewhere() {
         var client = CoreClient.connected()
         for other in ["private-a", "a", "presence-b"] { client.subscribe(other) }
@@ -156,7 +159,7 @@ struct PresenceTests {
             envelope.event = EventName.memberRemovedInternal
             #expect(client.received(envelope) == [])
         }
-        // What came before the list is in it, or is not true any more.
+        // The list already contains earlier changes, or they are outdated.
         #expect(client.received(.members("presence-b", ["2"])).told.words.first == "members presence-b 2")
         client.unsubscribe("presence-b")
         #expect(client.received(.memberAdded("presence-b", "3")) == [])
@@ -164,7 +167,7 @@ struct PresenceTests {
 
     // MARK: Losses
 
-    @Test("While the connection is lost there are no members, and the next list says what has changed")
+    @Test("Without a connection there are no members, and the next list reports the changes")
     func replaced() {
         var client = subscribed("1", "2", "3")
         client.received(.memberRemoved(name, "2"))
@@ -180,12 +183,12 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["4", "5", "1"])
     }
 
-    @Test("Where a list cannot be used the one before stays, and the next says what has changed since")
+    @Test("An unusable list leaves the previous one, and the next reports the changes since then")
     func unusableAfterLoss() {
         var client = subscribed("1", "2")
         var envelope = Envelope.success(name)
         envelope.data = .json(#"{"presence":{"hash":{"1":{"balance":1e400}}}}"#)
-        // One that nobody has asked for takes nothing away either.
+        // An answer that the client did not request changes nothing.
         #expect(client.received(envelope).told == ["report malformedMessage of presence-a"])
         #expect(client.members(of: name) == ["1", "2"])
         reconnect(&client)
@@ -200,7 +203,7 @@ struct PresenceTests {
         #expect(transcript.told.words.first == "members presence-a 1 3 removed 2")
     }
 
-    @Test("The difference is to the last list that was known, over several losses and refusals")
+    @Test("The difference is to the last known list, across several losses and rejections")
     func differenceOverLosses() {
         var client = subscribed("1", "2")
         reconnect(&client)
@@ -210,7 +213,7 @@ struct PresenceTests {
         #expect(client.received(.members(name, ["1"])).told.words.first == "members presence-a 1 removed 2")
     }
 
-    @Test("A channel that was unsubscribed meanwhile begins with a list of its own")
+    @Test("A channel that was unsubscribed meanwhile starts with a new list")
     func newChannel() {
         var client = subscribed("1", "2")
         client.closed()
@@ -222,7 +225,7 @@ struct PresenceTests {
         #expect(client.received(.members(name, ["3"])).told == ["members presence-a 3", "subscribed presence-a"])
     }
 
-    @Test("A channel that was given up and taken again while pending has no list of the old one's")
+    @Test("A channel that is unsubscribed and subscribed while pending keeps no old list")
     func reinstated() {
         var client = subscribed("1", "2")
         reconnect(&client)
@@ -238,7 +241,7 @@ struct PresenceTests {
         #expect(client.received(.members(name, ["2", "3"])) == ["members presence-a 2 3 added 3 removed 1"])
     }
 
-    @Test("A success that answers nothing brings no members, and is ended", arguments: [true, false])
+    @Test("An unexpected success brings no members, and is ended", arguments: [true, false])
     func straySuccess(isAuthorizing: Bool) {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -249,7 +252,7 @@ struct PresenceTests {
 
     // MARK: "Existing subscription"
 
-    @Test("A channel that the server has already begins anew, once: there is no other way to its members")
+    @Test("A channel that the server already has is subscribed again, once, because that brings its members")
     func startsOver() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -266,12 +269,12 @@ struct PresenceTests {
         client.authorized(name)
         #expect(client.received(existing).wire == ["send 1 unsubscribe presence-a", "send 1 subscribe presence-a"])
         #expect(client.received(.members(name, ["1"])).told == ["members presence-a 1", "subscribed presence-a"])
-        // And so may the next connection.
+        // And the next connection too.
         reconnect(&client)
         #expect(client.received(existing).wire == ["send 2 unsubscribe presence-a", "send 2 subscribe presence-a"])
     }
 
-    @Test("What was asked for anew has its time too")
+    @Test("The second subscription has its own timeout")
     func startedOverTimesOut() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -285,7 +288,7 @@ struct PresenceTests {
     // MARK: Who this client is
 
     @Test(
-        "The id is that of channel_data, which goes out as it came",
+        "The id is the one in channel_data, which is sent unchanged",
         arguments: [(#"{"user_id":"u1"}"#, "u1"), (#"{ "user_id" : 7, "user_info": {"n":"é"} }"#, "7")]
     )
     func channelData(data: String, id: String) throws {
@@ -300,7 +303,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "channel_data that names nobody is no authorization",
+        "channel_data without a user is not an authorization",
         arguments: ["", "{}", "[]", "x", #"{"user_id":""}"#, #"{"user_id":null}"#, #"{"user_id":"#, "\"u\""]
     )
     func unusableChannelData(data: String) {

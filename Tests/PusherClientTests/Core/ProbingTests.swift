@@ -2,18 +2,18 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("What impatient applications ask for")
+@Suite("Calls of impatient apps")
 struct ProbingTests {
     // MARK: Checking the connection
 
-    @Test("Checking pings at once, and an answer of any kind ends it")
+    @Test("Checking the connection pings at once, and any answer ends the check")
     func checked() {
         var client = CoreClient.connected()
         #expect(client.checkConnection() == ["stop activity", "set pong 5s", "send 1 ping"])
         #expect(client.activity() == ["stop pong", "set activity 120s"])
     }
 
-    @Test("Without an answer in time the connection is made anew")
+    @Test("Without an answer in time, the client reconnects")
     func dead() {
         var client = CoreClient.connected()
         client.checkConnection()
@@ -24,7 +24,7 @@ struct ProbingTests {
         #expect(client.state == .reconnecting)
     }
 
-    @Test("A ping that is on its way is not waited for longer; the pong timeout is never exceeded")
+    @Test("A ping under way gets no extra time, and the pong timeout is never exceeded")
     func pinged() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -32,7 +32,7 @@ struct ProbingTests {
         #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 5s"])
     }
 
-    @Test("Who asks again and again hears that the server is gone")
+    @Test("Repeated checks do not postpone the discovery that the server is gone")
     func repeated() {
         var client = CoreClient.connected()
         #expect(client.checkConnection().timers == ["stop activity", "set pong 5s"])
@@ -44,7 +44,7 @@ struct ProbingTests {
         #expect(transcript.told == ["report pongTimedOut"])
     }
 
-    @Test("A wait before another attempt ends; an attempt that is under way goes on")
+    @Test("A wait before another attempt ends; a running attempt continues")
     func waiting() {
         var client = CoreClient.connected()
         client.closed()
@@ -53,7 +53,7 @@ struct ProbingTests {
         #expect(client.checkConnection() == [])
     }
 
-    @Test("Nothing is begun that nobody wants")
+    @Test("No attempt starts that is not wanted")
     func unwanted() {
         var client = CoreClient()
         #expect(client.checkConnection() == [])
@@ -65,7 +65,7 @@ struct ProbingTests {
         #expect(refused.checkConnection() == [])
     }
 
-    @Test("After the computer was suspended, the wait for a pong that stood still is begun anew")
+    @Test("After a suspension, the interrupted wait for a pong starts again")
     func suspended() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -75,7 +75,7 @@ struct ProbingTests {
     }
 
     @Test(
-        "Who asks again and again after the computer was suspended hears that the server is gone",
+        "Repeated checks after a suspension do not postpone the discovery that the server is gone",
         arguments: [true, false]
     )
     func suspendedRepeated(isAskedFirst: Bool) {
@@ -93,7 +93,7 @@ struct ProbingTests {
 
     // MARK: Reconnecting at once
 
-    @Test("Reconnecting gives the socket up and opens another; channels are subscribed again, and count as lost")
+    @Test("reconnectNow() replaces the connection; channels are subscribed again, and count as lost")
     func reconnect() {
         var client = CoreClient.subscribed("private-a")
         let transcript = client.reconnectNow()
@@ -111,7 +111,7 @@ struct ProbingTests {
         #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 1s"])
     }
 
-    @Test("An attempt is given up for another one, and a wait ends")
+    @Test("reconnectNow() replaces an attempt, and ends a wait")
     func attempts() {
         var client = CoreClient()
         client.connect()
@@ -122,7 +122,9 @@ struct ProbingTests {
         #expect(client.state == .connecting)
     }
 
-    @Test("It connects where there was no connection: before the first, after disconnecting, after a refusal")
+    @Test(
+        "reconnectNow() connects from every state without a connection: at first, after disconnecting, after a rejection"
+    )
     func fromNothing() {
         var client = CoreClient()
         #expect(client.reconnectNow().wire == ["open 1"])
@@ -137,7 +139,7 @@ struct ProbingTests {
 
     // MARK: Subscribing again
 
-    @Test("A channel that is subscribed is ended and begun anew, with a fresh authorization")
+    @Test("A subscribed channel is ended and subscribed again, with a new authorization")
     func resubscribe() {
         var client = CoreClient.subscribed("private-a")
         let transcript = client.resubscribe("private-a")
@@ -149,7 +151,7 @@ struct ProbingTests {
         #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 0s"])
     }
 
-    @Test("One that has failed is begun anew, and one that waits for the connection goes on waiting")
+    @Test("A failed channel is subscribed again, and one that waits for the connection keeps waiting")
     func failed() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -159,7 +161,7 @@ struct ProbingTests {
         #expect(client.resubscribe("private-a") == [])
     }
 
-    @Test("A channel object that is out of use brings nothing back")
+    @Test("A retired channel object resubscribes nothing")
     func gone() {
         var client = CoreClient.subscribed("private-a")
         let id = client.id(ofChannel: "private-a")
@@ -169,7 +171,7 @@ struct ProbingTests {
         #expect(client.resubscribe("private-a", id) == [])
     }
 
-    @Test("Client events that wait go out after it; a call that waits for one is told")
+    @Test("Waiting client events are sent after it; an awaited one fails")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: "private-a")

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Random walk", .timeLimit(.minutes(5)))
 struct RandomWalkTests {
-    /// 6 walks of 20,000 inputs. The ledger is asked after each; at the end nothing may be left.
-    @Test("No order of inputs breaks what must hold, and whatever can happen does")
+    /// 6 walks of 20,000 inputs. The ledger checks each one; at the end nothing may be left.
+    @Test("No order of inputs breaks an invariant, and every possible event happens")
     func walk() async throws {
         let coverage = try await withThrowingTaskGroup(of: Coverage.self) { group in
             for seed in UInt64(1)...6 { group.addTask { try await Self.walk(seed: seed) } }
             return try await group.reduce(Coverage(), +)
         }
-        // A walk that never comes far shows nothing.
+        // A walk that reaches few states shows little.
         let missing = Coverage.required.filter { coverage.counts[$0, default: 0] < 10 }
         #expect(missing == [], "\(coverage.counts)")
     }
@@ -20,7 +20,7 @@ struct RandomWalkTests {
     private static func walk(seed: UInt64) async throws -> Coverage {
         var walk = try RandomWalk(seed: seed)
         for number in 0..<20_000 {
-            // Others of the suite wait for these threads, with the time limits of real sockets.
+            // Other tests of the suite need these threads, with the time limits of real sockets.
             if number.isMultiple(of: 20) { await Task.yield() }
             walk.step()
             if let report = walk.failure {

@@ -2,9 +2,9 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("Losing the connection, and making it again")
+@Suite("Losing the connection, and reconnecting")
 struct ReconnectTests {
-    @Test("An outage is announced once, however many attempts it takes")
+    @Test("An outage is announced once, whatever the number of attempts")
     func announcedOnce() {
         var client = CoreClient.connected()
         #expect(
@@ -21,7 +21,7 @@ struct ReconnectTests {
         #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
     }
 
-    @Test("Every status of a loss is published, also where there is nothing to wait for")
+    @Test("Every status of a loss is published, even without a wait")
     func zeroDelay() {
         var client = CoreClient()
         client.connect()
@@ -30,7 +30,7 @@ struct ReconnectTests {
         #expect(client.advance(by: .zero).changes == ["reconnecting → connecting", "status connecting"])
     }
 
-    @Test("connect() while the policy is being asked does not publish a status twice")
+    @Test("connect() while the policy decides does not publish a status twice")
     func connectWhileAsking() {
         var client = CoreClient()
         client.connect()
@@ -40,7 +40,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "The policy's wait is kept within what the protocol and the application allow",
+        "The policy's wait stays within the limits of the protocol and the app",
         arguments: [
             (.seconds(7), 1006, .seconds(120), "7s"),
             (.seconds(-7), 1006, .seconds(120), "0s"),
@@ -49,7 +49,7 @@ struct ReconnectTests {
             (.seconds(Int64.max), 1006, nil, "31536000s"),
             (.seconds(Int64.min), 1006, nil, "0s"),
             (.seconds(5), 1006, .seconds(-1), "0s"),
-            // 41xx: a second at the least, whoever says otherwise.
+            // 41xx: at least a second, whatever the policy answers.
             (.zero, 4100, .seconds(120), "1s"), (.seconds(-7), 4199, .seconds(120), "1s"),
             (.seconds(5), 4100, .seconds(120), "5s"), (.seconds(5), 4150, .milliseconds(100), "1s"),
         ] as [(Duration, CloseCode, Duration?, String)]
@@ -60,7 +60,7 @@ struct ReconnectTests {
         #expect(client.decide(decision).timers == ["set retry \(wait)"])
     }
 
-    @Test("The policy learns how it stands")
+    @Test("The policy gets the number of attempts, the time and the reason")
     func context() throws {
         var client = CoreClient.connected()
         #expect(client.closed(code: 4100).changes.last == "ask retry 0 at least 1s")
@@ -72,7 +72,7 @@ struct ReconnectTests {
         }
     }
 
-    @Test("The policy can give up")
+    @Test("The policy can stop the client")
     func givingUp() {
         var client = CoreClient.connected()
         client.closed()
@@ -83,12 +83,12 @@ struct ReconnectTests {
         #expect(client.connect().wire == ["open 2"])
     }
 
-    @Test("Attempts that succeed do not use reconnectAttemptsMax up, however short the connections are")
+    @Test("Successful attempts do not count toward reconnectAttemptsMax, however short the connections are")
     func attemptsThatSucceed() {
         var client = CoreClient.connected { $0.maximumRetries = 2 }
         for number in 1...10 {
             client.advance(by: .seconds(1))
-            // The waits go on growing all the same: the connection has not held.
+            // The waits keep growing, because the connection has not held.
             #expect(client.closed().changes.last == "ask retry \(number - 1)")
             client.decide(.zero)
             client.advance(by: .zero)
@@ -97,7 +97,7 @@ struct ReconnectTests {
         }
     }
 
-    @Test("reconnectAttemptsMax bounds the attempts after a loss", arguments: [0, 1, 3])
+    @Test("reconnectAttemptsMax limits the attempts after a loss", arguments: [0, 1, 3])
     func maximumRetries(limit: Int) {
         var client = CoreClient.connected { $0.maximumRetries = limit }
         var attempts = 0
@@ -108,12 +108,12 @@ struct ReconnectTests {
         }
         #expect(attempts == limit)
         #expect(client.state == .disconnected)
-        // A call of the app's own starts to count anew.
+        // A `connect()` of the app starts a new count.
         client.connect()
         #expect(client.closed().changes.last?.hasPrefix("ask") == (limit > 0))
     }
 
-    @Test("connect() during a wait, or while the policy is being asked, counts as the attempt that it replaces")
+    @Test("connect() during a wait, or while the policy decides, counts as the attempt that it replaces")
     func connectCountsAsAttempt() {
         var client = CoreClient.connected { $0.maximumRetries = 2 }
         #expect(client.closed().changes.last == "ask retry 0")
@@ -124,7 +124,10 @@ struct ReconnectTests {
         #expect(client.closed().changes.last == "status disconnected retriesExhausted")
     }
 
-    @Test("The count starts anew only after a connection that held", arguments: [(9_999, 2), (10_000, 0), (60_000, 0)])
+    @Test(
+        "The count starts again only after a connection that held",
+        arguments: [(9_999, 2), (10_000, 0), (60_000, 0)]
+    )
     func resetAfterHolding(milliseconds: Int, count: Int) {
         var client = CoreClient()
         client.connect()
@@ -139,7 +142,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "42xx: at once after a connection that held for a second, else by the policy",
+        "42xx: at once after a connection that held for a second, otherwise by the policy",
         arguments: [4200, 4201, 4250, 4299]
     )
     func reconnectImmediately(code: Int) {
@@ -163,7 +166,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "4000: over to TLS for good, on the port given, or 443 where it was 80",
+        "4000: TLS from now on, on the given port, or 443 instead of 80",
         arguments: [(80, 443), (8_080, 8_080), (443, 443)]
     )
     func switchToTLS(port: Int, tlsPort: Int) {
@@ -178,7 +181,7 @@ struct ReconnectTests {
         #expect(client.connect().wire == ["open 3 wss:\(tlsPort)"])
     }
 
-    @Test("An attempt that timed out names the port that it really went to")
+    @Test("An attempt that timed out names the port that it really used")
     func timedOutAfterSwitchToTLS() throws {
         let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
         var client = CoreClient { $0.endpoint = .success(request) }
@@ -190,7 +193,7 @@ struct ReconnectTests {
         #expect(error.message.contains("'server.example', port 443,"))
     }
 
-    @Test("4000 on a connection over TLS is a refusal", arguments: [true, false])
+    @Test("4000 on a connection over TLS is a rejection", arguments: [true, false])
     func switchToTLSTwice(usesTLS: Bool) {
         let request = TransportRequest(host: "h", port: 80, useTLS: usesTLS, path: "/app/key")
         var client = CoreClient { $0.endpoint = .success(request) }
@@ -201,7 +204,7 @@ struct ReconnectTests {
         )
     }
 
-    @Test("Where reconnecting is off, no loss leads to an attempt", arguments: [nil, 1006, 4000, 4100, 4200])
+    @Test("Without reconnecting, no loss leads to an attempt", arguments: [nil, 1006, 4000, 4100, 4200])
     func withoutReconnecting(code: Int?) {
         var client = CoreClient.connected { $0.autoReconnect = false }
         client.advance(by: .seconds(5))
@@ -212,7 +215,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "Where reconnecting is off, neither a failed attempt nor a broken socket nor a silent server leads to another",
+        "Without reconnecting, no failed attempt, broken socket or silent server leads to an attempt",
         arguments: [.connecting, .opened, .connectedForAMinute, .pinged] as [ConnectionSituation]
     )
     func withoutReconnectingAfterFailure(situation: ConnectionSituation) {
@@ -224,7 +227,7 @@ struct ReconnectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
-    @Test("Ten seconds of trying make the server unavailable, and it stays so until the client is connected")
+    @Test("After ten seconds of attempts the status is unavailable, until the client is connected")
     func unavailable() {
         var client = CoreClient()
         client.connect()
@@ -243,7 +246,7 @@ struct ReconnectTests {
         #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
     }
 
-    @Test("A close whose code a pusher:error has announced is not reported again")
+    @Test("A close that a pusher:error has announced is not reported again")
     func reportedOnce() {
         var client = CoreClient.connected()
         #expect(client.received(.error(4200)).told == ["report serverError 4200"])
@@ -253,7 +256,7 @@ struct ReconnectTests {
         #expect(client.closed(code: 4201).told == ["report connectionClosed 4201"])
     }
 
-    @Test("A wait that is over by the clock ends at the next call, though the timers stood still")
+    @Test("A wait that is over by the clock ends at the next call, even if the timers stopped")
     func suspendedWhileWaiting() {
         var client = CoreClient.connected()
         client.closed()

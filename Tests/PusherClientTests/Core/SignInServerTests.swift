@@ -2,10 +2,10 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 9: a refusal of a sign-in is an error without a name.
-@Suite("Sign-in: refusals, the user's events, the watchlist")
+/// Protocol clause 9: the server rejects a sign-in with an error that does not name it.
+@Suite("Sign-in: rejections, the user's events, the watchlist")
 struct SignInServerTests {
-    /// The sign-in was sent, and not answered; nor were the subscriptions.
+    /// The sign-in was sent and has no answer yet, and neither have the subscriptions.
     private func signingIn(pending: [String] = []) -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -29,7 +29,10 @@ struct SignInServerTests {
         .success(Authorization(auth: "key:1.1", data: #"{"id":"\#(user)"}"#))
     }
 
-    @Test("A late answer signs nobody in who was given up, and whoever is wanted is still", arguments: [true, false])
+    @Test(
+        "A late answer never signs in a previous user, and the wanted user still gets signed in",
+        arguments: [true, false]
+    )
     func anotherUser(isSent: Bool) {
         var client = signingIn()
         client.signOut()
@@ -41,7 +44,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("other")).told == ["signed in other"])
     }
 
-    @Test("Who signs out and in again as the same user is signed in by the first answer to the second sign-in")
+    @Test("Signing out and in again as the same user ends with the first answer to the second sign-in")
     func sameUser() {
         var client = signingIn()
         client.signOut()
@@ -52,7 +55,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "The user's own channel, where it is refused with or without a name, is asked for by the next call, and no other suffers",
+        "A rejected own channel is requested by the next call, and no other channel fails",
         arguments: [
             Envelope.refusal("#server-to-user-u"), .error(nil, "Invalid channel name: #server-to-user-u."),
             .error(4009, "#server-to-user-u"),
@@ -67,7 +70,7 @@ struct SignInServerTests {
         #expect(client.signIn() == [])
     }
 
-    @Test("The user's own channel is asked for again by the next sign-in where it was refused")
+    @Test("The user's own channel is requested again by the next sign-in if it was rejected")
     func ownChannelRefused() {
         var client = signedIn()
         client.received(.refusal("#server-to-user-u"))
@@ -77,21 +80,21 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("A user's own channel whose subscription nobody answers is told of, and asked for by the next call")
+    @Test("An own channel without an answer is reported, and requested by the next call")
     func ownChannelUnanswered() {
         var client = signedIn()
         #expect(client.advance(by: .milliseconds(9_999)).told == [])
         #expect(client.advance(by: .milliseconds(1)).told == ["report subscriptionTimedOut of #server-to-user-u"])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         #expect(client.signIn() == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u"])
-        // It has what it is asked for.
+        // The subscription exists already, as requested.
         let refusal = Envelope.error(nil, "Existing subscription to channel #server-to-user-u")
         #expect(client.received(refusal) == ["stop ownChannel"])
         #expect(client.received(refusal).told == ["report serverError"])
         #expect(client.signIn() == [])
     }
 
-    @Test("Nobody is told of the own channel of a user who has signed out, and the next sign-in asks for it")
+    @Test("The own channel of a signed-out user is not reported, and the next sign-in requests it")
     func ownChannelGivenUp() {
         var client = signedIn()
         client.signOut()
@@ -104,7 +107,7 @@ struct SignInServerTests {
         client.authorized(nil, authorization(of: "other"))
         let transcript = client.received(.signedIn("other"))
         #expect(transcript.wire == ["send 1 subscribe #server-to-user-other"])
-        // The sign-in of the previous user is no longer awaited. Its outcome is known all the same.
+        // The client no longer waits for the sign-in of the previous user. Its outcome is still known.
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.received(.success("#server-to-user-other")) == ["stop ownChannel"])
         client.signOut()
@@ -113,7 +116,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == [])
     }
 
-    @Test("An own channel that is answered late is subscribed, and one that is refused late costs no other channel")
+    @Test("An own channel with a late answer is subscribed, and a late rejection fails no other channel")
     func ownChannelAnsweredLate() {
         var client = signedIn()
         client.advance(by: .seconds(10))
@@ -128,7 +131,7 @@ struct SignInServerTests {
         #expect(client.signIn().wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("A refusal that names nothing is the user's own channel's where that alone is pending, and else nobody's")
+    @Test("A rejection without a name belongs to the user's own channel only if nothing else is pending")
     func ownChannelRefusedNamelessly() {
         var client = signedIn()
         let refusal = Envelope.error(4009, "Connection is unauthorized")
@@ -141,7 +144,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
-    @Test("A refusal of the own channel is none of the sign-in that follows")
+    @Test("A rejection of the own channel does not belong to the next sign-in")
     func ownChannelRefusedWhileSigningIn() {
         var client = signedIn()
         client.signOut()
@@ -153,7 +156,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("A channel whose name is that of the own channel but for its sign is another one")
+    @Test("A channel whose name differs from the own channel's only in the sign is another one")
     func channelLikeOwn() {
         var client = signedIn()
         client.subscribe("server-to-user-u")
@@ -168,7 +171,7 @@ struct SignInServerTests {
     enum OwnChannelEnd: CaseIterable { case subscribed, refused, refusedNamelessly, existing, unanswered }
 
     @Test(
-        "signedIn() waits until the server has answered the subscription to the user's own channel, or its time is over",
+        "signedIn() waits until the subscription to the user's own channel is answered or times out",
         arguments: OwnChannelEnd.allCases
     )
     func ownChannelAwaited(end: OwnChannelEnd) {
@@ -177,7 +180,7 @@ struct SignInServerTests {
         let signedIn = client.received(.signedIn("u"))
         #expect(signedIn.told == ["signed in u"])
         #expect(signedIn.outcomes == [])
-        // Whoever asks meanwhile waits too.
+        // Calls during that time wait too.
         #expect(client.awaitSignIn() == [])
         #expect(client.advance(by: .milliseconds(9_999)).outcomes == [])
         let transcript =
@@ -192,7 +195,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.user?.id == "u")
     }
 
-    @Test("signedIn() that waits for the own channel goes on waiting over a loss, and ends with signOut()")
+    @Test("signedIn() keeps waiting for the own channel across a loss, and ends with signOut()")
     func ownChannelAwaitedOverLoss() {
         var client = signingIn()
         client.awaitSignIn()
@@ -206,7 +209,7 @@ struct SignInServerTests {
         #expect(client.received(.success("#server-to-user-u")).outcomes == [])
     }
 
-    @Test("signedIn() asks for an own channel that was refused again, and waits for the answer")
+    @Test("signedIn() requests a rejected own channel again, and waits for the answer")
     func ownChannelAskedForAgain() {
         var client = signedIn()
         client.received(.refusal("#server-to-user-u"))
@@ -217,7 +220,7 @@ struct SignInServerTests {
     // MARK: Refusals
 
     @Test(
-        "Where nothing else is pending, an error that can be a refusal is one",
+        "If nothing else is pending, an error that can be a rejection is one",
         arguments: [nil, 4009, 4200, 4301, 4302, 4100, 4001]
     )
     func refusedAlone(code: Int?) {
@@ -232,7 +235,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "Where a subscription is pending, only what speaks of the sign-in is its refusal",
+        "If a subscription is pending, only an error about the sign-in is its rejection",
         arguments: [
             (nil, "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x", true),
             (nil, "Invalid user_data", true), (4009, "Sign in refused", true),
@@ -245,11 +248,11 @@ struct SignInServerTests {
         var client = signingIn(pending: ["a"])
         let transcript = client.received(.error(code, message))
         #expect(transcript.told.words.contains { $0.hasPrefix("sign-in signInFailed") } == isRefusal)
-        // The error could belong to several requests, so it belongs to none. Only the timeouts remain.
+        // The error could belong to several requests, so the client attributes it to none. Only the timeouts are left.
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("An error that names a pending channel is the channel's, also where that is called \"signin\"")
+    @Test("An error that names a pending channel belongs to it, even if its name is \"signin\"")
     func channelCalledSignIn() {
         var client = signingIn(pending: ["private-signin"])
         #expect(
@@ -260,7 +263,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.isAwaitingServer)
     }
 
-    @Test("What was signed for the user may contain the name of a pending channel")
+    @Test("The signed user data may contain the name of a pending channel")
     func userDataNamesChannel() {
         var client = signingIn(pending: ["a"])
         let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::[a], but got x"
@@ -268,7 +271,7 @@ struct SignInServerTests {
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("An error that names a channel, and one about a subscription that was ended, are none of the sign-in's")
+    @Test("An error that names a channel, or is about an ended subscription, does not belong to the sign-in")
     func otherErrors() {
         var client = signingIn()
         #expect(client.received(.error(nil, "bad", channel: "a")).told == ["report serverError of a"])
@@ -276,7 +279,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.isAwaitingServer)
     }
 
-    @Test("A server that refuses by closing with 4009 is not tried again, and whoever waits is told")
+    @Test("A server that rejects by closing with 4009 is not tried again, and waiting calls fail")
     func refusedByClose() {
         var client = signingIn()
         client.awaitSignIn()
@@ -284,12 +287,12 @@ struct SignInServerTests {
         #expect(transcript.told == ["report connectionClosed 4009"])
         #expect(transcript.outcomes == ["resume 1 failed connectionRefused"])
         #expect(client.advance(by: .seconds(3_600)) == [])
-        // The app may ask again, with another user.
+        // The app may sign in again, with another user.
         client.connect()
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
 
-    @Test("A refusal by error and close is told once (soketi)")
+    @Test("A rejection by error and close is reported once (soketi)")
     func refusedTwice() {
         var client = signingIn()
         #expect(client.received(.error(4009, "no")).told == ["sign-in signInFailed 4009"])
@@ -298,7 +301,7 @@ struct SignInServerTests {
 
     // MARK: The user's events
 
-    @Test("The user's events are those of their own channel")
+    @Test("The user's events come from the user's own channel only")
     func userEvents() {
         var client = signedIn()
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
@@ -310,22 +313,22 @@ struct SignInServerTests {
         client.closed()
         client.connect()
         client.establish()
-        // Not before they are signed in again.
+        // Not before the user has signed in again.
         #expect(client.received(.message("#server-to-user-u")) == [])
     }
 
-    @Test("Nobody subscribes the user's channel otherwise, and nobody's success ends it")
+    @Test("The app cannot subscribe to the user's channel, and no other success ends it")
     func userChannel() throws {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
-        // The refused channel gets none of the user's events.
+        // The rejected channel gets none of the user's events.
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         let attempt = try #require(client.machine.connection.currentAttempt)
         #expect(client.machine.recipient(ofEvent: "message", on: "#server-to-user-u", attempt) == nil)
         #expect(client.unsubscribe("#server-to-user-u").wire == [])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
-        // One that is too late to be of use is not answered either.
+        // The client does not answer a sign-in that is out of date either.
         client.closed()
         client.connect()
         client.establish()
@@ -338,7 +341,7 @@ struct SignInServerTests {
         Envelope(event: EventName.watchlistEvents, data: .string(#"{"events":\#(events)}"#))
     }
 
-    @Test("Who is online is what the server has said last")
+    @Test("The watchlist has the server's latest status of each user")
     func online() {
         var client = signedIn()
         #expect(
@@ -349,14 +352,14 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == ["a", "b", "3"])
         #expect(client.received(watchlist(#"[{"name":"offline","user_ids":["b","x"],"more":1}]"#)) == ["offline b x"])
         #expect(client.machine.signIn.online == ["a", "3"])
-        // Other answers reach the request that named the channel.
+        // Other answers go to the request that named the channel.
         #expect(client.received(watchlist(#"[{"name":"subscribe","user_ids":["z"]}]"#)) == ["subscribe z"])
         #expect(client.machine.signIn.online == ["a", "3"])
         client.closed()
         #expect(client.machine.signIn.online == [])
     }
 
-    @Test("An entry that cannot be used is reported, once for a message, and costs no other")
+    @Test("An unusable entry is reported once for each message, and affects no other entry")
     func malformedEntries() {
         var client = signedIn()
         let entries = [

@@ -8,7 +8,7 @@ struct SignInTests {
         AuthorizationError(.refused, "no", httpStatus: 403)
     )
 
-    /// The sign-in was sent, and not answered.
+    /// The sign-in was sent and has no answer yet.
     private func signingIn() -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -42,7 +42,7 @@ struct SignInTests {
                 "stop signIn", "set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u",
             ]
         )
-        // The user's channel is not one of the app's, and its success is expected.
+        // The user's channel is not one of the app's channels, and the client expects its success.
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.machine.subscriptions.isEmpty)
@@ -50,7 +50,7 @@ struct SignInTests {
         #expect(client.advance(by: .seconds(60)).told == [])
     }
 
-    @Test("Asking several times is asking once", arguments: [0, 1, 2])
+    @Test("Several calls sign in once", arguments: [0, 1, 2])
     func idempotent(stage: Int) {
         var client = CoreClient()
         if stage > 0 { client = .connected() }
@@ -59,7 +59,7 @@ struct SignInTests {
         #expect(client.signIn() == [])
     }
 
-    @Test("A sign-in that is asked for without a connection waits for one, and is done again on each after it")
+    @Test("A sign-in without a connection waits for one, and is repeated on each later one")
     func everyConnection() {
         var client = CoreClient()
         client.subscribe("private-a")
@@ -74,7 +74,7 @@ struct SignInTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("Each of its phases ends with the connection, and nothing is left of it", arguments: 0...3, [true, false])
+    @Test("Each phase of a sign-in ends with the connection, without leftovers", arguments: 0...3, [true, false])
     func loss(stage: Int, isDisconnect: Bool) {
         var client = CoreClient.connected()
         client.signIn()
@@ -85,11 +85,11 @@ struct SignInTests {
         #expect(client.machine.signIn.phase == .idle)
         #expect(client.timer(.signIn) == nil)
         client.connect()
-        // Also one that has failed: the next connection is a new chance.
+        // Even after a failure: the next connection tries again.
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
 
-    @Test("Nobody who has not asked for it is signed in")
+    @Test("Without a call, no user is signed in")
     func unwanted() {
         var client = CoreClient.connected()
         #expect(client.received(.signedIn("u")) == [])
@@ -100,7 +100,7 @@ struct SignInTests {
     // MARK: What the server says
 
     @Test(
-        "Every shape of a success",
+        "A success may have every known shape",
         arguments: [
             (#"{"user_data":"{\"id\":\"u\"}"}"#, "u"), (#"{"user_data":{"id":"u"}}"#, "u"),
             (#"{"user_data":"{\"id\":7,\"user_info\":{\"n\":1}}"}"#, "7"),
@@ -117,7 +117,7 @@ struct SignInTests {
     }
 
     @Test(
-        "A success that names nobody is a failure",
+        "A success without a user is a failure",
         arguments: [
             "", "x", "{}", "[]", #"{"user_data":null}"#, #"{"user_data":""}"#, #"{"user_data":"x"}"#,
             #"{"user_data":{}}"#,
@@ -140,7 +140,7 @@ struct SignInTests {
     }
 
     @Test(
-        "An authorization that cannot be used is not sent",
+        "An unusable authorization is not sent",
         arguments: [
             Authorization(auth: "", data: #"{"id":"u"}"#), Authorization(auth: "k"), Authorization(auth: "k", data: ""),
             Authorization(auth: "k", data: "{}"), Authorization(auth: "k", data: #"{"id":""}"#),
@@ -157,7 +157,7 @@ struct SignInTests {
 
     // MARK: Failures
 
-    @Test("No answer in time is a failure; one that comes later counts all the same")
+    @Test("A missing answer is a failure; a late one still counts")
     func timeout() {
         var client = signingIn()
         client.awaitSignIn()
@@ -169,7 +169,7 @@ struct SignInTests {
         #expect(transcript == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u"])
     }
 
-    @Test("A late success while the next sign-in is being authorized ends that", arguments: [true, false])
+    @Test("A late success ends the authorization of the next sign-in", arguments: [true, false])
     func lateSuccess(isSent: Bool) {
         var client = signingIn()
         client.advance(by: .seconds(10))
@@ -181,7 +181,7 @@ struct SignInTests {
         #expect(client.timer(.signIn) == nil && client.timer(.authorization) == nil)
     }
 
-    @Test("A backend's refusal is a failure, and signIn() tries again")
+    @Test("A rejection by the backend is a failure, and signIn() tries again")
     func refusedByBackend() {
         var client = CoreClient.connected()
         client.awaitSignIn()
@@ -198,7 +198,7 @@ struct SignInTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("A backend that is busy is asked again, as for channels")
+    @Test("A busy backend is asked again, as for channels")
     func busyBackend() {
         var client = CoreClient.connected()
         client.signIn()
@@ -211,7 +211,7 @@ struct SignInTests {
 
     // MARK: Waiting calls
 
-    @Test("Whoever waits is told of the outcome, over losses")
+    @Test("Waiting calls get the outcome, across losses")
     func waiters() {
         var client = CoreClient()
         #expect(client.awaitSignIn() == [])
@@ -231,7 +231,7 @@ struct SignInTests {
         #expect(client.awaitSignIn() == [])
     }
 
-    @Test("Where there is no hope of a connection, nobody waits", arguments: [true, false])
+    @Test("Without any chance of a connection, no call waits", arguments: [true, false])
     func noConnection(isBefore: Bool) {
         var client = CoreClient.connected()
         if isBefore { client.awaitSignIn() }
@@ -252,7 +252,7 @@ struct SignInTests {
 
     private let presence = "presence-a"
 
-    /// An authorization that does not say who subscribes.
+    /// An authorization that does not name the user.
     private var anonymous: Result<Authorization, AuthorizationError> {
         .success(Authorization(auth: "key:1.1/\(presence)"))
     }
@@ -270,7 +270,7 @@ struct SignInTests {
         #expect(client.machine.subscriptions[presence]?.roster?.myID == "u")
     }
 
-    @Test("Where the user is signed in already it does not wait")
+    @Test("If the user is signed in already, it does not wait")
     func presenceOfUser() {
         var client = signedIn()
         client.subscribe(presence)
@@ -278,7 +278,7 @@ struct SignInTests {
         #expect(client.machine.subscriptions[presence]?.roster?.myID == "u")
     }
 
-    @Test("Where the sign-in fails, or was never asked for, it fails", arguments: [true, false])
+    @Test("If the sign-in fails, or was never requested, it fails", arguments: [true, false])
     func presenceFails(isSignInFailing: Bool) {
         var client = CoreClient.connected()
         if isSignInFailing { client.signIn() }
@@ -289,7 +289,7 @@ struct SignInTests {
         #expect(transcript.wire == [])
     }
 
-    @Test("What waits is subscribed in the order of the calls, and not once it was given up")
+    @Test("Waiting channels are subscribed in the order of the calls, and not after they were unsubscribed")
     func presenceOrder() {
         var client = CoreClient.connected()
         client.signIn()

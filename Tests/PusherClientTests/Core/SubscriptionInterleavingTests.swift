@@ -2,18 +2,19 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Everything that can happen to one channel, in every order.
+/// All events of one channel, in every order.
 @Suite("Every order of six events on one channel")
 struct SubscriptionInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, success, error, loss, connect }
 
-    /// The harness itself checks that nothing is sent unless connected, and no subscription while one is unanswered.
+    /// The harness checks that nothing is sent unless connected, and no second subscription before the answer to the
+    /// first.
     @Test("The last call wins", arguments: Step.allCases)
     func lastCallWins(first: Step) {
         explore([first], from: CoreClient(), Server())
     }
 
-    /// Goes on from here with every step that can come, so that what is common to two orders is done once.
+    /// Continues from here with every possible step, so that the common beginning of two orders is done once.
     private func explore(_ steps: [Step], from client: CoreClient, _ server: Server) {
         var (client, server) = (client, server)
         guard let last = steps.last, perform(last, &client, &server) else { return }
@@ -26,7 +27,7 @@ struct SubscriptionInterleavingTests {
         }
     }
 
-    /// Whatever came before: once the server has answered, both sides agree.
+    /// After any events: after the server's answers, both sides agree.
     private func expectAgreement(_ steps: [Step], _ client: CoreClient, _ server: Server) {
         var (client, server) = (client, server)
         perform(.connect, &client, &server)
@@ -37,21 +38,21 @@ struct SubscriptionInterleavingTests {
         #expect((client.machine.subscriptions["a"]?.isSubscribed ?? false) == server.isSubscribed, "\(steps)")
     }
 
-    /// What the server thinks of the channel.
+    /// The server's view of the channel.
     struct Server {
-        /// A subscription came, and was not answered.
+        /// A subscription came and has no answer yet.
         var isAsked = false
         var isSubscribed = false
     }
 
-    /// False if the step cannot come.
+    /// False if the step is not possible.
     @discardableResult
     private func perform(_ step: Step, _ client: inout CoreClient, _ server: inout Server) -> Bool {
         let transcript: Transcript
         switch step {
         case .subscribe: transcript = client.subscribe("a")
         case .unsubscribe: transcript = client.unsubscribe("a")
-        // A server answers what it was asked, and nothing else.
+        // A server only answers requests.
         case .success where server.isAsked:
             server = Server(isSubscribed: true)
             transcript = client.received(.success("a"))

@@ -2,12 +2,12 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Reverb can count subscriptions in its rate limit, and answers those beyond it with an error that names no channel.
-@Suite("A rate limit that subscriptions meet")
+/// Reverb can count subscriptions in its rate limit. It answers further ones with an error that names no channel.
+@Suite("Rate limits that count subscriptions")
 struct SubscriptionPaceTests {
     private let exceeded = Envelope.error(4301, "Rate limit exceeded")
 
-    /// Channels `a1`, `a2`… of which the server takes the first ones.
+    /// Channels `a1`, `a2`… of which the server accepts the first ones.
     private func client(_ count: Int, taken: Int) -> CoreClient {
         var client = CoreClient.connected()
         for number in 1...count { client.subscribe("a\(number)") }
@@ -33,7 +33,7 @@ struct SubscriptionPaceTests {
         numbers.allSatisfy { client.machine.subscriptions["a\($0)"]?.isSubscribed == true }
     }
 
-    /// A server that accepts this many in a window of a second, while something happens.
+    /// A server that accepts this many in a window of a second, as long as there are answers.
     private func serve(_ client: inout CoreClient, limit: Int, _ first: Transcript, seconds: Int) -> Int {
         var words = first.wire.words
         var count = 0
@@ -48,7 +48,7 @@ struct SubscriptionPaceTests {
         return count
     }
 
-    @Test("is reported once, and what it may have hit is sent again after a second, as many as were taken")
+    @Test("is reported once, and affected subscriptions are sent again after a second, as many as were accepted")
     func burst() {
         var client = CoreClient.connected()
         for number in 1...12 { client.subscribe("a\(number)") }
@@ -66,11 +66,11 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(100)).wire.words.allSatisfy { $0.contains("ping") })
     }
 
-    @Test("The time for an answer begins when a subscription is sent, and not before")
+    @Test("The timeout of a subscription begins when it is sent")
     func deadline() {
         var client = client(3, taken: 1)
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
-        // It is not answered: the others wait for that.
+        // The probe gets no answer: the others wait for it.
         #expect(client.advance(by: .milliseconds(9_999)).wire == [])
         let transcript = client.advance(by: .milliseconds(1_001))
         #expect(transcript.told == ["failed a2 subscriptionTimedOut"])
@@ -78,7 +78,7 @@ struct SubscriptionPaceTests {
         #expect(client.phase(of: "a3") == "subscribing")
     }
 
-    @Test("A batch that is taken whole is followed by a larger one, and one that is not by what was taken")
+    @Test("After a batch that is accepted whole the next is larger, and otherwise as large as the accepted part")
     func growth() {
         var client = client(20, taken: 2)
         #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
@@ -90,12 +90,12 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(11...13))
     }
 
-    @Test("A window longer than a second is waited for, with one subscription at a time")
+    @Test("If the window is longer than a second, the client probes with one subscription at a time")
     func longWindow() {
         var client = client(10, taken: 6)
         #expect(client.advance(by: .seconds(1)).wire == sent(7...10))
         answer(&client, 7...10, taken: 0)
-        // Since the last one that was taken: 3, 7, 15, 31, 61 s.
+        // Since the last accepted one: 3, 7, 15, 31, 61 s.
         for wait in [2, 4, 8, 16, 30] {
             #expect(
                 client.advance(by: .seconds(wait) - .milliseconds(1)).wire.words.filter { $0.contains("sub") } == []
@@ -108,7 +108,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...10))
     }
 
-    @Test("A server that says so for ever is asked eight times in a minute and a half, and then they fail")
+    @Test("A server that always sends this error is asked eight times in a minute and a half, and then they fail")
     func forever() {
         var client = CoreClient.connected()
         var transcript: Transcript = []
@@ -126,7 +126,7 @@ struct SubscriptionPaceTests {
         #expect(client.phase(of: "a2") == "failed subscriptionRefused")
     }
 
-    @Test("Errors without an end hold nothing back for longer than five seconds")
+    @Test("Endless errors delay no subscription for more than five seconds")
     func endless() {
         var client = client(2, taken: 1)
         var wire: [String] = []
@@ -140,7 +140,7 @@ struct SubscriptionPaceTests {
 
     // MARK: What the app does meanwhile
 
-    @Test("What is subscribed while the server takes no more waits behind the others")
+    @Test("A new subscription waits behind the others while the server accepts no more")
     func subscribedMeanwhile() {
         var client = client(3, taken: 1)
         #expect(client.subscribe("new").wire == [])
@@ -151,21 +151,21 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(3...3) + ["send 1 subscribe new"])
     }
 
-    @Test("What waits and is unsubscribed is never sent, and is ended where it was sent before")
+    @Test("A waiting subscription that is cancelled is never sent, and is ended if it was sent before")
     func unsubscribed() {
         var client = client(3, taken: 1)
         client.subscribe("new")
         client.advance(by: .seconds(1))
         #expect(client.phase(of: "a3") == "queued")
         #expect(client.unsubscribe("new").wire == [])
-        // The server may have taken it all the same.
+        // The server may have accepted it nevertheless.
         #expect(client.unsubscribe("a3").wire == ["send 1 unsubscribe a3"])
         client.received(.success("a2"))
         #expect(client.advance(by: .seconds(5)).wire == [])
         #expect(client.subscribe("new").wire == ["send 1 subscribe new"])
     }
 
-    @Test("A confirmation that comes late counts, and nothing is sent again")
+    @Test("A late confirmation counts, and nothing is sent again")
     func confirmedLate() {
         var client = client(3, taken: 1)
         client.advance(by: .seconds(1))
@@ -175,7 +175,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(5)).wire == [])
     }
 
-    @Test("A call that waits for the subscription goes on waiting")
+    @Test("A call that waits for the subscription keeps waiting")
     func waiting() {
         var client = client(2, taken: 1)
         client.advance(by: .milliseconds(500))
@@ -186,7 +186,7 @@ struct SubscriptionPaceTests {
 
     // MARK: Other connections
 
-    @Test("The next connection goes on at the pace that was learned")
+    @Test("The next connection keeps the learned pace")
     func nextConnection() {
         var client = client(12, taken: 5)
         client.advance(by: .seconds(1))
@@ -197,7 +197,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(6...11, on: 2))
     }
 
-    @Test("A server that drops connections for it is not tried with more")
+    @Test("A server that drops connections for it is never sent more")
     func dropped() {
         var client = client(6, taken: 5)
         client.closed()
@@ -212,7 +212,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...20))
     }
 
-    @Test("Where other messages come on top, a server that drops connections is sent half as many subscriptions")
+    @Test("If other messages exceed the limit, a server that drops connections gets half as many subscriptions")
     func droppedForOthers() {
         var client = client(6, taken: 5)
         client.closed()
@@ -227,7 +227,7 @@ struct SubscriptionPaceTests {
         #expect(client.establish().wire == sent(1...2, on: 3))
     }
 
-    @Test("An error about the limit is dealt with after a second, also while the next window is far away")
+    @Test("An error about the limit is handled after a second, even if the next window is far away")
     func hitBeforeLongWait() {
         var client = client(6, taken: 2)
         for _ in 1...4 {
@@ -245,7 +245,7 @@ struct SubscriptionPaceTests {
         #expect(later.first == names.last.map { "send 2 subscribe \($0)" })
     }
 
-    @Test("A connection that is lost long after an error about the limit was not dropped for it")
+    @Test("A connection that is lost long after an error about the limit was not dropped because of it")
     func oldError() {
         var client = client(5, taken: 5)
         client.advance(by: .seconds(2))
@@ -261,7 +261,7 @@ struct SubscriptionPaceTests {
     }
 
     @Test(
-        "A subscription that was given up, and dropped by the server, is sent anew once it is wanted",
+        "A cancelled subscription that the server dropped is sent again when it is wanted",
         arguments: [0, 5]
     )
     func droppedWhileUnwanted(seconds: Int) {
@@ -278,7 +278,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...2))
     }
 
-    @Test("A server that drops connections, and takes none on any, is told of")
+    @Test("A server that drops connections, and accepts nothing on any, is reported")
     func droppedForever() {
         var client = CoreClient.connected()
         client.subscribe("a1")
@@ -292,7 +292,7 @@ struct SubscriptionPaceTests {
         #expect(failures == 2)
     }
 
-    @Test("A channel that was unsubscribed does not come back when the connection is dropped for the limit")
+    @Test("An unsubscribed channel does not return when the connection is dropped for the limit")
     func droppedAndUnsubscribed() {
         var client = CoreClient.connected()
         client.subscribe("a1")
@@ -317,7 +317,7 @@ struct SubscriptionPaceTests {
         #expect(client.establish().wire == sent(1...12, on: 2))
     }
 
-    @Test("What was learned is forgotten after ten minutes without an error", arguments: [599, 600])
+    @Test("The learned pace is forgotten after ten minutes without an error", arguments: [599, 600])
     func forgotten(seconds: Int) {
         var client = client(12, taken: 5)
         client.disconnect()
@@ -329,7 +329,7 @@ struct SubscriptionPaceTests {
 
     // MARK: Other messages
 
-    @Test("is about the client event that was sent just now, and leaves healthy subscriptions alone")
+    @Test("belongs to a client event that was just sent, and affects no subscription")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -340,7 +340,7 @@ struct SubscriptionPaceTests {
         #expect(client.received(.success("a1")).told == ["subscribed a1"])
     }
 
-    @Test("is about subscriptions where each client event that was sent just now has had its error, or none was sent")
+    @Test("belongs to subscriptions if no client event was just sent, or each has had its error")
     func notClientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -356,7 +356,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
     }
 
-    @Test("was about a subscription after all, if that is not answered in time: it is sent again")
+    @Test("belongs to a subscription after all if that is not answered in time, and it is sent again")
     func overdue() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -366,16 +366,16 @@ struct SubscriptionPaceTests {
         #expect(client.received(.success("a2")).told == ["subscribed a2"])
         var transcript = client.advance(by: .seconds(10))
         #expect(transcript.wire == sent(1...1) && transcript.told == [])
-        // The server is known to count subscriptions now.
+        // The client now knows that the server counts subscriptions.
         client.trigger("client-2", on: "private-a")
         #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
-        // Nothing was said this time.
+        // This time the server sent no error.
         transcript = client.advance(by: .seconds(10))
         #expect(transcript.told == ["failed a1 subscriptionTimedOut"])
     }
 
-    @Test("was about a subscription after all, if the server drops the connection")
+    @Test("belongs to a subscription after all if the server drops the connection")
     func droppedWithClientEvent() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -384,11 +384,11 @@ struct SubscriptionPaceTests {
         client.received(exceeded)
         client.closed()
         client.connect()
-        // The server took two.
+        // The server accepted two.
         #expect(client.establish().wire == sent(1...2, on: 2))
     }
 
-    @Test("Where nothing is pending nothing is held back")
+    @Test("Without pending subscriptions, none is delayed")
     func nothingPending() {
         var client = client(1, taken: 1)
         #expect(client.received(exceeded) == ["report serverError 4301"])
@@ -397,18 +397,18 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(5)).wire == [])
     }
 
-    @Test("What the server refuses for another reason counts as taken")
+    @Test("A subscription that the server rejects for another reason counts as accepted")
     func refusals() {
         let refusal = Envelope.error(4009, "Connection is unauthorized")
         var client = client(4, taken: 1)
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
         client.received(refusal)
         #expect(client.phase(of: "a2") == "failed subscriptionRefused")
-        // The window was taken whole: the next one is larger.
+        // The server accepted the whole window, so the next one is larger.
         #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
     }
 
-    @Test("An error that names nothing blames none of those that are sent again")
+    @Test("An error that names no channel fails no repeated subscription")
     func refusalAmongThem() {
         var client = CoreClient.connected()
         for number in 1...3 { client.subscribe("a\(number)") }

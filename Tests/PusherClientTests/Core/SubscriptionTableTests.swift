@@ -2,9 +2,9 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a phase and an input, for each kind of channel. What is not in the table must change nothing and have
-/// no effect. The ledger checks timers and authorizations after each input.
-@Suite("Table: what each input does to a subscription in each phase")
+/// Every pair of a phase and an input, for each kind of channel. A pair that is not in the table must change nothing
+/// and have no effect. The ledger checks timers and authorizations after each input.
+@Suite("Table: the effect of each input on a subscription in each phase")
 struct SubscriptionTableTests {
     typealias Row = [SubscriptionInput: String]
 
@@ -33,7 +33,7 @@ struct SubscriptionTableTests {
         }
     }
 
-    /// What the table leaves to the kind of channel.
+    /// Fills in the parts of the table that depend on the kind of channel.
     private static func words(_ expected: String, _ kind: ChannelKind, _ name: String) -> String {
         var words = expected
         for number in 1...2 {
@@ -41,7 +41,7 @@ struct SubscriptionTableTests {
                 kind.requiresAuthorization
                 ? "authorizing, authorize x for \(number).1" : "subscribing, send \(number) subscribe x"
             words = words.replacing("{begin \(number)}", with: begin)
-            // The effects alone, if others come before them.
+            // Only the effects, if other effects come before them.
             words = words.replacing("{ask \(number)}", with: "authorize x for \(number).1")
         }
         let isPresence = kind.base == .presence
@@ -70,7 +70,7 @@ struct SubscriptionTableTests {
             .replacing(" x", with: " \(name)")
     }
 
-    /// If no answer is awaited, an error belongs to no request, and is reported.
+    /// If no request is pending, an error belongs to none, and is reported.
     private static func elsewhere(_ situation: SubscriptionSituation) -> Row {
         guard !situation.isPending, situation != .idle else { return [:] }
         return [
@@ -82,7 +82,7 @@ struct SubscriptionTableTests {
     static let authorizing: Row = [
         .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
         .unsubscribe: "gone, retired x, forget the authorization",
-        // Of what was given up before.
+        // The answer to a subscription that the app has cancelled.
         .success: "authorizing, send 1 unsubscribe x",
         .authorized: "subscribing, send 1 subscribe x",
         .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
@@ -103,7 +103,7 @@ struct SubscriptionTableTests {
             .success: "{subscribed late}",
             .unsubscribe: "gone, retired x, forget the authorization, send 1 unsubscribe x",
         ]) { _, new in new },
-        // What is being authorized is the user.
+        // The authorization of the user is pending.
         .awaitingSignIn: [
             .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
             .success: "awaitingSignIn, send 1 unsubscribe x",
@@ -133,7 +133,7 @@ struct SubscriptionTableTests {
             .refusal: "{doubted}",
             .loss: "idle", .disconnect: "idle", .reconnect: "{begin 2}",
         ],
-        // The server may have been slow only, or an error may have been another's.
+        // The server may only have been slow, or the error may belong to another request.
         .refused: failed.merging([.success: "{subscribed}"]) { _, new in new },
         .timedOut: failed.merging([
             .success: "{subscribed}", .unsubscribe: "gone, retired x, send 1 unsubscribe x",

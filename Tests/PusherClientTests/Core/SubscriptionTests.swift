@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Subscriptions")
 struct SubscriptionTests {
-    @Test("A channel is subscribed at once where there is a connection")
+    @Test("A channel is subscribed at once if there is a connection")
     func subscribe() {
         var client = CoreClient.connected()
         #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
@@ -14,7 +14,7 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions["b"]?.isSubscribed == false)
     }
 
-    @Test("Channels that were asked for before are subscribed on connecting, oldest first")
+    @Test("Earlier channels are subscribed on connecting, oldest first")
     func subscribeBeforeConnecting() {
         var client = CoreClient()
         for name in ["c", "a", "b"] { #expect(client.subscribe(name) == []) }
@@ -23,7 +23,7 @@ struct SubscriptionTests {
         #expect(client.establish().wire == Transcript(["c", "a", "b", "e", "d"].map { "send 1 subscribe \($0)" }))
     }
 
-    @Test("A subscription that stands, or is under way, is not sent again")
+    @Test("An existing or pending subscription is not sent again")
     func noDuplicates() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -55,7 +55,7 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions.isEmpty)
     }
 
-    @Test("A refusal of a channel that was unsubscribed meanwhile is nobody's business")
+    @Test("A rejection of an unsubscribed channel has no effect")
     func refusedAfterUnsubscribe() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -74,7 +74,7 @@ struct SubscriptionTests {
         #expect(client.received(.message("a")) == ["deliver a message"])
     }
 
-    @Test("A reinstated channel has no leases from before: the end of its last lease unsubscribes it")
+    @Test("A reinstated channel has no earlier leases: the end of its last lease unsubscribes it")
     func reinstateWithoutLeases() {
         var client = CoreClient.connected()
         let first = client.lease("a")
@@ -85,7 +85,7 @@ struct SubscriptionTests {
         #expect(client.endLease("a", second) == ["retired a", "send 1 unsubscribe a"])
     }
 
-    @Test("A reinstated channel is not held by a call to subscribe from before: the end of its lease unsubscribes it")
+    @Test("An earlier call to subscribe does not hold a reinstated channel: the end of its lease unsubscribes it")
     func reinstateWithoutHold() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -114,18 +114,18 @@ struct SubscriptionTests {
         client.subscribe(name, auth: .good(AuthorizationQuestion(.channel(name), socketID: "1.1")))
         client.unsubscribe(name)
         client.subscribe(name)
-        // A refusal would have it try the own authorization, if it had one.
+        // After a rejection, the client would try its own authorization, if it had one.
         #expect(client.received(.refusal(name)).acts == ["failed \(name) subscriptionRefused 401"])
     }
 
-    @Test("A success for a channel that nobody wants is answered with an unsubscribe")
+    @Test("A success for an unwanted channel is answered with an unsubscribe")
     func unwantedSuccess() {
         var client = CoreClient.connected()
         #expect(client.received(.success("stranger")) == ["send 1 unsubscribe stranger"])
         #expect(client.received(Envelope(event: EventName.subscriptionSucceededInternal)) == [])
     }
 
-    @Test("A loss resubscribes what is wanted, in order, and says how long it was away")
+    @Test("A loss resubscribes wanted channels, in order, and reports the time without a subscription")
     func resubscribe() {
         var client = CoreClient.connected()
         for name in ["c", "a", "b", "gone", "pending", "refused"] { client.subscribe(name) }
@@ -149,7 +149,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("refused")) == ["subscribed refused"])
     }
 
-    @Test("The time away is counted from the last time that the channel was subscribed, over several losses")
+    @Test("The time without a subscription begins with the last subscribed moment, across several losses")
     func awayOverSeveralLosses() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -169,7 +169,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("a")) == ["subscribed a away 60s"])
     }
 
-    @Test("A channel that was unsubscribed and subscribed again was not away")
+    @Test("A channel that was unsubscribed and subscribed again reports no such time")
     func newChannelWasNotAway() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -182,7 +182,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("a")) == ["subscribed a"])
     }
 
-    @Test("An unanswered subscription fails after its timeout, and a late answer is welcome all the same")
+    @Test("An unanswered subscription fails after its timeout, and a late answer still counts")
     func timeout() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -203,7 +203,7 @@ struct SubscriptionTests {
         #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
     }
 
-    @Test("The answer to an unsubscribed channel is not waited for without end")
+    @Test("The client does not wait forever for the answer to an unsubscribed channel")
     func timeoutOfUnwanted() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -214,7 +214,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "Names that cannot be subscribed fail at once and are never sent",
+        "Invalid names fail at once and are never sent",
         arguments: [
             ("", "invalidChannelName"), ("a b", "invalidChannelName"), ("#server-to-user-1", "invalidChannelName"),
             ("größe", "invalidChannelName"), (String(repeating: "a", count: 201), "invalidChannelName"),
@@ -231,7 +231,7 @@ struct SubscriptionTests {
         #expect(client.unsubscribe(name) == ["retired \(name)"])
     }
 
-    @Test("The subscription count is kept, also where it is nought, and nonsense is reported")
+    @Test("The subscription count is kept, even zero, and an invalid one is reported")
     func subscriptionCount() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -251,7 +251,7 @@ struct SubscriptionTests {
         #expect(client.received(.subscriptionCount(nil, #"{"subscription_count":3}"#)) == [])
     }
 
-    @Test("Events reach the handlers of all events, and those of a channel that is wanted")
+    @Test("Events reach the handlers of all events, and those of a wanted channel")
     func delivery() {
         var client = CoreClient.connected()
         client.subscribe("a")

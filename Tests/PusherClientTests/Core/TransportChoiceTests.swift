@@ -8,7 +8,7 @@ struct TransportChoiceTests {
     private static let all: [PusherTransport] = [.webSocket, .httpStreaming, .httpPolling]
     private static let noTimers = ["no next", "no remembered", "no moment"]
 
-    /// An attempt, and a short transcript of what it asks for.
+    /// An attempt, and a short transcript of its actions.
     private struct Attempt {
         var choice: TransportChoice
         var now = Instant()
@@ -55,7 +55,7 @@ struct TransportChoiceTests {
         TransportClosure(code: nil, error: PusherClientError(code, message))
     }
 
-    @Test("a WebSocket that connects in time is alone")
+    @Test("a WebSocket that connects in time has no competitor")
     func webSocket() {
         var attempt = Attempt()
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "next in 2000.0"])
@@ -87,10 +87,10 @@ struct TransportChoiceTests {
                 .webSocket: .connectionTimedOut, .httpStreaming: .connectionTimedOut,
             ]
         )
-        #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 seconds") == true)
+        #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 s") == true)
     }
 
-    @Test("a WebSocket that connects after HTTP began wins if it is first")
+    @Test("a WebSocket that connects after HTTP started is used if it is first")
     func lateWebSocket() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -103,7 +103,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("a WebSocket that is open when the greeting comes over HTTP gets a moment")
+    @Test("a WebSocket that is open when the greeting comes over HTTP gets a short time")
     func moment() {
         var preferred = Attempt()
         _ = preferred.after { $0.start(now: $1) }
@@ -142,10 +142,10 @@ struct TransportChoiceTests {
             ]
         )
         #expect(attempt.closure?.error?.code == .upgradeFailed)
-        #expect(attempt.closure?.error?.message == "HTTP 426; HTTP streaming: HTTP 426; HTTP polling: refused")
+        #expect(attempt.closure?.error?.message == "HTTP 426 By HTTP streaming: HTTP 426 By HTTP polling: refused")
     }
 
-    @Test("what the server says about the app holds for all transports", arguments: [4000, 4001, 4100, 4200, 4301])
+    @Test("the server's errors about the app apply to all transports", arguments: [4000, 4001, 4100, 4200, 4301])
     func applicationCodes(code: Int) {
         for number in 1...2 {
             var attempt = Attempt()
@@ -192,7 +192,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("an attempt that nobody wants ends all that it began")
+    @Test("cancelling an attempt ends all its transports")
     func abort() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -207,7 +207,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("HTTP alone begins with its first, and the second joins after 4 s")
+    @Test("without a WebSocket the first HTTP transport starts, and the second joins after 4 s")
     func onlyHTTP() {
         var attempt = Attempt([.httpStreaming, .httpPolling])
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 httpStreaming", "next in 4000.0"])
@@ -244,7 +244,7 @@ struct TransportChoiceTests {
         #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .webSocket)
     }
 
-    @Test("a transport that is not allowed any more, or is the only one, is not tried first")
+    @Test("a transport that is no longer allowed, or the only one, is not tried first")
     func rememberedElsewhere() {
         var memory = TransportMemory()
         memory.connected(.webSocket, latency: .zero, now: Instant())
@@ -252,7 +252,7 @@ struct TransportChoiceTests {
         #expect(memory.plan([.webSocket], now: Instant()).remembered == nil)
     }
 
-    @Test("a stream that is lost early twice gives way to polling, for half an hour")
+    @Test("a stream that is lost early twice is replaced by polling, for half an hour")
     func unstableStream() {
         var memory = TransportMemory()
         func lose(_ transport: PusherTransport, after lifetime: Duration) {

@@ -14,7 +14,7 @@ struct WaiterTests {
         #expect(client.awaitConnection() == ["resume 3 connected 1.1"])
     }
 
-    @Test("connected() outlives losses, and ends where there is no hope", arguments: [true, false])
+    @Test("connected() outlives losses, and fails if there is no chance of a connection", arguments: [true, false])
     func connectedOverLosses(succeeds: Bool) {
         var client = CoreClient()
         client.awaitConnection()
@@ -25,7 +25,7 @@ struct WaiterTests {
         #expect(end.outcomes == [succeeds ? "resume 1 connected 2.1" : "resume 1 failed connectionRefused"])
     }
 
-    @Test("connected() ends where the policy gives up, or may not be asked")
+    @Test("connected() fails if the policy stops, or is not called")
     func connectedGivenUp() {
         var client = CoreClient()
         client.awaitConnection()
@@ -36,7 +36,7 @@ struct WaiterTests {
         #expect(other.closed().outcomes == ["resume 1 failed connectionClosed"])
     }
 
-    @Test("connected() ends where the options cannot be used")
+    @Test("connected() fails if the options are invalid")
     func connectedInvalid() {
         var client = CoreClient { $0.endpoint = .failure(PusherClientError(.invalidKey, "no key")) }
         let transcript = client.awaitConnection()
@@ -62,7 +62,7 @@ struct WaiterTests {
             client.closed()
             client.decide(.seconds(9))
         case .disconnecting:
-            // connect() in the closing handshake begins anew.
+            // A `connect()` during the closing handshake starts a new connection.
             client = .connected()
             client.disconnect()
             client.awaitConnection()
@@ -86,7 +86,7 @@ struct WaiterTests {
         #expect(end.outcomes == ["resume 3 done"])
     }
 
-    @Test("connect() ends disconnected(): the old connection is gone")
+    @Test("connect() ends disconnected(): the old connection has ended")
     func connectEndsDisconnected() {
         var client = CoreClient.connected()
         client.awaitDisconnection()
@@ -96,7 +96,7 @@ struct WaiterTests {
     }
 
     @Test(
-        "A wait that is over by the clock, for the computer was suspended, is not waited for again",
+        "A wait that is over by the clock, after a suspension, is not repeated",
         arguments: [true, false]
     )
     func overslept(awaitsConnection: Bool) {
@@ -140,7 +140,7 @@ struct WaiterTests {
         #expect(client.received(.success("a")).outcomes == ["resume 1 done"])
     }
 
-    @Test("subscribed() ends where there will be no connection, and why is said")
+    @Test("subscribed() fails if there will be no connection, with the reason")
     func subscribedWithoutHope() {
         var client = CoreClient { $0.endpoint = .failure(PusherClientError(.invalidHost, "no host")) }
         client.subscribe("a")
@@ -160,7 +160,7 @@ struct WaiterTests {
         #expect(client.decide(nil).outcomes == ["resume 1 failed retriesExhausted"])
     }
 
-    @Test("A call that is cancelled ends as cancelled, once, and nothing else ends")
+    @Test("A cancelled call ends as cancelled, once, and no other ends")
     func cancelled() {
         var client = CoreClient()
         client.awaitConnection()
@@ -192,7 +192,7 @@ struct WaiterTests {
         #expect(client.awaitDisconnection() == ["resume 4 done"])
     }
 
-    @Test("Release of a connected client closes the socket in an orderly way, and nobody waits for it")
+    @Test("Releasing a connected client closes the socket in an orderly way, without a waiting call")
     func releaseConnected() {
         var client = CoreClient.connected()
         client.awaitDisconnection()

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The page that says what answers each demand of users: an introduction that counts, and one table.
+/// The page that answers the demands of users: an introduction with counts, and one table.
 struct UserDemandsPage {
     struct Row {
-        /// Where it stands in the page, counted from 1.
+        /// The line in the page, counted from 1.
         var line: Int
         var cells: [String]
 
@@ -35,9 +35,9 @@ struct UserDemandsPage {
         }
     }
 
-    /// What is wrong, in words that say where; empty if all is well.
+    /// The problems, each with its place; empty if there are none.
     ///
-    /// - Parameter tests: The tests that there are, as `Suite.function`.
+    /// - Parameter tests: The existing tests, as `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {
         var problems: [String] = []
         let numbers = rows.map { $0.cells.first ?? "" }

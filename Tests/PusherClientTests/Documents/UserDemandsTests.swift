@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The table of users' demands")
 struct UserDemandsTests {
-    @Test("it has its rows in order, names tests that there are, and counts what is met")
+    @Test("its rows are in order, name existing tests, and match the counts")
     func page() throws {
         let file = TestSources.package.appendingPathComponent("Docs/ComparedWithOtherClients.md")
         let page = UserDemandsPage(try String(contentsOf: file, encoding: .utf8))
@@ -32,7 +32,7 @@ struct UserDemandsTests {
     private static let tests: Set = ["AlphaTests.one", "AlphaTests.two"]
     private static let counts = "Of 28 demands,\n26 are met, 1 are met in part, and 1 are not met."
 
-    /// Rows that are right: the second is met in part, the third not at all.
+    /// Valid rows: the second demand is partly met, the third is not met.
     private var rows: [String] {
         (1...28).map { number in
             switch number {
@@ -48,10 +48,10 @@ struct UserDemandsTests {
         return UserDemandsPage(text + rows.joined(separator: "\n")).problems(knowing: Self.tests)
     }
 
-    @Test("a page that is right passes") func right() { #expect(problems(rows) == []) }
+    @Test("a valid page passes") func right() { #expect(problems(rows) == []) }
 
     @Test(
-        "a row that is wrong does not",
+        "an invalid row does not",
         arguments: [
             ("| 1 | demand | answer | `AlphaTests.three` |", "there is no test AlphaTests.three"),
             ("| 1 | demand | answer | `AlphaTests.one`, `AlphaTests.three` |", "there is no test AlphaTests.three"),
@@ -69,7 +69,7 @@ struct UserDemandsTests {
         #expect(problems.first?.contains(problem) == true)
     }
 
-    @Test("rows that are missing, or in another order, are found")
+    @Test("missing rows, and rows in another order, are found")
     func order() {
         let fewer = problems(Array(rows.dropLast()), counts: "Of 28, 25 are met, 1 are met in part, and 1 are not met.")
         #expect(fewer.count == 1 && fewer.first?.contains("not numbered") == true)
@@ -78,7 +78,7 @@ struct UserDemandsTests {
     }
 
     @Test(
-        "counts that do not agree with the marks are found",
+        "counts that differ from the marks are found",
         arguments: [
             "Of 28, 27 are met, 1 are met in part, and 1 are not met.",
             "Of 28, 26 are met, 2 are met in part, and 0 are not met.",

@@ -19,7 +19,7 @@ struct EventBufferTests {
         return task
     }
 
-    @Test("who adds several elements is told once that somebody has to be woken")
+    @Test("adding several elements reports once that a task has to be woken")
     func wokenOnce() async {
         let first = await waiting()
         #expect(buffer.append([1]).mustWake)
@@ -34,7 +34,7 @@ struct EventBufferTests {
         #expect(await second.value == 3)
     }
 
-    @Test("several who wait get an element each, in the order in which they came")
+    @Test("several waiting tasks get an element each, in the order of their calls")
     func several() async {
         let first = await waiting()
         let second = await waiting()
@@ -48,7 +48,7 @@ struct EventBufferTests {
         #expect(await third.value == 3)
     }
 
-    @Test("nothing is dropped for want of room while somebody waits for an element")
+    @Test("no element is dropped because of the limit while a task waits for one")
     func full() async {
         let first = await waiting()
         for number in 1...4 {
@@ -64,7 +64,7 @@ struct EventBufferTests {
         #expect(buffer.droppedCount == 0)
     }
 
-    @Test("who comes before those who wait are woken takes an element, and they wait on")
+    @Test("a task that comes before waiting tasks are woken takes an element, and they keep waiting")
     func overtaken() async {
         let first = await waiting()
         _ = buffer.append([1])
@@ -75,7 +75,7 @@ struct EventBufferTests {
         #expect(await first.value == 2)
     }
 
-    @Test("the end comes after what was there before it")
+    @Test("the end comes after earlier elements")
     func end() async {
         let first = await waiting()
         let second = await waiting()

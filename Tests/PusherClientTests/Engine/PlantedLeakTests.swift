@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `make check-memory` has LeakSanitizer find, to know that it would find others.
+/// The leak that `make check-memory` requires LeakSanitizer to find, to prove that it finds leaks.
 @Suite("A planted leak")
 struct PlantedLeakTests {
     private final class Knot { var other: Knot? }
@@ -10,7 +10,7 @@ struct PlantedLeakTests {
 
     @Test("two objects that hold each other", .enabled(if: isWanted))
     func knot() {
-        // Many, so that no forgotten copy of an address hides them all.
+        // Many, so that a remaining copy of one address does not hide them all.
         for _ in 1...100 {
             let knot = Knot()
             knot.other = Knot()

@@ -4,9 +4,9 @@ import PusherClient
 import TestSupport
 import Testing
 
-@Suite("The tool, when nobody reads what it prints", .timeLimit(.minutes(5)))
+@Suite("The tool, when its output has no reader", .timeLimit(.minutes(5)))
 struct ClosedPipeTests {
-    /// What programs end with that a broken pipe stops.
+    /// The exit status of a program that a broken pipe stops.
     private static let brokenPipe = "status 141"
 
     /// Runs a line of the shell, in which `$0` is the folder of the tool.
@@ -35,7 +35,7 @@ struct ClosedPipeTests {
             if let name = words.first, let value = words.last { values[name] = value }
         }
         let port = try #require(values["port"].flatMap { Int($0.trimmingCharacters(in: .whitespaces)) })
-        // Something has to happen there after the reader has gone: nothing else tells the tool of it.
+        // The tool has to print after the reader has gone, because only that shows it the broken pipe.
         let visits = Task {
             while !Task.isCancelled {
                 let options = PusherClientOptions(
@@ -58,13 +58,13 @@ struct ClosedPipeTests {
     }
 
     #if os(Linux)
-        @Test("a disk that is full is an error with a text")
+        @Test("a full disk is an error with a text")
         func fullDisk() async throws {
             let shell = try run(#""$0/pusher" demo > /dev/full"#)
             var lines: [String] = []
             for await line in shell.lines { lines.append(line) }
             #expect(lines.count == 2)
-            #expect(lines.first?.hasPrefix("Error: The output cannot be written: ") == true)
+            #expect(lines.first?.hasPrefix("Error: Output not written: ") == true)
             #expect(lines.last == "status 1")
         }
     #endif

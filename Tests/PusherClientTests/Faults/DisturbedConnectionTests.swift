@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Connections that are disturbed, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Disturbed connections, on real sockets", .timeLimit(.minutes(5)))
 struct DisturbedConnectionTests {
     @Test(
         "bytes that come one by one, or late: handshake, upgrade and all events arrive, whole and in order",
@@ -25,7 +25,7 @@ struct DisturbedConnectionTests {
     }
 
     @Test(
-        "bytes that are changed on the way: closed with the code for it, reported, and made again",
+        "corrupted bytes: the client closes with the right code, reports that, and reconnects",
         arguments: [(1, PusherClientError.Code.protocolViolation, 1002), (7, .invalidText, 1007)]
     )
     func corrupted(interval: Int, code: PusherClientError.Code, closeCode: Int) async throws {
@@ -40,13 +40,13 @@ struct DisturbedConnectionTests {
                 if case .closeReceived(closeCode, _) = record.event { true } else { false }
             }
             #expect(await channel.resubscribed())
-            // What was changed was given to nobody.
+            // Corrupted data was not delivered.
             #expect(try await channel.relayed("after", by: server) == "after")
         }
     }
 
     @Test(
-        "bytes of TLS that are changed on the way, either way, are called that, and the connection is made again",
+        "corrupted bytes of TLS, in either direction: the client reports them as such, and reconnects",
         arguments: [PusherTestRelay.Directions.toClient, .toServer]
     )
     func corruptedTLS(directions: PusherTestRelay.Directions) async throws {
@@ -58,7 +58,7 @@ struct DisturbedConnectionTests {
             if directions == .toServer { pusher.subscribe(String(repeating: "other", count: 20)) }
             let error = try #require(await errors.next())
             relay.passOn()
-            // If it is the server that sees it, TCP may end before its alert has come.
+            // If the server sees the corruption, TCP may end before its alert arrives.
             if error.code != .connectionClosed || directions == .toClient {
                 #expect(error.code == .tlsFailed)
                 #expect(error.tlsFailure?.reason == .corrupted, "\(error)")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A server in another process", .timeLimit(.minutes(5)))
 struct KilledServerTests {
-    @Test("a server that is killed and started again gets its client back, with all its channels")
+    @Test("a server that is killed and started again gets its client back, with all channels")
     func killed() async throws {
         let host = LoopbackAddress.ofItsOwn()
         let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])
@@ -48,7 +48,7 @@ struct KilledServerTests {
         #expect(await next.process.end() == 0)
     }
 
-    @Test("pusher serve says what a client has to know, and speaks the dialect asked for")
+    @Test("pusher serve prints everything that a client has to know, and uses the given dialect")
     func serve() async throws {
         let server = try await ServingProcess([
             "--port", "0", "--app-id", "7", "--key", "a-key", "--secret", "s", "--dialect", "pusher-fake", "--verbose",
@@ -82,7 +82,7 @@ struct KilledServerTests {
     }
 
     @Test(
-        "arguments that make no sense are refused",
+        "invalid arguments are rejected",
         arguments: [["--port", "70000"], ["--dialect", "latin"], ["--key", ""]]
     )
     func wrongArguments(arguments: [String]) async throws {
@@ -94,7 +94,7 @@ struct KilledServerTests {
 /// `pusher serve`, once it is ready.
 private struct ServingProcess {
     let process: ChildProcess
-    /// What it prints of itself.
+    /// The values that it prints about itself.
     let values: [String: String]
     let port: Int
 

@@ -6,9 +6,12 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Connections that are lost, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Lost connections, on real sockets", .timeLimit(.minutes(5)))
 struct LostConnectionTests {
-    @Test("a connection that ends without a close frame is reported and made again", arguments: [false, true])
+    @Test(
+        "a connection that ends without a close frame is reported, and the client reconnects",
+        arguments: [false, true]
+    )
     func dropped(useTLS: Bool) async throws {
         try await withRelay(useTLS: useTLS) { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
@@ -21,7 +24,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "a connection that is reset is reported with what the system says, once, and made again",
+        "a reset is reported with the system's reason, once, and the client reconnects",
         arguments: [false, true]
     )
     func reset(useTLS: Bool) async throws {
@@ -42,7 +45,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "a connection that is dead without a word, both ways or one way, is found out by the ping, and made again",
+        "a connection that is dead without a sign, in one or both directions, is found by the ping",
         arguments: [PusherTestRelay.Directions.both, .toServer, .toClient]
     )
     func halfOpen(directions: PusherTestRelay.Directions) async throws {
@@ -59,7 +62,7 @@ struct LostConnectionTests {
         }
     }
 
-    @Test("a connection on which the server's bytes stand still is found out by the ping too")
+    @Test("a connection on which the server's bytes stop is found by the ping too")
     func held() async throws {
         try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
@@ -72,7 +75,7 @@ struct LostConnectionTests {
         }
     }
 
-    @Test("while connections are refused the client tries again; what listens later gets it back")
+    @Test("while connections are refused the client keeps trying; a later listener gets it back")
     func refused() async throws {
         try await withRelay { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
@@ -92,7 +95,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "connections that end as soon as they are made are made again",
+        "after connections that end at once, the client reconnects",
         arguments: [PusherTestRelay.ConnectionFault.closed, .reset],
         [false, true]
     )
@@ -103,7 +106,7 @@ struct LostConnectionTests {
             try await pusher.connected()
             for _ in 1...2 {
                 let code = try #require(await errors.next()?.code)
-                // A reset may come before the connection is known to stand.
+                // A reset may arrive before the connection is known to be open.
                 #expect([useTLS ? .tlsFailed : .upgradeFailed, .connectionFailed].contains(code))
             }
             #expect(relay.connections.map(\.fault) == [fault, fault, nil])

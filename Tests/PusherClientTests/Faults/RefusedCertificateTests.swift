@@ -10,7 +10,7 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Certificates, good and bad", .timeLimit(.minutes(5)))
+@Suite("Certificates, valid and invalid", .timeLimit(.minutes(5)))
 struct RefusedCertificateTests {
     static let refused: [(TestChain.Kind, String, TLSFailure.Reason, String)] = [
         (.expired, "127.0.0.1", .expired, "has expired"),
@@ -26,12 +26,12 @@ struct RefusedCertificateTests {
         (.expiredIntermediate, "127.0.0.1", .unknownIssuer, "missing or wrong"),
         (.serverAsAuthority, "127.0.0.1", .unknownIssuer, "missing or wrong"),
         (.intermediateWithoutFlag, "127.0.0.1", .unknownIssuer, "missing or wrong"),
-        (.forgedIssuer, "127.0.0.1", .badChain, "but is not from it"),
-        (.forClients, "127.0.0.1", .wrongPurpose, "not one for servers"),
+        (.forgedIssuer, "127.0.0.1", .badChain, "but that authority did not sign it"),
+        (.forClients, "127.0.0.1", .wrongPurpose, "not for servers"),
     ]
 
     @Test(
-        "a bad one is refused and told why, each attempt is one of the retry policy's, and none is without TLS",
+        "an invalid one is rejected with the reason, the retry policy decides on each attempt, and all use TLS",
         arguments: refused
     )
     func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
@@ -63,7 +63,7 @@ struct RefusedCertificateTests {
                     #expect(error.tlsFailure?.reason == reason, "\(error)")
                     #expect(error.message.contains(words), "\(error)")
                     #expect(error.message.contains("port \(relay.port)"))
-                    // Told once, and in this package's words.
+                    // The error appears once, and in this package's words.
                     #expect("\(error)" == "tlsFailed: \(error.message)")
                 }
                 #expect(await errors.next()?.code == .retriesExhausted)
@@ -72,7 +72,7 @@ struct RefusedCertificateTests {
                         reason, reason, reason,
                     ]
                 )
-                // One connection for each attempt, and all of them spoke TLS.
+                // One connection for each attempt, all with TLS.
                 #expect(relay.connections.count == 3)
                 #expect(relay.connections.allSatisfy { $0.openingBytes.first == 22 })
                 #expect(server.records.isEmpty)
@@ -81,7 +81,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "a good one is accepted: of the root itself, by way of another authority, for a name or an address only",
+        "a valid one is accepted: from the root itself, through another authority, for a name or an address only",
         arguments: [
             (TestChain.Kind.direct, "127.0.0.1"), (.direct, "localhost"), (.withIntermediate, "127.0.0.1"),
             (.withIntermediate, "localhost"), (.addressOnly, "127.0.0.1"), (.nameOnly, "localhost"),
@@ -111,7 +111,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "an authorization request says why too, as far as it is known",
+        "an authorization request reports the reason too, as far as it is known",
         arguments: [
             (TestChain.Kind.otherHost, TLSFailure.Reason.hostMismatch), (.unknownRoot, .certificateRefused),
             (.expired, .certificateRefused),
@@ -151,7 +151,7 @@ struct RefusedCertificateTests {
         }
     }
 
-    @Test("a server that wants a certificate of the client, and gets none, is told apart")
+    @Test("a missing client certificate has its own reason")
     func clientCertificate() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.demandingServerContext) { peer in
@@ -171,7 +171,7 @@ struct RefusedCertificateTests {
     }
 }
 
-/// Allows two retries, at once, and keeps what it was asked.
+/// Allows two retries, without a wait, and records the questions.
 private final class TwoRetries: RetryPolicy {
     let questions = Log<RetryContext>()
 

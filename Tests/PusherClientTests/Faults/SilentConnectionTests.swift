@@ -7,10 +7,10 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Attempts that get no answer, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Attempts without an answer, on real sockets", .timeLimit(.minutes(5)))
 struct SilentConnectionTests {
     @Test(
-        "silence in the TLS handshake, or in the upgrade, ends the attempt in time, and the next one succeeds",
+        "silence in the TLS handshake, or in the upgrade, ends the attempt at its timeout, and the next one succeeds",
         arguments: [true, false]
     )
     func silent(useTLS: Bool) async throws {
@@ -27,7 +27,7 @@ struct SilentConnectionTests {
         }
     }
 
-    @Test("an upgrade without a greeting ends the attempt in time, and the next one succeeds")
+    @Test("an upgrade without a greeting ends the attempt at its timeout, and the next one succeeds")
     func noGreeting() async throws {
         try await withRelay(timeouts: .hasty) { server, _, pusher in
             var errors = pusher.errors.makeAsyncIterator()
@@ -38,9 +38,9 @@ struct SilentConnectionTests {
         }
     }
 
-    @Test("a host that does not even answer TCP ends the attempt in time")
+    @Test("a host that does not answer TCP ends the attempt at its timeout")
     func noTCP() async throws {
-        // One connection fills the queue of a listener that takes none out of it; the system answers no other.
+        // One connection fills the queue of a listener that never accepts. The system then answers no other.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 0)
             .serverChannelOption(.autoRead, value: false)

@@ -5,15 +5,15 @@ import Testing
 struct SoakTests {
     @Test("140 losses of seven kinds leave no memory, descriptor or thread behind")
     func reconnects() async throws {
-        // Noise comes to a kilobyte for each in so short a run. A socket that stays, with its pipeline, is more, and is
-        // seen among the descriptors too; what is less is for the long run to find.
+        // In such a short run, noise amounts to a kilobyte for each. A leaked socket with its pipeline takes more, and
+        // shows among the descriptors too. The long run finds smaller leaks.
         try await expectSuccess(
             ["reconnects", "--rounds", "140", "--warm-up", "35", "--heap-limit", "4000"],
             ending: "flat"
         )
     }
 
-    @Test("50 clients whose server comes back are spread, and all recover")
+    @Test("50 clients whose server returns spread their attempts, and all recover")
     func herd() async throws {
         try await expectSuccess(["herd", "--clients", "50", "--base", "200", "--outage", "300"], ending: "spread")
     }

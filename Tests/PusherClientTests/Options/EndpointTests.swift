@@ -34,7 +34,7 @@ struct EndpointTests {
         #expect(request.subprotocol == nil && request.headers.isEmpty)
     }
 
-    @Test("What the upgrade asks for")
+    @Test("The contents of the upgrade request")
     func upgrade() throws {
         let options = PusherClientOptions(headers: ["X-B": "2", "X-A": "1"], subprotocol: "pusher-channels-protocol-7")
         let request = try Endpoint(key: "key", options: options).request.get()
@@ -53,18 +53,18 @@ struct EndpointTests {
         #expect(error?.message.contains(value) == true, "\(error?.message ?? "")")
     }
 
-    @Test("Keys that cannot be used", arguments: ["", "a b", "a/b", "a?b", "a#b", "ä", "a\nb", "a%20b", "🔑"])
+    @Test("Invalid keys", arguments: ["", "a b", "a/b", "a?b", "a#b", "ä", "a\nb", "a%20b", "🔑"])
     func keys(key: String) {
         expect(.invalidKey, naming: String(reflecting: key), PusherClientOptions(), key: key)
     }
 
-    @Test("Keys that can be used", arguments: ["278d425bdf160c739803", "a-b_c.d~e", "A"])
+    @Test("Valid keys", arguments: ["278d425bdf160c739803", "a-b_c.d~e", "A"])
     func usableKeys(key: String) throws {
         _ = try Endpoint(key: key, options: PusherClientOptions()).request.get()
     }
 
     @Test(
-        "Hosts that cannot be used",
+        "Invalid hosts",
         arguments: [
             "", " ", "https://a.example", "a.example/path", "a.example:443", "a b", "ä.example", "a..example",
             ".example",
@@ -75,14 +75,14 @@ struct EndpointTests {
     func hosts(host: String) {
         expect(
             .invalidHost,
-            // Before an @ there may be a password.
-            naming: host.contains("@") ? "the host is neither" : String(reflecting: String(host.prefix(200))),
+            // Text before an @ may contain a password.
+            naming: host.contains("@") ? "Invalid host: it is neither" : String(reflecting: String(host.prefix(200))),
             PusherClientOptions(host: .host(host))
         )
     }
 
     @Test(
-        "Hosts that can be used",
+        "Valid hosts",
         arguments: [
             "a", "a.example", "a.example.", "my_host", "10.0.0.1", "::", "::1", "[::1]", "2001:db8::ff00:42:8329",
             "fe80::1%eth0", "::ffff:10.0.0.1", "2001:DB8::1",
@@ -92,24 +92,24 @@ struct EndpointTests {
         _ = try Endpoint(key: "key", options: PusherClientOptions(host: .host(host))).request.get()
     }
 
-    @Test("Ports that cannot be used", arguments: [0, -1, 65_536, Int.max, Int.min])
+    @Test("Invalid ports", arguments: [0, -1, 65_536, Int.max, Int.min])
     func ports(port: Int) { expect(.invalidPort, naming: "\(port)", PusherClientOptions(port: port)) }
 
     @Test(
-        "Paths that cannot be used",
+        "Invalid paths",
         arguments: ["a", "a/", "/a b", "/a?b", "/a#b", "/ä", "/a\r\nX: y", "/a\\b", "/a\"b"]
     )
     func paths(path: String) {
         expect(.invalidPath, naming: String(reflecting: path), PusherClientOptions(path: path))
     }
 
-    @Test("Activity timeouts that cannot be used", arguments: [0, 1e-300, -1, -Double.infinity, .nan])
+    @Test("Invalid activity timeouts", arguments: [0, 1e-300, -1, -Double.infinity, .nan])
     func activityTimeouts(timeout: Double) {
         expect(.invalidOption, naming: "activityTimeout", PusherClientOptions(activityTimeout: timeout))
     }
 
     @Test(
-        "Activity timeouts of any length can be used",
+        "Activity timeouts of any length",
         arguments: [(0.5, 0.5), (1e300, 3_155_760_000), (.infinity, 3_155_760_000)] as [(Double, Double)]
     )
     func usableActivityTimeouts(timeout: Double, seconds: Double) {
@@ -119,7 +119,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "Timeouts that cannot be used",
+        "Invalid timeouts",
         arguments: [
             ("connectionAttempt", PusherTimeouts(connectionAttempt: .zero)),
             ("unavailable", .init(unavailable: .zero)), ("pong", .init(pong: .seconds(-1))),
@@ -132,7 +132,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "Limits that cannot be used",
+        "Invalid limits",
         arguments: [
             ("messageSize", PusherClientOptions.Limits(messageSize: 0)), ("sequenceBuffer", .init(sequenceBuffer: -1)),
             ("pendingCallbacks", .init(pendingCallbacks: .min)), ("channels", .init(channels: 0)),
@@ -145,7 +145,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "Headers that cannot be used; their values may be secret",
+        "Invalid headers; their values may be secret",
         arguments: [
             ("", "secret"), ("A B", "secret"), ("A:", "secret"), ("Ä", "secret"), ("A", "secret\r\nB: c"),
             ("A", "secret\0"), ("Upgrade", "secret"), ("Sec-WebSocket-Protocol", "secret"),
@@ -159,7 +159,7 @@ struct EndpointTests {
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test("Subprotocols that cannot be used", arguments: ["", "a b", "a,b", "ä", "a\r\n"])
+    @Test("Invalid subprotocols", arguments: ["", "a b", "a,b", "ä", "a\r\n"])
     func subprotocols(subprotocol: String) {
         expect(.invalidOption, naming: String(reflecting: subprotocol), PusherClientOptions(subprotocol: subprotocol))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Pins are checked for the WebSocket only: an authorization endpoint on the same host would go unchecked.
+/// Pins are checked for the WebSocket only, so nothing would check an authorization endpoint on the same host.
 @Suite("Pins, and authorization endpoints on the server's own host", .timeLimit(.minutes(5)))
 struct PinnedHostTests {
     private static let tls = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
@@ -36,7 +36,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "an endpoint on the host of the server is refused, however host, scheme and port are written",
+        "an endpoint on the server's host is rejected, however host, scheme and port are written",
         arguments: [
             ("ws.test", "https://ws.test/auth"), ("ws.test", "https://WS.test:8443/auth"),
             ("WS.test", "http://ws.test./auth"), ("::1", "https://[::1]/auth"),
@@ -58,7 +58,7 @@ struct PinnedHostTests {
         }
     }
 
-    @Test("endpoints on other hosts, and ways to authorize that make no request, are not refused")
+    @Test("endpoints on other hosts, and methods without a request, are accepted")
     func accepted() {
         for url in ["https://auth.ws.test/a", "https://ws.test.example/a", "https://127.0.0.1/a", "not a URL"] {
             #expect(problem(options(.endpoint(url), .endpoint(url), host: "ws.test")) == nil)
@@ -67,7 +67,7 @@ struct PinnedHostTests {
         #expect(problem(options(.authorizer { _ in PusherAuth(auth: "k:s") })) == nil)
     }
 
-    @Test("with such options no attempt to connect is made, and the error says why")
+    @Test("with such options no attempt is made, and the error explains why")
     func connecting() async throws {
         let world = VirtualWorld()
         let pusher = world.makeClient(options(.endpoint(Self.own)))
@@ -80,7 +80,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "going over to a server throws, and changes nothing, if an endpoint is on its host",
+        "switching to a server throws, and changes nothing, if an endpoint is on its host",
         arguments: [
             (.endpoint(elsewhere), nil, nil), (.noMethod, .endpoint(elsewhere), nil),
             (.noMethod, nil, .endpoint(elsewhere)),
@@ -109,7 +109,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "an endpoint that is known only with the request fails the authorization, and nothing is sent to it",
+        "an endpoint that is known only with the request fails the authorization, and gets no request",
         arguments: [
             .endpoint(authEndpoint: own), .endpoint(own), .endpoint(AuthEndpoint(own, isBatching: true)),
             RequestBuilderTests.method(url: own),

@@ -4,19 +4,19 @@ import Testing
 
 @Suite("The proxy of the options", .timeLimit(.minutes(5)))
 struct ProxyOptionTests {
-    @Test("Unless the options say otherwise, the environment says")
+    @Test("Unless the options set a proxy, the environment does")
     func byDefault() {
         #expect(PusherClientOptions().proxy == .environment)
         #expect(PusherClientOptions(endpoint: .pusher(cluster: "eu")).proxy == .environment)
     }
 
     @Test(
-        "A proxy that cannot be used is refused before the first attempt, by name",
+        "An invalid proxy is rejected before the first attempt, by name",
         arguments: [
             (HTTPProxy.server(host: "a b", port: 3128), #""a b""#),
             (.server(host: "http://proxy", port: 3128), "http://proxy"), (.server(host: "", port: 3128), #""""#),
             (.server(host: "proxy.example", port: 0), "port 0"),
-            (.server(host: "http://me:secret@proxy.example", port: 80), "the proxy's host is neither"),
+            (.server(host: "http://me:secret@proxy.example", port: 80), "Invalid proxy host: it is neither"),
             (.server(host: "proxy.example", port: 3128, credentials: .init(username: "a:b", password: "c")), "colon"),
             (.server(host: "proxy.example", port: 3128, credentials: .init(username: "a", password: "c\n")), "control"),
             (.server(host: "proxy.example", port: 3128, exempting: ["a b"]), #""a b""#),
@@ -30,7 +30,7 @@ struct ProxyOptionTests {
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test("TLS with an address through a proxy is refused before the first attempt")
+    @Test("TLS to an address through a proxy is rejected before the first attempt")
     func address() async {
         let options = PusherClientOptions(
             host: .host("10.0.0.1"),

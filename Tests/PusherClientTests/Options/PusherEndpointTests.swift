@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Presets of servers, and what is added to their URL")
+@Suite("Presets of servers, and additions to their URL")
 struct PusherEndpointTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 
@@ -36,7 +36,7 @@ struct PusherEndpointTests {
         #expect(options.path == endpoint.path && options.useTLS == endpoint.useTLS)
     }
 
-    @Test("Options that are given with an endpoint are the same as those with a host")
+    @Test("Options with an endpoint equal those with a host")
     func sameDefaults() {
         let (one, other) = (
             PusherClientOptions(endpoint: .pusher(cluster: "eu")), PusherClientOptions(host: .cluster("eu"))
@@ -63,7 +63,7 @@ struct PusherEndpointTests {
     }
 
     @Test(
-        "Items that the client sets itself, or that have no name, are refused",
+        "Items that the client sets itself, or that have no name, are rejected",
         arguments: ["client", "version", "protocol", ""]
     )
     func refusedItems(name: String) {
@@ -74,7 +74,7 @@ struct PusherEndpointTests {
     }
 
     @Test(
-        "A switch to what cannot be used throws, names it, and changes nothing",
+        "Switching to an invalid endpoint throws, names it, and changes nothing",
         arguments: [
             (PusherEndpoint(host: "a b"), nil, .invalidHost, "a b"),
             (PusherEndpoint(host: "https://a.example"), nil, .invalidHost, "https://a.example"),

@@ -23,7 +23,7 @@ struct ChannelObjectTests {
         #expect(channel.subscriptionCount == 7)
     }
 
-    @Test("the closures of a later subscribe(_:) take the place of those before (PusherSwift ignores them)")
+    @Test("the closures of a later subscribe(_:) replace earlier ones (PusherSwift ignores them)")
     func laterClosures() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let told = Log<String>()
@@ -73,7 +73,7 @@ struct ChannelObjectTests {
     enum Absence: CaseIterable { case notConnectedYet, lost, disconnected }
 
     @Test(
-        "a channel that is unsubscribed without a connection does not come back (PusherSwift 433)",
+        "a channel that is unsubscribed without a connection stays unsubscribed (PusherSwift 433)",
         arguments: Absence.allCases
     )
     func unsubscribedOffline(absence: Absence) async throws {

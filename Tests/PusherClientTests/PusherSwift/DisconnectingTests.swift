@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Disconnecting, whatever the client is at", .timeLimit(.minutes(5)))
+@Suite("Disconnecting, in every state", .timeLimit(.minutes(5)))
 struct DisconnectingTests {
     let world = VirtualWorld()
 
@@ -51,7 +51,7 @@ struct DisconnectingTests {
     }
 
     @Test(
-        "disconnect() is the end of it: no timer, no socket, no attempt, now or later (PusherSwift 459, 373, 195, 202)",
+        "disconnect() leaves no timer, socket or attempt, now or later (PusherSwift 459, 373, 195, 202)",
         arguments: Moment.allCases
     )
     func end(moment: Moment) async throws {
@@ -60,7 +60,7 @@ struct DisconnectingTests {
         pusher.delegate = delegate
         pusher.disconnect()
         pusher.disconnect()
-        // A server that does not answer the close is left after two seconds.
+        // If the server does not answer the close, the client stops waiting after two seconds.
         await world.advance(by: .seconds(2))
         #expect(delegate.states.take().suffix(1) == [.disconnected])
         #expect(try await world.leftovers(of: pusher) == .none)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("How a failed subscription is told", .timeLimit(.minutes(5)))
+@Suite("Reports of a failed subscription", .timeLimit(.minutes(5)))
 struct FailureReportTests {
     let world = VirtualWorld()
 
@@ -14,7 +14,7 @@ struct FailureReportTests {
         var method: AuthMethod
         var channel = "private-orders"
         var fault: PusherTestServer.AuthorizationFault?
-        /// Stands in the text of the error.
+        /// A part of the error's text.
         var words: String
     }
 
@@ -47,7 +47,7 @@ struct FailureReportTests {
     ]
 
     @Test(
-        "the event and then the delegate, both on the callback queue, never within subscribe(_:), with what is wrong",
+        "the event and then the delegate, both on the callback queue, never within subscribe(_:), with the reason",
         arguments: causes
     )
     func told(cause: Cause) async throws {

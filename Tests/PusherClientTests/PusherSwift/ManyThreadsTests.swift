@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift reads, changes and writes back: what another thread wrote in between is lost.
+/// PusherSwift reads, changes and writes back, so a change by another thread in between is lost.
 @Suite("Calls from many threads at once", .timeLimit(.minutes(5)))
 struct ManyThreadsTests {
     let world = VirtualWorld()
@@ -33,7 +33,7 @@ struct ManyThreadsTests {
         #expect(calls.count == 1_600)
     }
 
-    @Test("one name is one channel and one subscription, whoever comes first")
+    @Test("one name is one channel and one subscription, whichever thread is first")
     func subscribe() async throws {
         let pusher = try await world.makeConnectedClient()
         let channels = Log<PusherChannel>()
@@ -47,7 +47,7 @@ struct ManyThreadsTests {
         #expect(world.server.receivedMessages().count { $0.contains("pusher:subscribe") } == 50)
     }
 
-    @Test("no client event is lost that waits for its channel")
+    @Test("no waiting client event is lost")
     func trigger() async throws {
         let limits = PusherClientOptions.Limits(clientEventsPerSecond: nil)
         let pusher = try await world.makeConnectedClient(.virtual(limits: limits))
@@ -64,7 +64,7 @@ struct ManyThreadsTests {
         #expect(Set(sent).count == 96)
     }
 
-    @Test("whoever looks sees all members or none, while the connection comes and goes")
+    @Test("a reader sees all members or none, while connections come and go")
     func members() async throws {
         var pushers: [Pusher] = []
         var rooms: [PusherPresenceChannel] = []

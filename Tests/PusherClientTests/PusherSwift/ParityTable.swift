@@ -1,9 +1,9 @@
-/// The tables of a page that say which test of ours shows which behaviour of PusherSwift.
+/// The tables of a page that name the test of ours for each behaviour of PusherSwift.
 ///
 /// A table counts if it has two columns, and the name of the first begins with `PusherSwift`.
 struct ParityTable {
     struct Row {
-        /// Where it stands in the page, counted from 1.
+        /// The line in the page, counted from 1.
         var line: Int
         var cells: [String]
 
@@ -55,16 +55,16 @@ struct ParityTable {
             if character == "|", !isEscaped { cells.append("") } else { cells[cells.count - 1].append(character) }
             isEscaped = character == "\\"
         }
-        // What follows the last bar is no cell.
+        // There is no cell after the last bar.
         if cells.count > 1, cells[cells.count - 1].allSatisfy({ $0 == " " }) { cells.removeLast() }
         return cells.map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
     }
 
     // MARK: What is wrong with it
 
-    /// What is wrong, in words that say where; empty if all is well.
+    /// The problems, each with its place; empty if there are none.
     ///
-    /// - Parameter tests: The tests that there are, as `Suite.function`.
+    /// - Parameter tests: The existing tests, as `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {
         var problems: [String] = []
         for section in sections {

@@ -4,7 +4,7 @@ import Testing
 @Suite("The table of PusherSwift's behaviours")
 struct ParityTableTests {
     @Test(
-        "each row names tests that there are, or differs for a reason; and the rows are as many as PusherSwift's tests"
+        "each row names existing tests, or differs for a reason; the rows are as many as PusherSwift's tests"
     )
     func page() throws {
         let page = TestSources.package.appendingPathComponent("Tests/PusherSwiftBehaviours.md")
@@ -26,7 +26,7 @@ struct ParityTableTests {
     }
 
     @Test(
-        "a row that is right passes",
+        "a valid row passes",
         arguments: [
             "| it works | `AlphaTests.one` |", "| it works | `AlphaTests.one`, `AlphaTests.two` |",
             #"| `a \| b` works | `AlphaTests.one` |"#,
@@ -39,7 +39,7 @@ struct ParityTableTests {
     }
 
     @Test(
-        "a row that is wrong does not",
+        "an invalid row does not",
         arguments: [
             ("| it works | `AlphaTests.three` |", "there is no test AlphaTests.three"),
             ("| it works | `AlphaTests.one`, `BetaTests.one` |", "there is no test BetaTests.one"),
@@ -69,14 +69,14 @@ struct ParityTableTests {
         #expect(problems(rows, difference) == ["16 rows differ; no more than 15 may"])
     }
 
-    @Test("tables of another kind are passed over")
+    @Test("tables of another kind are ignored")
     func otherTables() {
         let text =
             "## Suite\n\n| Other | Our test |\n|---|---|\n| a | b |\n\n| PusherSwift | a | b |\n|---|---|---|\n| a | b | c |"
         #expect(ParityTable(text).rows.isEmpty)
     }
 
-    @Test("a test is a function with @Test in a suite, and one that is disabled is none")
+    @Test("a test is a function with @Test in a suite, unless it is disabled")
     func sources() {
         let source = """
             @Suite("Alpha") struct AlphaTests {

@@ -6,13 +6,13 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of authorizing, as far as no other test of ours shows it.
+/// PusherSwift's tests of authorizing, unless another test of ours covers the same.
 @Suite("PusherSwift: authorizing", .timeLimit(.minutes(5)))
 struct PusherSwiftAuthenticationTests {
     let world = VirtualWorld()
 
     @Test(
-        "an endpoint is asked for the channel's name in percent-encoding, after connecting and not before",
+        "an endpoint gets the percent-encoded channel name, after connecting and not before",
         arguments: [
             ("private-test-channel", "private-test-channel"),
             ("private-table@place=7;date=2026-01-13", "private-table%40place%3D7%3Bdate%3D2026-01-13"),
@@ -35,7 +35,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(bodies == ["socket_id=\(socketID)&channel_name=\(encoded)"])
     }
 
-    @Test("inline, the signature is made here, and the channel is subscribed by the time its success is told")
+    @Test("inline, the client makes the signature, and the channel is subscribed before its success is reported")
     func inline() async throws {
         let method = AuthMethod.inline(secret: world.server.options.application.secret)
         let pusher = world.makeClient(.virtual(authMethod: method))
@@ -51,7 +51,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(world.server.authorizationRequests.isEmpty)
     }
 
-    @Test("without a method a private channel is not subscribed, and the server is not asked")
+    @Test("without a method a private channel is not subscribed, and the server gets no request")
     func noMethod() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient(.virtual(authMethod: .noMethod))
@@ -101,7 +101,7 @@ struct PusherSwiftAuthenticationTests {
     }
 
     @Test(
-        "an authorizer's answer subscribes the channel, as whom it says",
+        "an authorizer's answer subscribes the channel, as the user that it names",
         arguments: [
             ("private-authorized", nil, nil),
             ("presence-authorized", #"{"user_id":"777", "user_info":{"city":"Porto"}}"#, "777"),
@@ -138,7 +138,7 @@ struct PusherSwiftAuthenticationTests {
     }
 
     @Test(
-        "an authorization that is handed over before connecting goes out as it is",
+        "an authorization that is passed before connecting is sent unchanged",
         arguments: [
             ("private-manual-auth", nil, nil),
             ("presence-manual-auth", #"{"user_id":16,"user_info":{"time":"2026-02-20 14:54:36"}}"#, "16"),

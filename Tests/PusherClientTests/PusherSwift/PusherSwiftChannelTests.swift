@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of connecting, subscribing and unsubscribing, at the wire.
+/// PusherSwift's tests of connecting, subscribing and unsubscribing, checked at the wire.
 @Suite("PusherSwift: channels", .timeLimit(.minutes(5)))
 struct PusherSwiftChannelTests {
     let world = VirtualWorld()
@@ -21,7 +21,7 @@ struct PusherSwiftChannelTests {
         }
     }
 
-    @Test("connect() opens one socket, disconnect() closes it, and no channel is subscribed any more")
+    @Test("connect() opens one socket, disconnect() closes it, and then no channel is subscribed")
     func connecting() async throws {
         let pusher = world.makeClient(options)
         let channels = ["test-channel", "private-channel"].map { pusher.subscribe($0) }
@@ -39,7 +39,7 @@ struct PusherSwiftChannelTests {
     }
 
     @Test(
-        "a new channel has its name and nothing bound to it; it is subscribed by one frame, before connecting or after",
+        "a new channel has its name and no callbacks; one frame subscribes it, before connecting or after",
         arguments: ["test-channel", "private-channel", "presence-channel"],
         [true, false]
     )
@@ -79,7 +79,7 @@ struct PusherSwiftChannelTests {
         return #"{"event":"pusher:subscribe","data":{\#(members)}}"#
     }
 
-    @Test("the success of a subscription comes to the client's callbacks and to the channel's")
+    @Test("the success of a subscription reaches the client's callbacks and the channel's")
     func success() async throws {
         let pusher = world.makeClient(options)
         let told = Log<String>()
@@ -93,7 +93,7 @@ struct PusherSwiftChannelTests {
         )
     }
 
-    @Test("unsubscribing, also from within the callback of the success, removes the channel and says so to the server")
+    @Test("unsubscribing, even within the callback of the success, removes the channel and tells the server")
     func unsubscribing() async throws {
         let pusher = try await world.makeConnectedClient(options)
         let isKnown = Log<Bool>()
@@ -116,7 +116,7 @@ struct PusherSwiftChannelTests {
         #expect(world.server.connections.map(\.subscribedChannels) == [[]])
     }
 
-    @Test("unsubscribeAll(), from any queue, removes all channels by the time it returns")
+    @Test("unsubscribeAll(), from any queue, removes all channels before it returns")
     func unsubscribingAll() async throws {
         let pusher = try await world.makeConnectedClient(options)
         for name in ["test-channel", "other-channel"] { pusher.subscribe(name) }

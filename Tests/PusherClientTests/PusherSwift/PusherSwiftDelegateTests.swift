@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of the connection's delegate.
+/// PusherSwift's tests of the connection's delegate.
 @Suite("PusherSwift: the delegate", .timeLimit(.minutes(5)))
 struct PusherSwiftDelegateTests {
     private final class Observer: PusherDelegate {
@@ -26,7 +26,7 @@ struct PusherSwiftDelegateTests {
 
     let world = VirtualWorld()
 
-    /// A client that has been connected for a minute, and what its delegate has heard.
+    /// A client that has been connected for a minute, and the calls that its delegate has received.
     private func connected(_ options: PusherClientOptions = .virtual()) async -> (Pusher, Observer) {
         let observer = Observer()
         let pusher = world.makeClient(options)
@@ -37,7 +37,7 @@ struct PusherSwiftDelegateTests {
         return (pusher, observer)
     }
 
-    @Test("connecting is two changes of state, disconnecting two more")
+    @Test("connecting changes the state twice, and disconnecting twice more")
     func changes() async throws {
         let (pusher, observer) = await connected()
         pusher.disconnect()
@@ -49,7 +49,7 @@ struct PusherSwiftDelegateTests {
         )
     }
 
-    @Test("after a close with 4009 the client is disconnected, and stays so; the delegate hears of the close first")
+    @Test("after a close with 4009 the client stays disconnected; the delegate gets the close first")
     func refused() async throws {
         let (_, observer) = await connected()
         world.server.closeConnections(code: 4009)
@@ -58,7 +58,7 @@ struct PusherSwiftDelegateTests {
         #expect(observer.calls.elements == ["connecting", "connected", "error 4009", "disconnected"])
     }
 
-    @Test("after a close with 4200 the client connects again at once, unless autoReconnect is false")
+    @Test("after a close with 4200 the client reconnects at once, unless autoReconnect is false")
     func closedToReconnect() async throws {
         let (_, observer) = await connected()
         world.server.closeConnections(code: 4200)
@@ -75,7 +75,7 @@ struct PusherSwiftDelegateTests {
         #expect(other.changes.elements == Self.connecting + ["connected → disconnected"])
     }
 
-    @Test("debugLog is told what the client does; the messages themselves are in the log, at its trace level")
+    @Test("debugLog gets the client's actions; the messages themselves are in the log, at its trace level")
     func debugLog() async throws {
         let lines = LogLines()
         let (_, observer) = await connected(.virtual(logger: lines.logger(.trace)))
@@ -88,7 +88,7 @@ struct PusherSwiftDelegateTests {
         #expect(lines.messages.contains { $0.contains(message) })
     }
 
-    @Test("subscriptions that succeed and that fail are told with the channel's name")
+    @Test("successful and failed subscriptions are reported with the channel's name")
     func subscriptions() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient(.virtual(authMethod: .inline(secret: world.server.options.application.secret)))
@@ -104,7 +104,7 @@ struct PusherSwiftDelegateTests {
         #expect(delegate.subscriptions.count == 1)
     }
 
-    @Test("pusher:error is told with its message and its code")
+    @Test("pusher:error is reported with its message and its code")
     func error() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of encrypted channels, with the keys and events of those tests.
+/// PusherSwift's tests of encrypted channels, with the keys and events of those tests.
 @Suite("PusherSwift: encrypted channels", .timeLimit(.minutes(5)))
 struct PusherSwiftEncryptionTests {
     private static let name = "private-encrypted-channel"
@@ -19,7 +19,7 @@ struct PusherSwiftEncryptionTests {
     let delegate = RecordingDelegate()
     let decrypted = Log<String>()
 
-    /// Gives one key after the other, and the last again and again.
+    /// Returns one key after the other, and then always the last.
     private struct Keyring: Authorizer {
         let server: PusherTestServer
         let keys: [String]
@@ -45,7 +45,7 @@ struct PusherSwiftEncryptionTests {
         return channel
     }
 
-    /// Sends an event, and lets it be read or given up.
+    /// Sends an event, and waits until it is decrypted or has failed.
     private func send(_ data: String, to name: String = name) async {
         let count = decrypted.count + delegate.undecryptable.count
         world.server.sendEvent("my-event", data: data, channel: name)
@@ -53,7 +53,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "a key that does not fit is asked for anew once for each event; where that does not help, the event is told as lost",
+        "an event that the key does not open requests a key once; if that does not help, the event is reported",
         arguments: [
             ([key], 1, 1, 1), ([wrongKey, key], 1, 1, 2), ([wrongKey], 1, 0, 2), ([wrongKey, wrongKey, key], 2, 1, 3),
             ([wrongKey], 2, 0, 3),
@@ -70,7 +70,7 @@ struct PusherSwiftEncryptionTests {
         #expect(keyring.asked.count == asked)
     }
 
-    @Test("an event that no key opens is lost to its channel, and to no other")
+    @Test("an event that no key opens is lost to its channel only")
     func otherChannel() async throws {
         let other = "private-encrypted-other"
         let wrong = Keyring(server: world.server, keys: [Self.wrongKey])
@@ -86,7 +86,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "the key comes from an endpoint, and from a builder's request, at first and again",
+        "the key comes from an endpoint, and from a builder's request, the first time and later",
         arguments: [true, false],
         [true, false]
     )
@@ -105,7 +105,7 @@ struct PusherSwiftEncryptionTests {
         #expect(delegate.undecryptable.elements.isEmpty)
     }
 
-    @Test("a key can be handed over with an authorization")
+    @Test("a key can be passed with an authorization")
     func handedOver() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let socketID = try #require(pusher.connection.socketId)
@@ -118,7 +118,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "what need not be decrypted is left as it is: other channels, and events of the protocol",
+        "data that is not encrypted is unchanged: other channels, and events of the protocol",
         arguments: ["private-channel", name],
         [#"{"message":"hello"}"#, event]
     )
@@ -135,7 +135,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "of what cannot be decrypted, the key is asked for anew only where another one could help",
+        "an event that cannot be decrypted requests a key only if another one could help",
         arguments: [
             (#"{"message":"hello"}"#, false), (#"{"ciphertext":"ig9HfL7OKJ9TL97WFRG0xpuk9w0DXUJhLQ=="}"#, false),
             (#"{"nonce":"Ew2lLeGzSefk8fyVPbwL1yV+8HMyIBrm"}"#, false),
@@ -166,7 +166,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "without a usable key, what is encrypted and what is not asks for one, and is told as lost if it does not help",
+        "without a usable key, every event requests one, and is reported as lost if that does not help",
         arguments: [(event, true), (#"{"message":"hello"}"#, false)]
     )
     func withoutKey(data: String, isReadable: Bool) async throws {
@@ -181,7 +181,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "before the first key has come, what is encrypted and what is not waits for it, and is lost if none comes",
+        "before the first key, every event waits for it, and is lost if none arrives",
         arguments: [event, #"{"message":"hello"}"#]
     )
     func beforeKey(data: String) throws {
@@ -194,6 +194,6 @@ struct PusherSwiftEncryptionTests {
         let errors = transcript.effects.compactMap { effect -> PusherClientError? in
             if case .failedToDecrypt(_, _, let error) = effect { error } else { nil }
         }
-        #expect(errors.map { $0.message.contains("the channel's key could not be had") } == [true])
+        #expect(errors.map { $0.message.contains("there is no key for the channel") } == [true])
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of incoming events.
+/// PusherSwift's tests of incoming events.
 @Suite("PusherSwift: incoming events", .timeLimit(.minutes(5)))
 struct PusherSwiftEventTests {
     /// Who listens.
@@ -13,7 +13,7 @@ struct PusherSwiftEventTests {
 
     let world = VirtualWorld()
 
-    /// The events that come to a listener because of these messages.
+    /// The events that a listener gets because of these messages.
     private func events(for listener: Listener, _ messages: [String]) async throws -> [PusherEvent] {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("my-channel")
@@ -34,7 +34,7 @@ struct PusherSwiftEventTests {
     }
 
     @Test(
-        "an event has its name, its channel and its data, to a channel's callback and to a client's",
+        "an event has its name, its channel and its data, for callbacks of a channel and of the client",
         arguments: Listener.allCases
     )
     func event(listener: Listener) async throws {
@@ -53,7 +53,7 @@ struct PusherSwiftEventTests {
         #expect(event.property(withKey: "random-key") == nil)
     }
 
-    @Test("an event of no channel comes to a client's callback, without a channel's name")
+    @Test("an event without a channel reaches the client's callbacks, without a channel name")
     func withoutChannel() async throws {
         let events = try await events(for: .client, [message(#","data":"{\"test\":\"x\"}""#, channel: nil)])
         #expect(events.map(\.eventName) == ["test-event"])
@@ -81,14 +81,14 @@ struct PusherSwiftEventTests {
         #expect(events[2].property(withKey: "data") as? String == "test")
     }
 
-    @Test("the user's id is the one that the message has")
+    @Test("the user's id is the one in the message")
     func userID() async throws {
         let events = try await events(for: .channel, [message(#","data":"{}","user_id":"user123""#)])
         #expect(events.map(\.userId) == ["user123"])
         #expect(events.first?.property(withKey: "user_id") as? String == "user123")
     }
 
-    @Test("what else a message has is found by its key, as the value that it is")
+    @Test("other members of a message are found by their keys, with their values")
     func properties() async throws {
         let rest = #"""
             ,"data":"{}","text":"string123","whole":1234567,"yes":true,"list":[1,2,3],"object":{"key":"value"},"none":null
@@ -103,7 +103,7 @@ struct PusherSwiftEventTests {
         #expect(event.property(withKey: "none") is NSNull)
     }
 
-    @Test("a message without an event's name comes to nobody, and is reported as an error")
+    @Test("a message without an event name reaches no callback, and is reported as an error")
     func withoutName() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of making a client, and of what can be set on its connection.
+/// PusherSwift's tests of making a client, and of the settings of its connection.
 @Suite("PusherSwift: making a client")
 struct PusherSwiftOptionsTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
@@ -28,7 +28,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.url == "\(start)/app/testKey123?\(Self.query)")
     }
 
-    @Test("options that nobody chose are the defaults")
+    @Test("unset options have their defaults")
     func defaults() {
         let pusher = Pusher(key: "testKey123")
         let options = pusher.connection.options
@@ -45,7 +45,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.activityTimeoutInterval == 120)
     }
 
-    @Test("the method of authorizing is the one that was given")
+    @Test("the authorization method is the given one")
     func authMethod() {
         let endpoint = PusherClientOptions(authMethod: .endpoint(authEndpoint: "http://myapp.com/auth"))
         guard
@@ -62,7 +62,7 @@ struct PusherSwiftOptionsTests {
         }
     }
 
-    @Test("each option is the one that was given")
+    @Test("each option has the given value")
     func given() {
         #expect(PusherClientOptions(host: .host("test.test.test")).host == "test.test.test")
         #expect(PusherClientOptions(port: 123).port == 123)
@@ -72,7 +72,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.activityTimeoutInterval == 123)
     }
 
-    @Test("there is no source of the user's data and no delegate but those that are set")
+    @Test("there is no source of user data and no delegate unless they are set")
     func settings() {
         let pusher = Pusher(key: "key")
         let delegate = RecordingDelegate()

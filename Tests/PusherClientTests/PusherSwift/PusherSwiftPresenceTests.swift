@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of presence channels.
+/// PusherSwift's tests of presence channels.
 @Suite("PusherSwift: presence channels", .timeLimit(.minutes(5)))
 struct PusherSwiftPresenceTests {
     private static let name = "presence-test"
@@ -29,7 +29,7 @@ struct PusherSwiftPresenceTests {
     }
 
     @Test(
-        "the client is subscribed as whom userDataFetcher says, and is a member with what is known of them",
+        "the client is subscribed as the user from userDataFetcher, and is a member with that user's information",
         arguments: [
             (PusherPresenceChannelMember(userId: "123"), #"{\"user_id\":\"123\"}"#),
             (
@@ -62,7 +62,7 @@ struct PusherSwiftPresenceTests {
         #expect(pusher.connection.channels.findPresence(name: "presence-other") == nil)
     }
 
-    @Test("who comes is told, and can be found in the callback, with what is known of them")
+    @Test("a member who joins is reported, and is in the list during the callback")
     func added() async throws {
         let (_, channel) = try await subscribed()
         let found = Log<PusherPresenceChannelMember?>()
@@ -78,7 +78,7 @@ struct PusherSwiftPresenceTests {
         #expect(told.elements.first?.userInfo as? [String: String] == ["city": "Porto"])
     }
 
-    @Test("who leaves is told, whether the id is a string or a number", arguments: [#""100""#, "100"])
+    @Test("a member who leaves is reported, for ids that are strings or numbers", arguments: [#""100""#, "100"])
     func removed(id: String) async throws {
         let (_, channel) = try await subscribed()
         let told = Log<PusherPresenceChannelMember>()

@@ -4,11 +4,11 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("What PusherSwift's classes tell of their inside", .timeLimit(.minutes(5)))
+@Suite("Members of PusherSwift's classes that show internals", .timeLimit(.minutes(5)))
 struct RemainingMembersTests {
     let world = VirtualWorld()
 
-    @Test("a channel knows its handlers by name, and no sequence counts as one")
+    @Test("a channel lists its handlers by name, without sequences")
     func eventHandlers() async throws {
         let channel = world.makeClient().subscribe("a")
         #expect(channel.eventHandlers.isEmpty)
@@ -27,7 +27,7 @@ struct RemainingMembersTests {
         _ = events
     }
 
-    @Test("the global channel has what is bound to the client, and is no channel of the server")
+    @Test("the global channel has the client's callbacks, and is not a channel of the server")
     func globalChannel() async throws {
         let pusher = try await world.makeConnectedClient()
         let global = try #require(pusher.connection.globalChannel)
@@ -45,7 +45,7 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await global.subscribed() } }
         global.unbindAll()
         #expect(global.globalCallbacks.isEmpty)
-        // Called from wherever it is, one of the main actor runs there.
+        // A callback of the main actor runs there, wherever the event comes from.
         let ofMain = Log<String>()
         let observation = pusher.observe(on: MainActor.shared) { event in ofMain.append(event.eventName) }
         for callback in global.globalCallbacks.values { callback(PusherEvent(eventName: "by hand")) }
@@ -57,7 +57,7 @@ struct RemainingMembersTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("global") })
     }
 
-    @Test("sequences of channels that nothing can come to are at their end")
+    @Test("sequences of channels that get no events are finished")
     @available(*, deprecated)
     func endedSequences() async throws {
         let pusher = world.makeClient()
@@ -69,7 +69,7 @@ struct RemainingMembersTests {
         #expect(await events.next() == nil)
     }
 
-    @Test("a channel knows its connection, and does not keep it")
+    @Test("a channel has its connection, and does not keep it alive")
     func connection() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
         let channel = try #require(pusher?.subscribe("a"))
@@ -78,7 +78,7 @@ struct RemainingMembersTests {
         #expect(channel.connection == nil)
     }
 
-    @Test("a channel that was not made by subscribing is of no subscription, and does no harm")
+    @Test("a channel that was not made by subscribing has no subscription, and does no harm")
     @available(*, deprecated)
     func detachedChannel() async throws {
         let pusher = try await world.makeConnectedClient()
@@ -94,7 +94,7 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await detached.subscribed() } }
     }
 
-    @Test("a channel that was not made by subscribing keeps what is bound to it, and calls it for events handed to it")
+    @Test("a channel that was not made by subscribing keeps its callbacks, and calls them for events passed to it")
     @available(*, deprecated)
     func detachedBinding() async throws {
         let pusher = try await world.makeConnectedClient()
@@ -121,7 +121,7 @@ struct RemainingMembersTests {
         #expect(detached.eventHandlers.isEmpty)
     }
 
-    @Test("attempts that are counted anew begin with the first wait again")
+    @Test("after the count of attempts is reset, the waits start from the first again")
     func reconnectAttempts() async throws {
         let pusher = try await world.makeConnectedClient(
             .virtual(retryPolicy: .delays([.seconds(1), .seconds(10), .seconds(100)]))

@@ -12,7 +12,7 @@ struct SendingMessagesTests {
 
     private var sent: [String] { world.server.receivedMessages().filter { !$0.contains("pusher:") } }
 
-    @Test("a message goes out as it is, its data as JSON")
+    @Test("a message is sent unchanged, with its data as JSON")
     func message() async throws {
         let pusher = try await world.makeConnectedClient()
         pusher.connection.sendEvent(event: "custom:a", data: ["x": 1])
@@ -33,7 +33,7 @@ struct SendingMessagesTests {
         #expect(channel.unsentEvents.isEmpty)
     }
 
-    @Test("a message that meets a dying socket is reported")
+    @Test("a message that the socket could not write is reported")
     func dyingSocket() async throws {
         let pusher = world.makeClient(transport: DyingTransport(base: InMemoryTransport(server: world.network)))
         let delegate = RecordingDelegate()
@@ -46,7 +46,9 @@ struct SendingMessagesTests {
         #expect(pusher.statistics.messages.unsent == 1)
     }
 
-    @Test("what cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)")
+    @Test(
+        "an event that cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)"
+    )
     func refused() async throws {
         let pusher = world.makeClient()
         let delegate = RecordingDelegate()
@@ -69,7 +71,7 @@ struct SendingMessagesTests {
     }
 }
 
-/// Its sockets take the protocol's own messages, and nothing else.
+/// Its sockets accept only the protocol's own messages.
 private struct DyingTransport: Transport {
     let base: InMemoryTransport
 

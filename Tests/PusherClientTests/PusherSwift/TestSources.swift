@@ -1,8 +1,8 @@
 import Foundation
 
-/// The tests that stand in source files.
+/// The tests in source files.
 enum TestSources {
-    /// The folder of the package, which this file is four levels under.
+    /// The folder of the package, four levels above this file.
     static let package = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
@@ -17,10 +17,10 @@ enum TestSources {
         return names
     }
 
-    /// The tests in one source file, as far as they are not disabled.
+    /// The tests in one source file, except disabled ones.
     ///
-    /// It reads line by line: a suite is a type, or an extension of one, that begins at the start of a line; its tests
-    /// are the functions that follow an attribute `@Test` at the start of a line, but for white space.
+    /// It reads line by line. A suite is a type, or an extension of one, that begins at the start of a line. Its tests
+    /// are the functions after an attribute `@Test` at the start of a line, apart from white space.
     static func names(in source: String) -> Set<String> {
         var names: Set<String> = []
         var suite: String?
@@ -51,7 +51,7 @@ enum TestSources {
 
     private static func functionName(_ line: Substring) -> String? { identifier(in: line, after: ["func"]) }
 
-    /// The name that follows one of the keywords, if that does not stand in quotes.
+    /// The name after one of the keywords, unless the keyword is in quotes.
     private static func identifier(in line: Substring, after keywords: Set<Substring>) -> String? {
         let words = line.split(separator: " ")
         var quotes = 0

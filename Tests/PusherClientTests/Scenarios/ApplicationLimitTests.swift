@@ -6,12 +6,12 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that an app uses", .timeLimit(.minutes(5)), .overEachTransport)
 struct ApplicationLimitTests {
     let world = VirtualWorld()
 
     @Test(
-        "a channel too many is refused, ends its sequences, and is told as any refusal",
+        "a channel beyond the limit is rejected, ends its sequences, and is reported like any rejection",
         arguments: ["orders", "private-orders", "presence-orders"]
     )
     func channels(name: String) async throws {
@@ -31,7 +31,7 @@ struct ApplicationLimitTests {
         #expect(error?.kind == .tooManyChannels)
         #expect(pusher.connection.channels.channels.count == 2)
         #expect(pusher.connection.channels.find(name: name) == nil)
-        // The delegate is told on the event loop.
+        // The delegate is called on the event loop.
         await world.run()
         #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
         let work = try await world.complete {
@@ -41,7 +41,7 @@ struct ApplicationLimitTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // A channel that is there already does not count again, and one that leaves makes place for another.
+        // A channel that exists already does not count again, and an unsubscribed one frees a place.
         #expect(pusher.subscribe("channel-1").fault == nil)
         pusher.unsubscribe("channel-1")
         let other = pusher.subscribe(name)
@@ -49,7 +49,7 @@ struct ApplicationLimitTests {
         #expect(other !== channel)
     }
 
-    @Test("a channel that is unsubscribed makes room at once, also while the server's answer is due")
+    @Test("an unsubscribed channel frees its place at once, even before the server's answer")
     func unansweredChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let second = try await world.atOnce {
@@ -64,7 +64,7 @@ struct ApplicationLimitTests {
         #expect(pusher.subscribe("third").fault == nil)
     }
 
-    @Test("a channel that is wanted again before the server's answer counts as well")
+    @Test("a channel that is subscribed again before the server's answer counts as well")
     func reinstatedChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let first = try await world.atOnce {
@@ -80,7 +80,10 @@ struct ApplicationLimitTests {
 
     enum Target: String, CaseIterable { case client, channel, user, watchlist }
 
-    @Test("a callback too many is not bound, and reported; what is unbound makes room", arguments: Target.allCases)
+    @Test(
+        "a callback beyond the limit is not bound, and is reported; unbinding frees a place",
+        arguments: Target.allCases
+    )
     func bindings(target: Target) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 3)))
         let delegate = RecordingDelegate()
@@ -141,7 +144,7 @@ struct ApplicationLimitTests {
         #expect(delegate.errors.count == 3)
     }
 
-    @Test("callbacks of all kinds count together, and sequences do not")
+    @Test("callbacks of all kinds share a limit, and sequences do not count")
     func bindingsOfAllKinds() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 4)))
         let delegate = RecordingDelegate()

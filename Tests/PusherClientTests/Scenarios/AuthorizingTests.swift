@@ -80,7 +80,7 @@ struct AuthorizingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a server error is asked about again, a refusal only where a provider may know better")
+    @Test("a server error is retried, a refusal only if a provider may have other credentials")
     func retries() async throws {
         world.server.failAuthorizations(2, with: .status(503))
         let pusher = try await world.makeConnectedClient()
@@ -94,7 +94,7 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 3)
     }
 
-    @Test("a refusal is asked about once more where a header provider may have a fresh token")
+    @Test("a refusal is retried once if a header provider may have a fresh token")
     func freshToken() async throws {
         let tokens = Log<Int>()
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint) { _ in
@@ -109,7 +109,7 @@ struct AuthorizingTests {
         #expect(sent == ["Bearer hush-1", "Bearer hush-2"])
     }
 
-    @Test("nil from an authorizer is an error that is told (PusherSwift 367)")
+    @Test("nil from an authorizer is reported as an error (PusherSwift 367)")
     func nilAnswer() async throws {
         struct Nobody: Authorizer {
             func fetchAuthValue(
@@ -129,7 +129,7 @@ struct AuthorizingTests {
         #expect(delegate.failures.elements == ["private-orders"])
     }
 
-    @Test("an authorizer that never answers holds up neither events nor other channels (PusherSwift)")
+    @Test("an authorizer that never answers delays neither events nor other channels (PusherSwift)")
     func hangingAuthorizer() async throws {
         let hanging = AuthMethod.authorizer { request in
             guard request.channelName == "private-stuck" else { throw AuthorizationError(.refused, "no") }
@@ -171,7 +171,7 @@ struct AuthorizingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("an authorization that is handed over is used once, and its end is told (PusherSwift)")
+    @Test("an authorization from the app is used once, and the next connection reports that (PusherSwift)")
     func ownAuthorization() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let socketID = try #require(pusher.connection.socketId)
@@ -191,7 +191,7 @@ struct AuthorizingTests {
         await world.runUntil { channel.subscribed }
     }
 
-    @Test("an authorization that is handed over brings the key of an encrypted channel too (PusherSwift asks for it)")
+    @Test("an authorization from the app brings the key of an encrypted channel too (PusherSwift requests it)")
     func ownKey() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let name = "private-encrypted-orders"
@@ -206,7 +206,7 @@ struct AuthorizingTests {
         #expect(events.elements == ["tea"])
     }
 
-    @Test("an authorization that is handed over and lacks what its channel needs is an error (PusherSwift logs a line)")
+    @Test("an incomplete authorization from the app is an error (PusherSwift logs a line)")
     func ownIncomplete() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
@@ -229,7 +229,7 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 1)
     }
 
-    @Test("a batch that failed is asked for again as a batch")
+    @Test("a failed batch is requested again as a batch")
     func batchAgain() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
         world.server.failAuthorizations(1, with: .status(503))
@@ -242,7 +242,7 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("not more requests are made at once than the options allow")
+    @Test("at most as many requests run as the options allow")
     func requestsAtOnce() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: 4)
         world.server.failAuthorizations(2, with: .delayed(.seconds(3)))
@@ -257,7 +257,7 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 5)
     }
 
-    @Test("the time of an authorization does not run while it waits for a request to end, with batches neither")
+    @Test("the timeout of an authorization does not run while it waits for another request, even with batches")
     func timeOfWaiting() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
         world.server.failAuthorizations(2, with: .delayed(.seconds(7)))
@@ -268,7 +268,7 @@ struct AuthorizingTests {
         let others = (2...4).map { pusher.subscribe("private-\($0)") }
         await world.advance(by: .seconds(7))
         await world.runUntil { first.subscribed && world.server.authorizationRequests.count == 2 }
-        // Channels that are cancelled during a request free no place in it.
+        // Cancelling channels during a request frees no place in it.
         pusher.unsubscribe("private-2")
         let last = pusher.subscribe("private-5")
         await world.advance(by: .seconds(7))
@@ -277,7 +277,7 @@ struct AuthorizingTests {
         #expect(pusher.statistics.authorizations.tries == 5)
     }
 
-    @Test("an error of the application's may call the client when it goes: that is under no lock")
+    @Test("an error of the app may call the client when it is released, because no lock is held")
     func errorThatCallsBack() async throws {
         let calls = Log<ConnectionState>()
         let client = Log<Pusher>()
@@ -300,7 +300,7 @@ struct AuthorizingTests {
         #expect(calls.elements == [.connected])
     }
 
-    @Test("a wrong signature is the server's refusal, told without the signature")
+    @Test("the server rejects a wrong signature, and the error does not show it")
     func wrongSignature() async throws {
         let lines = LogLines()
         world.server.failAuthorizations(with: .wrongSignature)
@@ -319,7 +319,7 @@ struct AuthorizingTests {
 }
 
 extension Pusher {
-    /// True if an authorization waits before it is asked for again.
+    /// True if an authorization waits before its next try.
     fileprivate var isPausing: Bool {
         engine.read { state in
             state.machine.authorizations.jobs.values.contains { job in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Full buffers stop the reading of the socket while their listeners move.
+/// Full buffers stop reading from the socket while their listeners make progress.
 @Suite("Listeners that the client waits for", .timeLimit(.minutes(5)), .overEachTransport)
 struct AwaitedListenerTests {
     let world = VirtualWorld()
@@ -32,7 +32,7 @@ struct AwaitedListenerTests {
         try await world.atOnce { [engine = pusher.engine] in engine.loopState.value.awaited.pause != nil }
     }
 
-    /// Takes elements, as many as there have to be.
+    /// Takes this many elements.
     private func take(_ count: Int, from iterator: inout EventSequence<PusherEvent>.AsyncIterator) async -> [Int] {
         var numbers: [Int] = []
         for _ in 0..<count { numbers.append(await iterator.next()?.data.flatMap { Int($0) } ?? 0) }
@@ -40,7 +40,7 @@ struct AwaitedListenerTests {
         return numbers
     }
 
-    @Test("a sequence whose consumer moves loses nothing: the client reads on when half of it is taken")
+    @Test("a consumer that makes progress loses no event: the client reads on when half is taken")
     func movingConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         var events = channel.events.makeAsyncIterator()
@@ -49,7 +49,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.delivered == 5)
         #expect(await take(2, from: &events) == [1, 2])
         #expect(pusher.statistics.events.delivered == 5)
-        // Two are left, so the next ones are read.
+        // Two are left, so the client reads the next ones.
         #expect(await take(1, from: &events) == [3])
         #expect(pusher.statistics.events.delivered > 5)
         #expect(await take(17, from: &events) == Array(4...20))
@@ -97,11 +97,11 @@ struct AwaitedListenerTests {
         await world.advance(by: .milliseconds(1))
         #expect(received.elements == Array(1...100))
         #expect(unread.droppedCount == 96)
-        // It is not waited for again, as long as it takes nothing.
+        // The client does not wait for it again as long as it takes nothing.
         try await publish(101...200)
         #expect(received.elements == Array(1...200))
         #expect(unread.droppedCount == 196)
-        // When it lives, it is.
+        // After it has taken an element, the client waits for it.
         var iterator = unread.makeAsyncIterator()
         #expect(await take(1, from: &iterator) == [197])
         try await publish(201...210)
@@ -111,7 +111,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 196])
     }
 
-    @Test("a consumer that moves too slowly is waited for 5 s, and pings are answered meanwhile", .ofWebSocketOnly)
+    @Test("the client waits up to 5 s for a slow consumer, and answers pings meanwhile", .ofWebSocketOnly)
     func slowConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -122,7 +122,7 @@ struct AwaitedListenerTests {
         let before = world.server.receivedMessages().count
         var taken: [Int] = []
         for _ in 1...60 {
-            // One element is taken whenever the client looks, and then the socket brings another one.
+            // One element is taken whenever the client checks, and then the socket brings another one.
             await world.advance(by: .milliseconds(80))
             taken += await take(1, from: &iterator)
         }
@@ -130,12 +130,14 @@ struct AwaitedListenerTests {
         #expect(pusher.connection.connectionState == .connected)
         #expect(taken == taken.sorted())
         #expect(Set(taken).count == 60)
-        // As the consumer has stopped, the rest is read.
+        // The consumer has stopped, so the client reads the rest.
         #expect(world.server.receivedMessages().count > before)
         #expect(pusher.statistics.events.delivered == 200)
     }
 
-    @Test("a queue that stalls for longer than the pong timeout costs events, which is told, and not the connection")
+    @Test(
+        "a queue that stalls for longer than the pong timeout costs events, which is reported, but not the connection"
+    )
     func stalledQueue() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let (pusher, channel) = try await subscribed(
@@ -157,7 +159,7 @@ struct AwaitedListenerTests {
         queue.sync {}
         #expect(received.elements == Array(91...100))
         await world.run()
-        #expect(await errors.next()?.message.hasPrefix("90 callbacks were dropped") == true)
+        #expect(await errors.next()?.message.hasPrefix("Callbacks dropped: 90.") == true)
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 90])
         #expect(pusher.statistics.connections.established == 1)
     }
@@ -179,7 +181,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("all buffers together have a limit, of which those that nobody reads take half")
+    @Test("all buffers share a limit, and those that nobody reads use at most half")
     func total() async throws {
         let (pusher, channel) = try await subscribed(
             .virtual(limits: .init(listenerBufferSize: 10_000_000, totalBufferSize: 1_000_000))
@@ -189,7 +191,7 @@ struct AwaitedListenerTests {
         channel.bind { received.append($0.data?.utf8.count ?? 0) }
         try await publish(1...99, bytes: 70_000)
         for _ in 1...3 { await world.advance(by: ClientEngine.stallTime) }
-        // Nothing happens after it: what is dropped for it is counted at once.
+        // No further event follows, so the drops are counted at once.
         try await publish(100...100, bytes: 70_000)
         #expect(received.count == 100)
         var kept = 0
@@ -223,14 +225,14 @@ struct AwaitedListenerTests {
         #expect(events.droppedCount == 0)
     }
 
-    @Test("a connection that is lost while the client waits for a listener is made again", .ofWebSocketOnly)
+    @Test("a connection that is lost while the client waits for a listener is replaced", .ofWebSocketOnly)
     func losing() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
         try await publish(1...20)
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
-        // The client hears of the loss when it reads.
+        // The client notices the loss when it reads.
         await world.advance(by: .seconds(1))
         await world.runUntil { channel.subscribed }
         #expect(pusher.statistics.connections.established == 2)
@@ -242,7 +244,7 @@ struct AwaitedListenerTests {
     }
 
     @Test(
-        "a listener that does not move is judged by its time on all connections, however short each is",
+        "a stalled listener's time counts across connections, however short each is",
         .ofWebSocketOnly
     )
     func shortConnections() async throws {
@@ -264,7 +266,7 @@ struct AwaitedListenerTests {
         #expect(unread.droppedCount >= 170)
     }
 
-    @Test("a listener that fills later has its 90 ms too")
+    @Test("a listener that fills later has its own 90 ms")
     func laterListener() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let early = channel.events(named: "early")
@@ -286,7 +288,7 @@ struct AwaitedListenerTests {
         #expect(try await !isPaused(pusher))
     }
 
-    @Test("a sequence that is dropped while the client waits for it lets it go on")
+    @Test("releasing a sequence ends the client's wait for it")
     func droppedSequence() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let received = Log<Int>()
@@ -301,7 +303,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("events that the app hands over without a connection are dropped when the buffer is full")
+    @Test("events that the app passes in without a connection are dropped when the buffer is full")
     func withoutConnection() async throws {
         let pusher = world.makeClient(.virtual(limits: .init(sequenceBuffer: 4)))
         let channel = pusher.subscribe("orders")

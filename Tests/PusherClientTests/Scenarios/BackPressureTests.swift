@@ -11,16 +11,16 @@ import Testing
 struct BackPressureTests {
     let world = VirtualWorld()
 
-    /// Every sequence that the client gives.
+    /// All sequences of the client.
     enum Source: String, CaseIterable, Sendable {
         case statuses, errors, clientEvents, clientEventsByName, channelEvents, decodedEvents, userEvents, memberships
         case decodedValues, resubscriptions, watchlist
     }
 
-    /// A sequence, whatever its elements are.
+    /// A sequence of any element type.
     private struct Unread: Sendable {
         let droppedCount: @Sendable () -> Int
-        /// Takes an element. To be called at most as often as there are elements.
+        /// Takes an element. Call it at most as often as there are elements.
         let take: @Sendable () async -> Bool
 
         init<Element>(_ sequence: EventSequence<Element>) {
@@ -60,9 +60,9 @@ struct BackPressureTests {
         }
     }
 
-    /// Has the server cause elements.
+    /// Makes the server cause elements.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of elements.
     private func cause(_ source: Source, _ channels: Channels, round: Int) async throws -> Int {
         switch source {
         case .statuses, .resubscriptions:
@@ -71,7 +71,7 @@ struct BackPressureTests {
                 await world.advance(by: .seconds(1))
                 await world.runUntil { channels.plain.subscribed }
             }
-            // It waits, connects, and is connected.
+            // Each reconnect has three statuses: waiting, connecting, connected.
             return source == .statuses ? 1 + 10 * 3 : 10
         case .errors:
             for _ in 1...10 { world.server.sendText("no message") }
@@ -93,7 +93,7 @@ struct BackPressureTests {
     }
 
     @Test(
-        "a sequence that nobody reads keeps the newest, counts what it drops, and that is reported",
+        "a sequence that nobody reads keeps the newest events, and reports how many it drops",
         .ofWebSocketOnly,
         arguments: Source.allCases
     )
@@ -126,7 +126,7 @@ struct BackPressureTests {
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 1)
         #expect(lines.messages.count { $0.contains("more slowly than") } == 1)
         for _ in 1...3 { #expect(await sequence.take()) }
-        // Read to its end, it begins anew.
+        // After it has been read to its end, it starts again.
         _ = try await cause(source, channels, round: 2)
         await world.advance(by: ClientEngine.stallTime)
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 2)
@@ -138,7 +138,7 @@ struct BackPressureTests {
     enum Queue: CaseIterable { case own, main, mainBesideLoop }
 
     @Test(
-        "a handler that blocks holds up neither pings, pongs, sequences nor calls; what waits for it is bounded",
+        "a handler that blocks delays neither pings, pongs, sequences nor calls; its waiting events are limited",
         arguments: Queue.allCases
     )
     func blockingHandler(queue: Queue) async throws {
@@ -154,7 +154,7 @@ struct BackPressureTests {
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
         let isLetGo = DispatchSemaphore(value: 0)
-        // If an expectation fails the queue must go on too.
+        // If an expectation fails, the queue must still continue.
         defer { isLetGo.signal() }
         let entered = Log<String>()
         let left = Log<String>()
@@ -189,7 +189,7 @@ struct BackPressureTests {
         }
         let answers = world.server.receivedMessages().dropFirst(before)
         #expect(answers.count { $0.contains("pusher:pong") } == 100)
-        // Its own pings go out, and what they bring counts.
+        // The client's own pings go out, and their answers count.
         await world.advance(by: .seconds(5))
         #expect(world.server.receivedMessages().last?.contains("pusher:ping") == true)
         await world.advance(by: .seconds(60))
@@ -200,7 +200,7 @@ struct BackPressureTests {
         isLetGo.signal()
         let outcome = await errors.next()
         #expect(outcome?.code == .eventsDropped)
-        #expect(outcome?.message.hasPrefix("90 callbacks were dropped") == true)
+        #expect(outcome?.message.hasPrefix("Callbacks dropped: 90.") == true)
         #expect(left.elements == ["0"] + (91...100).map { "\($0)" })
     }
 }

@@ -12,7 +12,7 @@ struct CacheTests {
         "cache-orders", "private-cache-orders", "private-encrypted-cache-orders", "presence-cache-orders",
     ]
 
-    @Test("an empty cache is told by an event, a closure and a sequence", arguments: names)
+    @Test("an empty cache is reported by an event, a closure and a sequence", arguments: names)
     func miss(name: String) async throws {
         let pusher = try await world.makeConnectedClient()
         let told = Log<String>()

@@ -45,7 +45,7 @@ struct CallbackQueueTests {
         #expect(isMain.elements == [true])
     }
 
-    @Test("what is bound in a callback gets the events that came while it waited for its queue")
+    @Test("a callback that is bound in a callback gets the events that waited for its queue")
     func bindingInCallbacks() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
@@ -58,7 +58,7 @@ struct CallbackQueueTests {
         }
         await world.runUntil { orders.subscribed }
         queue.suspend()
-        // The delegate binds when it is told of the subscription, which is later than the events come.
+        // The delegate binds when it learns of the subscription, which is later than the events.
         let news = pusher.subscribe("news")
         delegate.bind = { news.bind(eventName: "headline") { received.append($0.data ?? "") } }
         await world.run()
@@ -77,11 +77,11 @@ struct CallbackQueueTests {
             get { box.withLockedValue { $0 } }
             set { box.withLockedValue { $0 = newValue } }
         }
-        // It may be told of the first channel late, when it has something to bind for the second.
+        // The delegate may learn of the first channel late, when the second has something to bind.
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
-    @Test("events that nobody would be called for do not count as dropped", .ofWebSocketOnly)
+    @Test("events without a callback do not count as dropped", .ofWebSocketOnly)
     func nobodyBound() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -102,7 +102,7 @@ struct CallbackQueueTests {
         }
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
-        // The queue does not move, so events go.
+        // The queue does not move, so events are dropped.
         await world.advance(by: ClientEngine.stallTime)
         queue.resume()
         queue.sync {}
@@ -125,7 +125,7 @@ struct CallbackQueueTests {
         #expect(screen.lines == (0..<100).map { "\($0)" })
         #expect(elsewhere.elements == screen.lines)
 
-        // It waits for the main actor, which is here, when it is unbound.
+        // The callback waits for the main actor, which runs this test, while it is unbound.
         try world.server.publish(event: "e", data: "late", to: "orders")
         var isMainQueueThrough = false
         observation.cancel()
@@ -143,7 +143,7 @@ struct CallbackQueueTests {
         func show(_ line: String) { lines.append(line) }
     }
 
-    @Test("a blocked queue holds up neither socket nor sequences; the newest callbacks wait, the rest is reported")
+    @Test("a blocked queue delays neither socket nor sequences; the newest callbacks wait, and drops are reported")
     func blockedQueue() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(
@@ -173,9 +173,9 @@ struct CallbackQueueTests {
         queue.resume()
         let error = await errors.next()
         #expect(error?.code == .eventsDropped)
-        #expect(error?.message.contains("callbacks were dropped") == true)
+        #expect(error?.message.contains("Callbacks dropped") == true)
         #expect(received.elements == (90..<100).map { "\($0)" })
-        // Changes of state and outcomes of subscriptions were never at risk.
+        // Changes of state and outcomes of subscriptions were never dropped.
         #expect(delegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
         #expect(delegate.subscriptions.count == 2)
     }
@@ -190,11 +190,11 @@ struct CallbackQueueTests {
         queue.suspend()
         world.server.sendEvent("before the loss")
         await loseConnection()
-        // Nothing but changes of state is older.
+        // Only changes of state are older.
         world.server.sendEvent("after the loss")
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
-        // Nothing but the outcome of a subscription is older.
+        // Only the outcome of a subscription is older.
         world.server.sendEvent("after the subscription")
         await loseConnection()
         world.server.sendEvent("last")
@@ -223,7 +223,7 @@ struct CallbackQueueTests {
         func subscribedToChannel(name: String) { calls.append("subscribed") }
     }
 
-    @Test("callbacks that wait for their queue do not run after unsubscribe() has returned on it")
+    @Test("waiting callbacks do not run after unsubscribe() has returned on their queue")
     func unsubscribeWithWaitingCallbacks() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
@@ -243,7 +243,7 @@ struct CallbackQueueTests {
         #expect(calls.elements.isEmpty)
     }
 
-    @Test("a queue that never runs is mentioned in the log, once")
+    @Test("a queue that never runs is logged once")
     func queueThatNeverRuns() async throws {
         let queue = DispatchQueue(label: "stopped")
         queue.suspend()
@@ -265,7 +265,7 @@ struct CallbackQueueTests {
 struct SequenceTests {
     let world = VirtualWorld()
 
-    @Test("a slow consumer keeps the newest, and what was dropped is counted and reported once a spell")
+    @Test("a slow consumer keeps the newest events, and drops are counted and reported once for each stall")
     func slowConsumer() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 3)))
         var errors = pusher.errors.makeAsyncIterator()
@@ -280,7 +280,7 @@ struct SequenceTests {
         }
     }
 
-    @Test("nothing is lost between making a sequence and iterating it, nor between two iterators")
+    @Test("no event is lost between making a sequence and iterating it, or between two iterators")
     func madeIsRegistered() async throws {
         let pusher = try await world.makeConnectedClient()
         let events = pusher.events
@@ -290,7 +290,7 @@ struct SequenceTests {
         for await event in events.prefix(2) { #expect(["3", "4"].contains(event.data)) }
     }
 
-    @Test("a sequence that is dropped is forgotten, also in the middle of an iteration")
+    @Test("a released sequence is forgotten, even during an iteration")
     func dropped() async throws {
         let pusher = try await world.makeConnectedClient()
         let registry = pusher.engine.clientListeners
@@ -325,7 +325,7 @@ struct SequenceTests {
         for await _ in channel.events { Issue.record("an event of a channel that is out of use") }
     }
 
-    @Test("statuses begin with what is, and tell every change with its reason")
+    @Test("statuses begin with the current one, and report every change with its reason")
     func statuses() async throws {
         let pusher = try await world.makeConnectedClient()
         var statuses = pusher.statuses.makeAsyncIterator()

@@ -9,7 +9,7 @@ import Testing
 struct ConnectingTests {
     let world = VirtualWorld()
 
-    @Test("connect() is connecting when it returns, and connected once the server has greeted")
+    @Test("connect() returns in the state connecting, and the client is connected after the greeting")
     func connect() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient()
@@ -54,7 +54,7 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("connected() gives the socket id, also where the connection stands already")
+    @Test("connected() returns the socket id, even if the connection exists already")
     func connected() async throws {
         let pusher = world.makeClient()
         let socketID = try await world.complete { try await pusher.connected() }
@@ -62,7 +62,7 @@ struct ConnectingTests {
         #expect(try await world.complete { try await pusher.connected() } == socketID)
     }
 
-    @Test("connected() waits through failures, and cancelling it ends the wait and not the attempts")
+    @Test("connected() waits through failures, and cancelling it ends only the wait")
     func cancelConnected() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient()
@@ -112,7 +112,7 @@ struct ConnectingTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("disconnected() closes with 1000 and comes back when the socket is closed", .ofWebSocketOnly)
+    @Test("disconnected() closes with 1000 and returns when the socket is closed", .ofWebSocketOnly)
     func disconnected() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -124,7 +124,7 @@ struct ConnectingTests {
         try await world.complete { await pusher.disconnected() }
     }
 
-    @Test("disconnect() ends although the server never answers the closing handshake", .ofWebSocketOnly)
+    @Test("disconnect() ends even if the server never answers the closing handshake", .ofWebSocketOnly)
     func silentServerAtDisconnect() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -136,7 +136,7 @@ struct ConnectingTests {
         #expect(try await world.leftovers(of: pusher) == .none)
     }
 
-    @Test("connect() while disconnecting connects anew: the last call wins", .ofWebSocketOnly)
+    @Test("connect() while disconnecting reconnects: the last call wins", .ofWebSocketOnly)
     func connectWhileDisconnecting() async throws {
         let pusher = try await world.makeConnectedClient()
         let first = pusher.connection.socketId
@@ -188,7 +188,7 @@ struct ConnectingTests {
         try await running.value
     }
 
-    @Test("run() can be run again, after it was cancelled and after it was refused")
+    @Test("run() can be called again, after it was cancelled or rejected")
     func runAgain() async throws {
         world.server.failConnections(1, with: .closed(code: 4001))
         let pusher = world.makeClient()
@@ -206,7 +206,7 @@ struct ConnectingTests {
         try await world.complete { try await running.value }
     }
 
-    @Test("connected() does not cut a wait between two attempts short; connect() does")
+    @Test("connected() does not shorten a wait between two attempts; connect() does")
     func connectedWhileWaiting() async throws {
         world.network.failLinks(1, with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(60)])))
@@ -220,7 +220,7 @@ struct ConnectingTests {
         #expect(socketID == pusher.connection.socketId)
     }
 
-    @Test("times that cannot be counted are very long ones")
+    @Test("times that are too long to be added are treated as very long")
     func hugeTimeouts() async throws {
         let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
         let pusher = try await world.makeConnectedClient(
@@ -243,7 +243,7 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("run() throws when the server refuses the client")
+    @Test("run() throws when the server rejects the client")
     func runRefused() async throws {
         let pusher = world.makeClient(key: "unknown")
         let error = await #expect(throws: PusherClientError.self) {
@@ -253,7 +253,7 @@ struct ConnectingTests {
         #expect(error?.serverCode == 4001)
     }
 
-    @Test("withConnection() disconnects when the work is done, and when it throws")
+    @Test("withConnection() disconnects when its body returns or throws")
     func withConnection() async throws {
         struct Failure: Error {}
         let pusher = world.makeClient()
@@ -279,11 +279,11 @@ struct ConnectingTests {
     }
 }
 
-@Suite("withConnection(), when the connection ends for good", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("withConnection(), when the connection stops for good", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndOfConnectionTests {
     let world = VirtualWorld()
 
-    /// Begins, and comes back when the body is at its work.
+    /// Starts the call, and returns when its body runs.
     private func begin<Value: Sendable>(
         _ options: PusherClientOptions = .virtual(),
         _ body: @escaping @Sendable (Pusher) async throws -> Value
@@ -308,7 +308,7 @@ struct EndOfConnectionTests {
         await #expect(throws: (any Error).self) { try await world.complete { try await work.value } }
     }
 
-    @Test("a loop over events ends, and the server's refusal is thrown", arguments: [4001, 4009, 4303])
+    @Test("a loop over events ends, and the server's rejection is thrown", arguments: [4001, 4009, 4303])
     func refused(code: Int) async throws {
         let (pusher, work) = await begin(.virtual(), Self.iterate)
         world.server.closeConnections(code: code, reason: "no")
@@ -320,7 +320,7 @@ struct EndOfConnectionTests {
         #expect(pusher.engine.read { $0.waiters.isEmpty })
     }
 
-    @Test("a user whose connections are terminated is told so")
+    @Test("a user whose connections are terminated gets that error")
     func terminated() async throws {
         let (pusher, work) = await begin(.virtual(user: "ada"), Self.iterate)
         try await world.complete { try await pusher.signedIn() }
@@ -329,7 +329,7 @@ struct EndOfConnectionTests {
         #expect(error?.serverCode == 4009)
     }
 
-    @Test("where no attempt is made any more, why is thrown", arguments: [true, false])
+    @Test("if the client makes no more attempts, the reason is thrown", arguments: [true, false])
     func givenUp(reconnects: Bool) async throws {
         let options = PusherClientOptions.virtual(
             autoReconnect: reconnects,
@@ -344,7 +344,7 @@ struct EndOfConnectionTests {
         #expect(error?.code == (reconnects ? .retriesExhausted : .connectionClosed))
     }
 
-    @Test("over a loss that the client recovers from, the work goes on")
+    @Test("if the client reconnects after a loss, the body continues")
     func lossIsRecovered() async throws {
         let (pusher, work) = await begin { pusher in
             for await event in pusher.events where event.eventName == "last" { return event.data }
@@ -359,7 +359,7 @@ struct EndOfConnectionTests {
     }
 
     @Test(
-        "the connection's error is thrown, and not the one with which the work takes its cancellation",
+        "the connection's error is thrown, not the one that the body throws when it is cancelled",
         arguments: 0..<3
     )
     func cancelledWork(answer: Int) async throws {
@@ -380,13 +380,13 @@ struct EndOfConnectionTests {
         #expect((await error(of: work) as? PusherClientError)?.serverCode == 4001)
     }
 
-    @Test("work that ignores its cancellation is waited for")
+    @Test("the call waits for a body that ignores its cancellation")
     func stubbornWork() async throws {
         let mayEnd = FirstAnswer<Void>()
         let ended = Log<Bool>()
         let cancelled = Log<Void>()
         let (pusher, work) = await begin { _ in
-            // A task of its own does not hear of the cancellation.
+            // A separate task does not notice the cancellation.
             await withTaskCancellationHandler {
                 await Task { _ = await mayEnd.value() }.value
             } onCancel: {
@@ -403,7 +403,7 @@ struct EndOfConnectionTests {
         #expect(ended.elements == [true])
     }
 
-    @Test("where the caller is cancelled, the outcome of the work counts")
+    @Test("if the caller is cancelled, the result of the body counts")
     func cancelledCaller() async throws {
         let (pusher, work) = await begin { _ in try await Task.sleep(for: .seconds(3_600)) }
         work.cancel()
@@ -411,7 +411,7 @@ struct EndOfConnectionTests {
         #expect(pusher.connection.connectionState == .disconnected)
     }
 
-    @Test("disconnect() ends the work, whose value counts, and whose cancellation is told as what it is")
+    @Test("disconnect() ends the body, whose result counts, and whose cancellation is thrown as such")
     func disconnected() async throws {
         let (iterating, first) = await begin { pusher in
             for await _ in pusher.events {}
@@ -430,7 +430,7 @@ struct EndOfConnectionTests {
         #expect(try await world.complete { try await third.value } == 8)
     }
 
-    @Test("a new connection that is asked for meanwhile leaves the work alone")
+    @Test("a new connection that the app requests meanwhile does not affect the body")
     func reconnectNow() async throws {
         let (pusher, work) = await begin { pusher in
             for await event in pusher.events where event.eventName == "last" { return event.data }
@@ -438,7 +438,7 @@ struct EndOfConnectionTests {
         }
         pusher.reconnectNow()
         await world.run()
-        // If the connection ended in between, the work would end with it.
+        // If the connection ended in between, the call would end with it.
         try await world.atOnce {
             pusher.disconnect()
             pusher.connect()
@@ -449,7 +449,7 @@ struct EndOfConnectionTests {
         #expect(try await world.complete { try await work.value } == "7")
     }
 
-    @Test("a server that refuses the client at once runs no work")
+    @Test("a server that rejects the client at once runs no body")
     func refusedBefore() async throws {
         let pusher = world.makeClient(key: "unknown")
         let error = await #expect(throws: PusherClientError.self) {
@@ -460,7 +460,7 @@ struct EndOfConnectionTests {
         #expect(error?.serverCode == 4001)
     }
 
-    @Test("the work runs on the caller's actor, and may use its state")
+    @Test("the body runs on the caller's actor, and may use its state")
     @MainActor
     func isolation() async throws {
         final class Counter { var count = 0 }

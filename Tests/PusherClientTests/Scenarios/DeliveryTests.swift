@@ -22,7 +22,7 @@ struct DeliveryTests {
         return (pusher, channel)
     }
 
-    @Test("an event reaches the callbacks of its name, of its channel and of the client, and the sequences likewise")
+    @Test("an event reaches the callbacks of its name, its channel and the client, and their sequences")
     func everyListener() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
@@ -52,7 +52,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "data is the string that was published; another JSON value is its JSON text, and property(withKey:) its value"
+        "data is the published string; another JSON value is its JSON text, and property(withKey:) its value"
     )
     func data() async throws {
         let (_, channel) = try await subscribed()
@@ -75,14 +75,14 @@ struct DeliveryTests {
         #expect(events.elements.last?.userId == "5")
     }
 
-    @Test("what comes in one read is delivered in order, whatever stands among it, and whatever callbacks do")
+    @Test("events of one read are delivered in order, with any message between them and any callback")
     func oneRead() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
         channel.bind { [weak pusher] event in
             log.append("\(event.eventName) \(event.channelName ?? "")")
             guard event.eventName == "first" else { return }
-            // Effects of what a callback does come after the events that were there before it.
+            // Effects of a callback come after the events that arrived before it.
             pusher?.subscribe("others").bind { log.append("\($0.eventName) \($0.channelName ?? "")") }
         }
         let errors = pusher.errors
@@ -90,7 +90,7 @@ struct DeliveryTests {
         let texts = [
             #"{"event":"first","channel":"orders"}"#,
             #"{"event":"second","channel":"orders"}"#,
-            // No ordinary event, so an effect; and what is after it must not overtake it.
+            // This is not an ordinary event, so it becomes an effect, and later events must not overtake it.
             #"{"event":"pusher_internal:subscription_count","channel":"orders","data":\#(count)}"#,
             #"{"event":"third","channel":"orders"}"#,
             "no message",
@@ -106,7 +106,7 @@ struct DeliveryTests {
         #expect(await iterator.next()?.code == .malformedMessage)
     }
 
-    @Test("typed events and callbacks decode, and what does not fit is reported and left out")
+    @Test("typed events and callbacks decode, and values that do not fit are reported and left out")
     func typed() async throws {
         let (pusher, channel) = try await subscribed()
         let errors = pusher.errors
@@ -128,7 +128,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "data that does not fit is a warning in the log: the first of each event, then one a minute with their number"
+        "data that does not fit is a warning in the log: the first of each event, then one a minute with a count"
     )
     func typedInTheLog() async throws {
         let lines = LogLines()
@@ -141,7 +141,7 @@ struct DeliveryTests {
         try world.server.publish(event: "changed", data: "{}", to: "orders")
         await world.run()
         #expect(lines.messages.count == 2)
-        #expect(lines.messages.first?.contains("the data of created cannot be decoded as Order") == true)
+        #expect(lines.messages.first?.contains(#""created" not decoded: it does not fit 'Order'"#) == true)
         #expect(lines.messages.first?.contains("orders") == true)
         #expect(lines.messages.last?.contains("changed") == true)
         await world.advance(by: .seconds(60))
@@ -151,7 +151,7 @@ struct DeliveryTests {
         #expect(lines.messages.last?.contains(#""pusher.omitted": 4"#) == true)
     }
 
-    @Test("events of a channel that was unsubscribed, or never subscribed, reach nobody")
+    @Test("events of channels without a subscription reach no listener")
     func unknownChannel() async throws {
         let (pusher, channel) = try await subscribed()
         let events = Log<String>()
@@ -164,7 +164,7 @@ struct DeliveryTests {
         #expect(events.elements == ["none"])
     }
 
-    @Test("internal events reach no handler, also those that nobody knows")
+    @Test("internal events reach no handler, even unknown ones")
     func internalEvents() async throws {
         let (pusher, channel) = try await subscribed()
         let events = Log<String>()
@@ -177,7 +177,7 @@ struct DeliveryTests {
         #expect(channel.subscribed)
     }
 
-    @Test("after unbind() has returned no call begins, also in the middle of an event")
+    @Test("no call begins after unbind() has returned, even during an event")
     func unbindDuringDelivery() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
@@ -248,7 +248,7 @@ struct DeliveryTests {
         #expect(observer.log.elements == (1...20).flatMap { ["\($0)", "error \($0)"] })
     }
 
-    @Test("the handlers are called in the order in which they were bound, the client's first (PusherSwift: in any)")
+    @Test("handlers are called in the order in which they were bound, the client's first (PusherSwift: in any order)")
     func handlersInOrder() async throws {
         let (pusher, channel) = try await subscribed()
         let calls = Log<String>()
@@ -277,7 +277,7 @@ struct DeliveryTests {
         #expect(received == expected)
     }
 
-    @Test("between a callback and its caller stands as much after ten thousand events as at first")
+    @Test("the call stack between a callback and its caller does not grow with the number of events")
     func callDepth() {
         let depths = Log<Int>()
         let budget = BufferBudget(count: 1, size: 1, of: TotalBudget(size: 1))
@@ -297,7 +297,7 @@ struct DeliveryTests {
         #expect(Set(depths.elements).count == 1)
     }
 
-    @Test("an event can be made by hand, for tests of what handles events")
+    @Test("an event can be made by hand, for tests of handlers")
     func madeByHand() throws {
         let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"id":7}"#, userId: "ada")
         #expect(try event.decode(as: [String: Int].self) == ["id": 7])

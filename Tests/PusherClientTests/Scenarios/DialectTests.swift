@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The same life against every server that is known to speak the protocol in its own way.
+/// The same session with every server whose variant of the protocol is known.
 @Suite("Dialects", .timeLimit(.minutes(5)), .overEachTransport)
 struct DialectTests {
     static let dialects: [(String, PusherTestServer.Dialect)] = [
@@ -19,7 +19,7 @@ struct DialectTests {
         return VirtualWorld(options)
     }
 
-    @Test("subscribe, receive, ping, lose, come back, unsubscribe", arguments: dialects)
+    @Test("subscribe, receive, ping, lose, reconnect, unsubscribe", arguments: dialects)
     func life(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
@@ -52,7 +52,7 @@ struct DialectTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
-    @Test("an unknown key is refused for good", arguments: dialects.filter { $0.0 != "pusher-fake" })
+    @Test("an unknown key stops the client", arguments: dialects.filter { $0.0 != "pusher-fake" })
     func unknownKey(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let pusher = world.makeClient(key: "unknown")
@@ -65,7 +65,7 @@ struct DialectTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("a refused subscription fails, in whatever words", arguments: dialects)
+    @Test("a rejected subscription fails, whatever its words", arguments: dialects)
     func refusedSubscription(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
@@ -73,7 +73,7 @@ struct DialectTests {
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
-        // The embedded server refuses no public channels either, so the test sends the refusal itself.
+        // The embedded server never rejects public channels, so the test sends the rejection itself.
         world.server.failSubscriptions(to: "pending", with: .unanswered)
         let pending = pusher.subscribe("pending")
         await world.run()

@@ -28,7 +28,7 @@ struct EncryptionTests {
         #expect(sent.contains { $0.contains("ciphertext") })
     }
 
-    @Test("a key rotation is survived: the key is asked for once, and the order of events stays (pusher-js)")
+    @Test("a key rotation requests the key once, and keeps the order of events (pusher-js)")
     func rotation() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")
@@ -49,7 +49,7 @@ struct EncryptionTests {
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("an event that no key opens is given up and told, and the next one comes")
+    @Test("an event that no key opens fails with a report, and the next one arrives")
     func undecryptable() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -73,11 +73,11 @@ struct EncryptionTests {
             #expect(error?.channelName == channel.name)
             #expect(error?.eventName == "created")
         }
-        // Once for the subscription, once for the event that another key might have opened.
+        // Once for the subscription, and once for the event that another key might have decrypted.
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("an event that is not encrypted is called so, and many of them are one warning in the log")
+    @Test("an event that is not encrypted is reported as such, and many of them are one warning in the log")
     func notEncrypted() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
@@ -90,7 +90,7 @@ struct EncryptionTests {
         await world.run()
         for _ in 1...3 {
             let error = await errors.next()
-            #expect(error?.message.contains("created cannot be decrypted: it is not encrypted") == true)
+            #expect(error?.message.contains("\"created\" failed: it is not encrypted") == true)
         }
         #expect(lines.messages.count == 1)
         #expect(lines.messages.first?.contains("it is not encrypted") == true)
@@ -110,7 +110,7 @@ struct EncryptionTests {
     }
 
     @Test(
-        "an unusable shared secret is reported and not shown, and the first event asks for another",
+        "an unusable shared secret is reported but not shown, and the first event requests another",
         arguments: ["", "c2hvcnQ=", "not base64 at all", String(repeating: "0", count: 44)]
     )
     func unusableSecret(secret: String) async throws {
@@ -137,7 +137,7 @@ struct EncryptionTests {
         #expect(delegate.undecryptable.elements.isEmpty)
     }
 
-    @Test("events that wait for a key come with the key of the next connection, where that one is lost")
+    @Test("events that wait for a key are delivered with the key of the next connection, after a loss")
     func lossDuringRefresh() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")

@@ -9,13 +9,13 @@ import Testing
 
 @testable import PusherClient
 
-/// A transport may report the end of a connection while the client handles a message of it, and reports nothing after an
-/// abort.
-@Suite("Connections that end in the middle of a read", .timeLimit(.minutes(5)), .overEachTransport)
+/// A transport may report the end of a connection while the client handles one of its messages, and reports nothing
+/// after an abort.
+@Suite("Connections that end during a read", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndInReadTests {
     let world = VirtualWorld()
     let log = Log<String>()
-    /// Whether connections that are opened from now on report nothing at all.
+    /// Whether later connections report nothing at all.
     let isSilent = NIOLockedValueBox(false)
 
     private func subscribed(_ options: PusherClientOptions = .virtual()) async throws -> (Pusher, PusherChannel) {
@@ -38,21 +38,21 @@ struct EndInReadTests {
         #"{"event":"\#(name)","channel":"orders","data":"\#(data)"}"#
     }
 
-    @Test("a message that is being handled stays whole when the end is reported meanwhile")
+    @Test("a message that is being handled stays intact when the end is reported meanwhile")
     func endDuringMessage() async throws {
         let (pusher, channel) = try await subscribed()
         channel.bind { [weak pusher, log] event in
             log.append(event.eventName)
             pusher?.disconnect()
         }
-        // Long enough for memory of its own.
+        // Long enough to need a buffer of its own.
         try await send([event("first"), event("second", data: String(repeating: "x", count: 10_000))])
         #expect(log.elements == ["first"])
         #expect(pusher.connection.connectionState == .disconnected)
         #expect(pusher.statistics.events.dropped == [.notConnected: 1])
     }
 
-    @Test("consumers of what came before an abort are woken, although nothing else happens")
+    @Test("consumers of events before an abort are woken, although no other event follows")
     func abortDuringRead() async throws {
         let (pusher, channel) = try await subscribed()
         let events = channel.events(named: "first")
@@ -69,7 +69,7 @@ struct EndInReadTests {
         #expect(await first.value == "first")
     }
 
-    @Test("callbacks of a read that ends with the end of the connection wait for their queue, all of them")
+    @Test("all callbacks of a read that ends with the connection reach their queue")
     func endAfterBurst() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("What all sources of events offer", .timeLimit(.minutes(5)))
+@Suite("The event sources, and their common members", .timeLimit(.minutes(5)))
 struct EventSourceTests {
     let world = VirtualWorld()
 
@@ -13,7 +13,7 @@ struct EventSourceTests {
         case client, channel, presenceChannel, user, watchlist
     }
 
-    /// The ways to get events, as the article "Receiving events" spells them.
+    /// The ways to get events, written as in the article "Receiving events".
     enum Form: String, CaseIterable, Sendable {
         case events
         case namedEvents = "events(named:)"
@@ -44,7 +44,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("each way is in the table of the article", arguments: Form.allCases)
+    @Test("the article's table lists each way to get events", arguments: Form.allCases)
     func table(form: Form) throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let article = tests.deletingLastPathComponent().deletingLastPathComponent()
@@ -53,7 +53,7 @@ struct EventSourceTests {
         #expect(lines.contains { $0.hasPrefix("|") && $0.contains("`\(form.rawValue)`") })
     }
 
-    /// Each of them gets one event of another name before.
+    /// Before it, each gets one event with another name.
     @Test("every owner delivers in every way", arguments: Owner.allCases, Form.allCases)
     @MainActor func delivers(owner: Owner, form: Form) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob"]"#))
@@ -171,7 +171,7 @@ struct EventSourceTests {
         return all
     }
 
-    @Test("typed events say who sent them, in sequences and callbacks")
+    @Test("typed events have their sender, in sequences and callbacks")
     func senders() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let room = pusher.subscribe("presence-a")

@@ -10,7 +10,7 @@ struct HostileServerTests {
     let world = VirtualWorld()
 
     @Test(
-        "a frame that is no message is reported, and the next one is delivered",
+        "a frame that is not a message is reported, and the next one is delivered",
         arguments: [
             "", " ", "{", "[]", "null", "17", #""text""#, "{}", #"{"event":5}"#, #"{"event":"e","data":}"#, "\u{0}",
             LongText(repeating: "[", count: 100_000), #"{"event":"e"}{"event":"e"}"#,
@@ -30,7 +30,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a binary message is reported, and survived", .ofWebSocketOnly)
+    @Test("a binary message is reported, and the connection continues", .ofWebSocketOnly)
     func binary() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -42,7 +42,7 @@ struct HostileServerTests {
     }
 
     @Test(
-        "protocol events with data that makes no sense do no harm",
+        "protocol events with invalid data do no harm",
         arguments: [
             "pusher:connection_established", "pusher:error", "pusher:ping", "pusher:pong", "pusher:subscription_error",
             "pusher_internal:subscription_succeeded", "pusher_internal:subscription_count",
@@ -96,7 +96,7 @@ struct HostileServerTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
-    @Test("a close is reported where an error with the same code came long before it")
+    @Test("a close is reported if an error with the same code came long before it")
     func errorLongBeforeClose() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -110,11 +110,11 @@ struct HostileServerTests {
     }
 
     @Test(
-        "a first message that is no greeting does not leave the client stuck (pusher-js hangs)",
+        "a first message that is not a greeting does not leave the client stuck (pusher-js hangs)",
         arguments: [
             #"{"event":"news","data":{}}"#, #"{"event":"pusher:connection_established"}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":""}}"#, "garbage",
-            // What would be another field of a header or of a form.
+            // A text that could start another header field or form field.
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1\r\nX-Admin: 1"}}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1&channel_name=private-admin"}}"#,
         ]
@@ -129,7 +129,7 @@ struct HostileServerTests {
     }
 
     @Test(
-        "a greeting without an activity timeout, or as an object, is a greeting (pusher-js hangs)",
+        "a greeting without an activity timeout, or with an object, is valid (pusher-js hangs)",
         arguments: [
             #"{"socket_id":"1.2"}"#, #"{"socket_id":"1.2","activity_timeout":0}"#,
             #"{"socket_id":"1.2","activity_timeout":"soon"}"#, #"{"socket_id":"1.2","activity_timeout":1e99}"#,
@@ -153,7 +153,7 @@ struct HostileServerTests {
         #expect(pusher.connection.socketId == socketID)
     }
 
-    @Test("a success for a channel that nobody wants is answered with an unsubscribe")
+    @Test("a success for an unwanted channel is answered with an unsubscribe")
     func unwantedSuccess() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.sendEvent("pusher_internal:subscription_succeeded", channel: "surprise")
@@ -164,7 +164,7 @@ struct HostileServerTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("bytes that are no WebSocket frame end the connection, and the client reconnects", .ofWebSocketOnly)
+    @Test("bytes that are not a WebSocket frame end the connection, and the client reconnects", .ofWebSocketOnly)
     func rawBytes() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.sendRawBytes(Array("HTTP/1.1 500 oops\r\n\r\n".utf8))
@@ -174,7 +174,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a payload that is nested deeper than any of the protocol's is taken for none, not decoded level by level")
+    @Test("a payload that is nested too deeply is ignored, not decoded level by level")
     func deepPayload() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -189,7 +189,7 @@ struct HostileServerTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a server's text is cut to a readable length, and signatures in it are left out")
+    @Test("a server's text is cut to a readable length, without signatures")
     func errorTexts() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -208,7 +208,7 @@ struct HostileServerTests {
         #expect(!delegate.errors.elements.contains { $0.description.contains("0123abcd") })
     }
 
-    @Test("no payload reaches the log above trace, also where it cannot be decoded")
+    @Test("no payload reaches the log above trace, even if it cannot be decoded")
     func payloadsStayOutOfTheLog() async throws {
         struct Card: Decodable, Sendable { let number: Int }
         let lines = LogLines()

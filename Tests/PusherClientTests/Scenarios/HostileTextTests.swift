@@ -9,10 +9,10 @@ import WebSocketClient
 
 @testable import PusherClient
 
-/// Nothing that a server sends ends a line of a log, acts on a terminal, or turns the direction of the text around it.
+/// No text from a server may end a line of a log, act on a terminal, or change the direction of the text around it.
 @Suite("A server's texts in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
 struct HostileTextTests {
-    /// C0, DEL, C1, ends of lines, and what turns the direction of text.
+    /// C0, DEL, C1, line breaks, and characters that change the direction of text.
     private static let controls =
         "\u{0}\u{1}\t\n\r\u{1B}[31m\u{7F}\u{80}\u{85}\u{9B}\u{61C}\u{200F}\u{2028}\u{2029}\u{202E}\u{2066}"
     /// As it stands in JSON.
@@ -30,7 +30,7 @@ struct HostileTextTests {
         }
     }
 
-    /// All that is shown of a client.
+    /// Everything that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let texts = Log<String>()
@@ -52,7 +52,7 @@ struct HostileTextTests {
             texts.append(error?.localizedFailureReason ?? "")
         }
 
-        /// How often the text stands somewhere; what is not harmless is recorded.
+        /// How often the text occurs; harmful occurrences are recorded.
         func search(for text: String) -> Int {
             let shown = lines.messages + texts.elements
             for text in shown where !HostileTextTests.isHarmless(text) {
@@ -82,7 +82,7 @@ struct HostileTextTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("what a message of the protocol, an error or an event's name says")
+    @Test("the text of a protocol message, an error or an event name")
     func messages() async throws {
         let pusher = makeClient()
         await connect(pusher)
@@ -106,7 +106,7 @@ struct HostileTextTests {
         #expect(display.search(for: #"\u{061C}\u{200F}\u{2028}\u{2029}\u{202E}\u{2066}"#) >= 9)
     }
 
-    @Test("why a subscription is refused")
+    @Test("the reason of a rejected subscription")
     func refusal() async throws {
         let pusher = makeClient()
         await connect(pusher)
@@ -125,7 +125,7 @@ struct HostileTextTests {
         #expect(display.search(for: #"hostile\0"#) >= 6)
     }
 
-    @Test("why a connection ends, and what comes in place of a greeting")
+    @Test("the reason of a close, and a text instead of a greeting")
     func connections() async throws {
         let pusher = makeClient()
         let statuses = pusher.statuses
@@ -150,7 +150,7 @@ struct HostileTextTests {
         }
     }
 
-    @Test("who is signed in, and why somebody is not")
+    @Test("the signed-in user, and the reason of a failed sign-in")
     func users() async throws {
         let user = #"{"id":"hostile\#(Self.escaped)"}"#
         let pusher = makeClient(.noMethod, .inline(secret: world.server.options.application.secret) { user })
@@ -164,7 +164,7 @@ struct HostileTextTests {
         #expect(display.search(for: #"hostile\0"#) >= 2)
     }
 
-    @Test("what the app makes an error of, and the line that the status of an upgrade has")
+    @Test("an error that the app makes, and the status line of an upgrade")
     func errors() throws {
         let text = "hostile" + Self.controls
         display.show(AuthorizationError(.refused, text))

@@ -41,7 +41,7 @@ struct IdleLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("poxa cuts when our ping is due: 2 connections in an hour")
+    @Test("poxa cuts the connection when our ping is due: 2 connections in an hour")
     func poxa() async throws {
         var options = PusherTestServer.Options()
         options.dialect = .poxa
@@ -54,7 +54,7 @@ struct IdleLimitTests {
     }
 
     @Test(
-        "events that keep coming do not keep the connection: the client pings all the same",
+        "incoming events do not keep the connection open: the client pings nevertheless",
         arguments: [10, 60, 200]
     )
     func stream(seconds: Int) async throws {
@@ -70,7 +70,7 @@ struct IdleLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("links that are cut by chance teach nothing, if they have held for longer than the client is ever silent")
+    @Test("random losses teach nothing, if the connection has held for longer than the client is ever silent")
     func flaky() async throws {
         let world = VirtualWorld()
         world.server.setActivityTimeout(30)
@@ -85,7 +85,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.pings.keepAliveInterval == nil)
     }
 
-    @Test("links that are cut after a few seconds by chance: once they hold, the pings soon end")
+    @Test("random losses after a few seconds: when connections hold, the pings soon stop")
     func veryFlaky() async throws {
         let world = VirtualWorld()
         let pusher = try await world.makeConnectedClient()
@@ -101,7 +101,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.pings.sent - before <= 60 + 30)
     }
 
-    @Test("a limit of 3 s costs few connections in six hours, though the client tries to do without the pings")
+    @Test("a limit of 3 s costs few connections in six hours, although the client tries to stop its pings")
     func longRun() async throws {
         let world = VirtualWorld()
         world.server.setIdleLimit(.init(.seconds(3)))
@@ -110,7 +110,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.connections.established <= 6)
     }
 
-    @Test("the log says at debug what was learned, once")
+    @Test("the log reports at debug what the client learned, once")
     func logged() async throws {
         let world = VirtualWorld()
         let lines = LogLines()

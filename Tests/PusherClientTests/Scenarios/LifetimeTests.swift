@@ -10,7 +10,7 @@ struct LifetimeTests {
     let world = VirtualWorld()
 
     @Test(
-        "a released client closes its socket, though channels, sequences and the connection are still held (PusherSwift keeps it)"
+        "a released client closes its socket, even if channels, sequences and the connection are held (PusherSwift keeps it)"
     )
     func release() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
@@ -34,7 +34,7 @@ struct LifetimeTests {
     }
 
     @Test(
-        "nothing is left of a client that is released in any state",
+        "a client that is released leaves nothing behind, in any state",
         arguments: ["initialized", "connecting", "connected", "waiting", "disconnecting", "disconnected", "refused"]
     )
     func freed(state: String) async throws {
@@ -103,7 +103,7 @@ struct LifetimeTests {
         #expect(secondDelegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
     }
 
-    @Test("a client's lines for debugging reach its own delegate and no other's (PusherSwift has one logger for all)")
+    @Test("a client's debug lines reach only its own delegate (PusherSwift has one logger for all)")
     func debugLines() async throws {
         final class Reader: PusherDelegate {
             let lines = Log<String>()
@@ -123,7 +123,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("the log says why nothing comes any more of a client that nobody kept (PusherSwift 109, 132, 157, 231)")
+    @Test("the log explains why a released client delivers no more events (PusherSwift 109, 132, 157, 231)")
     func nobodyKeptIt() async throws {
         let lines = LogLines()
         for isInUse in [true, false] {
@@ -132,7 +132,7 @@ struct LifetimeTests {
             pusher?.connect()
             if !isInUse {
                 await world.run()
-                // The closing handshake is still under way when the client is released.
+                // The closing handshake is still running when the client is released.
                 pusher?.disconnect()
             }
             pusher = nil
@@ -140,7 +140,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("the delegate is not kept alive, and closures of unbound handlers are let go")
+    @Test("the delegate is not kept alive, and closures of unbound handlers are released")
     func ownership() async throws {
         final class Owned: Sendable {}
         let pusher = try await world.makeConnectedClient()
@@ -179,7 +179,7 @@ struct LifetimeTests {
         #expect(engine == nil)
     }
 
-    @Test("closures that are set on a channel that is out of use are let go")
+    @Test("closures that are set on a retired channel are released")
     func closuresOfUnused() async throws {
         final class Owned: Sendable {}
         let pusher = try await world.makeConnectedClient()
@@ -199,7 +199,7 @@ struct LifetimeTests {
         #expect(room.onMemberAdded == nil && global.onSubscriptionCountChanged == nil)
     }
 
-    @Test("a closure that is let go may call back: nothing is released under a lock")
+    @Test("a closure may call back when it is released: nothing is released under a lock")
     func releaseCallsBack() async throws {
         final class Owner: Sendable {
             let onRelease: @Sendable () -> Void

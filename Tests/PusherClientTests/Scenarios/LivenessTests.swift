@@ -11,7 +11,7 @@ struct LivenessTests {
 
     private var pings: Int { world.server.receivedMessages().count { $0.contains("pusher:ping") } }
 
-    @Test("after the activity timeout a ping, after the pong timeout the end and a reconnect: exact to the nanosecond")
+    @Test("after the activity timeout a ping, after the pong timeout a reconnect: exact to the nanosecond")
     func silence() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.goSilent()
@@ -25,7 +25,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("a pong timeout closes the socket, and the client comes back (PusherSwift stays connected to nobody)")
+    @Test("a pong timeout closes the socket, and the client reconnects (PusherSwift stays connected)")
     func pongTimeoutClosesTheSocket() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -61,7 +61,7 @@ struct LivenessTests {
         #expect(pings == 5)
     }
 
-    @Test("frames that keep coming keep pings away, and the timer is not set anew for each")
+    @Test("incoming frames prevent pings, and the timer is not rescheduled for each")
     func activity() async throws {
         let pusher = try await world.makeConnectedClient()
         for _ in 1...500 {
@@ -89,7 +89,7 @@ struct LivenessTests {
     }
 
     @Test(
-        "short timeouts, by options or by properties, make a short outage of a silent loss (PusherSwift 455, 130)",
+        "with short timeouts, by options or by properties, a silent loss is a short outage (PusherSwift 455, 130)",
         arguments: [true, false]
     )
     func shortTimeouts(byOptions: Bool) async throws {
@@ -122,7 +122,7 @@ struct LivenessTests {
         #expect(events.elements.isEmpty)
     }
 
-    @Test("a machine that was suspended asks for a sign of life at its next input")
+    @Test("after a suspension the client checks the connection at its next input")
     func suspension() async throws {
         let pusher = try await world.makeConnectedClient()
         world.suspend(for: .seconds(8 * 3_600))
@@ -132,7 +132,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a client event asks for one too", arguments: [false, true])
+    @Test("after a suspension a client event checks the connection too", arguments: [false, true])
     func suspensionBeforeClientEvent(isAwaited: Bool) async throws {
         let pusher = try await world.makeConnectedClient(
             .virtual(authMethod: .inline(secret: world.server.options.application.secret))
@@ -149,7 +149,7 @@ struct LivenessTests {
         #expect(pings == 1)
     }
 
-    @Test("after a suspension that the server did not survive, checkConnection() brings the connection back in seconds")
+    @Test("after a suspension that the server did not survive, checkConnection() reconnects within seconds")
     func suspendedServerGone() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -163,7 +163,7 @@ struct LivenessTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a suspension in the middle of connecting ends the attempt at its timeout, and another one succeeds")
+    @Test("a suspension while connecting ends the attempt at its timeout, and another one succeeds")
     func suspendedWhileConnecting() async throws {
         world.network.failLinks(1, with: .blackHole)
         let pusher = world.makeClient()
@@ -177,7 +177,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a suspension between a subscription and its answer ends it with an error at its timeout, not never")
+    @Test("a suspension between a subscription and its answer fails the subscription at its timeout")
     func suspendedWhileSubscribing() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.goSilent()

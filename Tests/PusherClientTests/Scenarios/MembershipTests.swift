@@ -16,7 +16,7 @@ struct MembershipTests {
         return (pusher, channel)
     }
 
-    @Test("members, me, and what is known of them")
+    @Test("members, me, and their information")
     func members() async throws {
         let (_, ada) = try await join("ada", info: #"{"age":36}"#)
         let (_, bob) = try await join("bob")
@@ -31,7 +31,7 @@ struct MembershipTests {
         #expect(bob.findMember(userId: "eve") == nil)
     }
 
-    @Test("those who come and leave are told by closures, events and a sequence, once for each user", .ofWebSocketOnly)
+    @Test("closures, events and a sequence report joins and leaves, once for each user", .ofWebSocketOnly)
     func changes() async throws {
         let (pusher, room) = try await join("ada")
         let told = Log<String>()
@@ -60,7 +60,7 @@ struct MembershipTests {
     }
 
     @Test(
-        "no duplicates and no ghosts after a reconnect, and the difference is told (PusherSwift 370)",
+        "a reconnect duplicates no member and keeps none who left, and reports the difference (PusherSwift 370)",
         .ofWebSocketOnly
     )
     func reconnect() async throws {
@@ -91,7 +91,7 @@ struct MembershipTests {
         #expect(removed.map(\.userId) == ["bob"])
     }
 
-    @Test("the members are there when the success is told")
+    @Test("the members are in the list when the success is reported")
     func membersAtSuccess() async throws {
         _ = try await join("bob")
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
@@ -107,7 +107,7 @@ struct MembershipTests {
     }
 
     @Test(
-        "every way in which servers write members, and every way to get them wrong, is survived",
+        "the client survives every format of members that servers send, valid or not",
         arguments: [
             (#"{"presence":{"count":1,"ids":[1],"hash":{"1":null}}}"#, ["1"]),
             (#"{"presence":{"count":2,"ids":["0","1"],"hash":[{"name":"A"},null]}}"#, ["0", "1"]),
@@ -135,7 +135,7 @@ struct MembershipTests {
         #expect(channel.members.map(\.userId) == ids + ["100"])
     }
 
-    @Test("a name that is none of a presence channel gives an empty channel, and says why")
+    @Test("a name that is not a presence channel's gives an empty channel, and an error")
     func wrongName() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribeToPresenceChannel(channelName: "room")

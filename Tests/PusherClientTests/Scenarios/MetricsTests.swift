@@ -20,7 +20,7 @@
 
         private func level(_ label: String) -> Double? { metrics.meters(label: label).first?.lastValue }
 
-        /// What the counters say is what the statistics do.
+        /// The counters agree with the statistics.
         private func expectAgreement(_ pusher: Pusher) {
             let statistics = pusher.statistics
             let counts: [(String, Int)] = [
@@ -63,7 +63,7 @@
             for (label, count) in counts { #expect(total(label) == Int64(count), "\(label)") }
         }
 
-        @Test("everything that is counted is told, under the documented names")
+        @Test("all counts are reported, under the documented names")
         func everything() async throws {
             let pusher = world.makeClient(.virtual(user: "7"))
             pusher.emitMetrics(to: metrics)
@@ -90,7 +90,7 @@
             await world.run()
             let statistics = pusher.statistics
             #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
-            // So that nothing below compares zero with zero.
+            // So that the following comparisons do not compare zero with zero.
             #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
             #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
             #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.refused == 1)
@@ -117,7 +117,7 @@
             expectAgreement(pusher)
         }
 
-        @Test("a factory may call the client, and is told of what that leads to")
+        @Test("a factory may call the client, and gets the metrics of that call")
         func reentrantFactory() async throws {
             let pusher = try await world.makeConnectedClient()
             let chat = pusher.subscribe("private-chat")
@@ -177,7 +177,7 @@
             func destroyTimer(_ handler: any TimerHandler) {}
         }
 
-        @Test("failures that come in other ways are told too")
+        @Test("failures of other kinds are reported too")
         func failures() async throws {
             world.server.failAuthorizations(1, with: .status(403))
             let options = PusherClientOptions.virtual(autoReconnect: false)
@@ -204,7 +204,7 @@
             _ = first
         }
 
-        @Test("each time is told by itself")
+        @Test("each duration is reported separately")
         func times() async throws {
             world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
             let pusher = try await world.makeConnectedClient()
@@ -230,7 +230,7 @@
             #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
         }
 
-        @Test("events that wait for a key are a level, which falls when it has come")
+        @Test("events that wait for a key are a gauge, which falls when the key arrives")
         func held() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)
@@ -248,7 +248,7 @@
             #expect(pusher.statistics.events.undecryptable == 0)
         }
 
-        @Test("messages that come in one read are told at once, and not one by one")
+        @Test("messages of one read are reported together")
         func batches() async throws {
             let pusher = try await world.makeConnectedClient()
             let orders = pusher.subscribe("orders")
@@ -263,7 +263,7 @@
             #expect(values.reduce(0, +) == 100 && values.count < 10)
         }
 
-        @Test("clients that share a factory add up, and a client that is released takes what it had with it")
+        @Test("metrics of clients that share a factory add up, and a released client's gauges fall to zero")
         func shared() async throws {
             let first = try await world.makeConnectedClient()
             var second: Pusher? = world.makeUnheldClient()
@@ -277,7 +277,7 @@
             #expect(level("pusher.connection.up") == 1)
         }
 
-        @Test("going over to another factory leaves no connection behind in the first, and tells everything anew")
+        @Test("switching to another factory leaves no connection in the first, and reports all counts again")
         func anotherFactory() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)

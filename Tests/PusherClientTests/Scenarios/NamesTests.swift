@@ -8,7 +8,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("The names that everybody types first", .timeLimit(.minutes(5)))
+@Suite("The names that developers try first", .timeLimit(.minutes(5)))
 struct NamesTests {
     let world = VirtualWorld()
 
@@ -81,7 +81,7 @@ struct OptionPropertyTests {
         #expect(PusherClientOptions(cluster: "eu").host == "ws-eu.pusher.com")
     }
 
-    @Test("every property can be set, and a client takes the values that they have when it is made")
+    @Test("every property can be set, and a client takes the values that it is made with")
     func snapshot() async throws {
         let options = PusherClientOptions.virtual()
         options.retryPolicy = .delays([.seconds(7)])
@@ -138,7 +138,7 @@ struct OptionPropertyTests {
     @Test("the log level is that of the logger")
     func logLevel() {
         let options = PusherClientOptions(cluster: "eu")
-        // That of the tests has no level.
+        // The tests' logger has no level.
         options.logger = LogLines().logger(.trace)
         options.logLevel = .silent
         #expect(options.logger.logLevel == .critical)
@@ -150,7 +150,7 @@ struct OptionPropertyTests {
         }
     }
 
-    @Test("what a property owned may use the options when it is released")
+    @Test("an object that a property owned may use the options when it is released")
     func release() {
         final class Owner: Sendable, RetryPolicy {
             let options: PusherClientOptions

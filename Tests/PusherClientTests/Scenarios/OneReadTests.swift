@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What callbacks and other threads do in the middle of a read holds from the next event on.
+/// Calls that callbacks and other threads make in the middle of a read apply from the next event on.
 @Suite("Events of one read", .timeLimit(.minutes(5)), .overEachTransport)
 struct OneReadTests {
     let world = VirtualWorld()
@@ -36,7 +36,7 @@ struct OneReadTests {
         try await send(Array(repeating: (name, "orders"), count: count))
     }
 
-    /// Calls from another thread, while this one waits.
+    /// Makes a call on another thread, while this one waits.
     private static func onAnotherThread(_ call: @escaping @Sendable () -> Void) {
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -46,7 +46,7 @@ struct OneReadTests {
         isDone.wait()
     }
 
-    /// Makes the call in the callback of the second event: as the callback does, or while it waits for another thread.
+    /// Makes the call in the callback of the second event: directly, or on another thread while the callback waits.
     private func atSecondEvent(
         of channel: PusherChannel,
         isOnLoop: Bool,
@@ -60,7 +60,7 @@ struct OneReadTests {
         }
     }
 
-    @Test("a callback that is bound in the middle of a read gets the next event", arguments: [true, false])
+    @Test("a callback that is bound during a read gets the next event", arguments: [true, false])
     func bind(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -83,7 +83,7 @@ struct OneReadTests {
         #expect(log.elements == ["channel", "channel"])
     }
 
-    @Test("a sequence that is made in the middle of a read begins with the next event", arguments: [true, false])
+    @Test("a sequence that is made during a read begins with the next event", arguments: [true, false])
     func sequence(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -95,7 +95,7 @@ struct OneReadTests {
         #expect(await iterator.next()?.eventName == "last")
     }
 
-    @Test("a sequence gets what came in a read before its channel was unsubscribed", arguments: [true, false])
+    @Test("a sequence gets the events of a read before its channel was unsubscribed", arguments: [true, false])
     func endOfSequence(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -107,7 +107,7 @@ struct OneReadTests {
         #expect(names == ["first", "e", "e"])
     }
 
-    @Test("a callback that is unbound in the middle of a read gets no other event", arguments: [true, false])
+    @Test("a callback that is unbound during a read gets no other event", arguments: [true, false])
     func unbind(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -118,7 +118,7 @@ struct OneReadTests {
         #expect(pusher.statistics.events.delivered == 5)
     }
 
-    @Test("a channel that is unsubscribed in the middle of a read gets no other event", arguments: [true, false])
+    @Test("a channel that is unsubscribed during a read gets no other event", arguments: [true, false])
     func unsubscribe(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders", "news")
         let orders = try channel("orders", of: pusher)
@@ -130,7 +130,7 @@ struct OneReadTests {
         #expect(pusher.connection.channels.find(name: "orders") == nil)
     }
 
-    @Test("a client that disconnects in the middle of a read delivers nothing more", arguments: [true, false])
+    @Test("a client that disconnects during a read delivers no more events", arguments: [true, false])
     func disconnect(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -142,7 +142,7 @@ struct OneReadTests {
         #expect(pusher.statistics.events.dropped == [.notConnected: 3])
     }
 
-    @Test("a channel that is subscribed anew in the middle of a read gets what comes next", arguments: [true, false])
+    @Test("a channel that is subscribed again during a read gets later events", arguments: [true, false])
     func subscribeAnew(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -159,7 +159,7 @@ struct OneReadTests {
         #expect(log.elements == ["new", "new"])
     }
 
-    @Test("a closure is released when it is unbound, and not at the next event")
+    @Test("a closure is released when it is unbound, not at the next event")
     func closure() async throws {
         final class Owned: Sendable {}
         let pusher = try await subscribed("orders")
@@ -177,7 +177,7 @@ struct OneReadTests {
         #expect(weakly == nil)
     }
 
-    @Test("a channel is released when it is unsubscribed, with what its listeners hold, and not at the next event")
+    @Test("a channel and its listeners are released when it is unsubscribed, not at the next event")
     func channelReleased() async throws {
         final class Owned: Sendable {}
         let pusher = try await subscribed("orders")
@@ -203,7 +203,7 @@ struct OneReadTests {
         #expect(event == nil)
     }
 
-    @Test("the events that a sequence keeps are released with it, and not at the next event")
+    @Test("the events of a sequence are released with it, not at the next event")
     func sequenceReleased() async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -230,7 +230,7 @@ struct OneReadTests {
             { (#"{"event":"e","channel":"news","data":"\#($0)"}"#, "e news \($0)") },
             { (#"{"channel":"news","data":"\#($0)","event":"f"}"#, "f news \($0)") },
             { (#"{"event":"e","data":"\#($0)"}"#, "e  \($0)") },
-            // A number is not the common shape, and a name with an escape neither.
+            // Neither a number nor a name with an escape has the common shape.
             { (#"{"event":"e","channel":"orders","data":\#($0)}"#, "e orders \($0)") },
             { (#"{"event":"\u0065","channel":"orders","data":"\#($0)"}"#, "e orders \($0)") },
             {
@@ -276,7 +276,7 @@ struct OneReadTests {
         #expect(pusher.statistics.events.delivered - before.events.delivered == 3)
     }
 
-    @Test("names that a server invents take a bounded memory, and all their events come")
+    @Test("names that a server invents take limited memory, and all their events arrive")
     func eviction() async throws {
         let pusher = try await subscribed("orders")
         let count = RouteTable.limit + 100
@@ -302,7 +302,7 @@ struct OneReadTests {
         #expect(routes == 1)
     }
 
-    @Test("names that are the same bytes when they are joined go different ways")
+    @Test("names with the same joined bytes have different routes")
     func joinedNames() async throws {
         let pusher = try await subscribed("b", "ab")
         for name in ["b", "ab"] {
@@ -312,7 +312,7 @@ struct OneReadTests {
         #expect(log.elements == ["b: ca", "ab: c", "b: ca", "ab: c"])
     }
 
-    @Test("callbacks on a queue get the events of a read in order, and in one piece of work for the queue")
+    @Test("callbacks on a queue get the events of a read in order, and in one block")
     func oneHop() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await subscribed("orders", options: .virtual(callbackQueue: .queue(queue)))

@@ -12,7 +12,7 @@ import Testing
 struct PayloadTransformerTests {
     let world = VirtualWorld()
 
-    /// Joins parts `"1/3:abc"`; throws at what is none; makes such parts of client events, of three characters each.
+    /// Joins parts `"1/3:abc"`, throws for anything else, and splits client events into such parts of three characters.
     private struct Parts: PayloadTransformer {
         var outgoing: (@Sendable (EventPayload) throws -> [EventPayload])?
 
@@ -96,7 +96,7 @@ struct PayloadTransformerTests {
         #expect(!received.hasBytes(of: EventPayload(eventName: "e", data: "e\u{301}", channelName: "a")))
     }
 
-    @Test("parts come as one event, to callbacks, sequences and those who listen to everything")
+    @Test("parts arrive as one event, for callbacks, sequences and listeners of all events")
     func incoming() async throws {
         let (pusher, channel, events) = try await join("news")
         let everything = Log<String>()
@@ -109,7 +109,7 @@ struct PayloadTransformerTests {
         #expect(await sequence.next()?.data == "Hello Ada")
     }
 
-    @Test("the channels of a client do not mix, and those of encrypted ones are read after decryption")
+    @Test("parts of different channels do not mix, and encrypted ones are read after decryption")
     func channels() async throws {
         let (pusher, _, news) = try await join("news")
         let other = pusher.subscribe("private-encrypted-news")
@@ -126,7 +126,7 @@ struct PayloadTransformerTests {
     }
 
     @Test(
-        "what a part left behind before a loss, or before a new subscription, is never joined with what comes after it",
+        "parts from before a loss, or before a new subscription, are never joined with later ones",
         arguments: [true, false]
     )
     func freshReader(isLoss: Bool) async throws {
@@ -141,7 +141,7 @@ struct PayloadTransformerTests {
         #expect(events.elements.filter { $0.hasPrefix("flash") } == ["flash new -"])
     }
 
-    @Test("where the reader throws, the event is reported, not delivered, and the next one is read")
+    @Test("if the reader throws, the event is reported, not delivered, and the next one is read")
     func readerThrows() async throws {
         let (pusher, _, events) = try await join("news")
         var errors = pusher.errors.makeAsyncIterator()
@@ -154,7 +154,7 @@ struct PayloadTransformerTests {
         #expect(error?.channelName == "news" && error?.cause is Parts.NoPart)
     }
 
-    @Test("events of the protocol are not for transformers")
+    @Test("events of the protocol do not pass transformers")
     func protocolEvents() async throws {
         let (pusher, channel, _) = try await join("presence-room", user: "ada")
         var errors = pusher.errors.makeAsyncIterator()
@@ -168,7 +168,7 @@ struct PayloadTransformerTests {
         #expect(await errors.next()?.channelName == "presence-room")
     }
 
-    @Test("client events go out in parts and come as one, with who sent them")
+    @Test("client events are sent in parts and arrive as one, with their sender")
     func outgoing() async throws {
         let (_, ada, _) = try await join("presence-room", user: "ada")
         let (_, _, events) = try await join("presence-room", user: "bob")
@@ -200,7 +200,7 @@ struct PayloadTransformerTests {
     enum Fault: CaseIterable { case error, name, size }
 
     @Test(
-        "what a transformer throws, or makes that cannot be sent, is an error for the sender, and nothing goes out",
+        "an error of a transformer, or its invalid output, is an error for the sender, and nothing is sent",
         arguments: Fault.allCases
     )
     func outgoingFails(fault: Fault) async throws {
@@ -233,7 +233,7 @@ struct PayloadTransformerTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("client-say") })
     }
 
-    @Test("the text of what a transformer throws stands in no error and no log: nobody knows what is in it")
+    @Test("the text of a transformer's error is in no error and no log, because it may be secret")
     func thrownText() async throws {
         struct Telling: Error, CustomStringConvertible { let description = "the-users-secret" }
         let lines = LogLines()
@@ -258,7 +258,7 @@ struct PayloadTransformerTests {
         #expect(!lines.messages.contains { $0.contains("the-users-secret") })
     }
 
-    /// Turns the text of client events round, which is seldom JSON then.
+    /// Reverses the text of client events, so that it is seldom JSON.
     private struct Reversal: PayloadTransformer {
         struct Reader: PayloadReader {
             mutating func incoming(_ payload: EventPayload) throws -> [EventPayload] { [payload.reversed] }
@@ -269,7 +269,7 @@ struct PayloadTransformerTests {
     }
 
     @Test(
-        "whatever a transformer makes of data, who undoes it gets what there would be without it",
+        "whatever a transformer makes of data, its reverse gives the original",
         arguments: [PusherClientOptions.ClientEventEncoding.json, .string]
     )
     func symmetric(encoding: PusherClientOptions.ClientEventEncoding) async throws {
@@ -306,14 +306,14 @@ struct PayloadTransformerTests {
         #expect(withIt.elements == withoutIt.elements)
     }
 
-    @Test("a transformer may swallow a client event")
+    @Test("a transformer may drop a client event")
     func swallowed() async throws {
         let (_, channel, _) = try await join("private-chat", Parts { _ in [] })
         try await world.complete { try await channel.send("client-say", data: "hello") }
         #expect(!world.server.receivedMessages().contains { $0.contains("client-say") })
     }
 
-    @Test("readers are let go with their channel, and with the connection", arguments: [0, 1, 2])
+    @Test("readers are released with their channel, and with the connection", arguments: [0, 1, 2])
     func leftovers(how: Int) async throws {
         let (pusher, _, _) = try await join("news")
         try publish("1/2:a")

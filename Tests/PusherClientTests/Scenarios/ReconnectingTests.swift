@@ -12,7 +12,7 @@ import Testing
 struct ReconnectingTests {
     let world = VirtualWorld()
 
-    @Test("a lost connection is made again, and the delegate hears of it once")
+    @Test("the client reconnects after a loss, and the delegate is called once")
     func loss() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -27,7 +27,7 @@ struct ReconnectingTests {
         #expect(delegate.states.take() == [.connecting, .connected])
     }
 
-    @Test("a connection that cannot be made is not stuck in connecting (PusherSwift 366)")
+    @Test("a connection that cannot be made does not leave the client connecting (PusherSwift 366)")
     func unreachable() async throws {
         world.network.failLinks(with: .unreachable)
         let delegate = RecordingDelegate()
@@ -72,7 +72,7 @@ struct ReconnectingTests {
         #expect(world.makeClient().connection.maxReconnectGapInSeconds == nil)
     }
 
-    @Test("a refused upgrade is not stuck in connecting (soketi 928)")
+    @Test("a rejected upgrade does not leave the client connecting (soketi 928)")
     func refusedUpgrade() async throws {
         world.server.failConnections(1, with: .refused(status: 503))
         let pusher = world.makeClient()
@@ -82,7 +82,7 @@ struct ReconnectingTests {
     }
 
     @Test(
-        "an attempt that gets no answer ends after 15 s, to the nanosecond",
+        "an attempt without an answer ends after 15 s, to the nanosecond",
         .ofWebSocketOnly,
         arguments: [PusherTestServer.ConnectionFault.stalled, .silent]
     )
@@ -99,7 +99,7 @@ struct ReconnectingTests {
         #expect(world.server.connections.count == 1)
     }
 
-    @Test("unavailable after 10 s of trying, while the attempts go on")
+    @Test("the status is unavailable after 10 s, while the attempts continue")
     func unavailable() async throws {
         world.network.failLinks(with: .blackHole)
         let pusher = world.makeClient()
@@ -114,7 +114,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("full jitter: the waits are the drawn share of 1, 2, 4 … 30 s")
+    @Test("full jitter: each wait is a random share of 1, 2, 4 … 30 s")
     func backOff() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential()), random: 0.5)
@@ -130,7 +130,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("after 20 s without a server, 80 of 100 clients are back within 20 s of its return, and all within 30 s")
+    @Test("after 20 s without a server, 80 of 100 clients reconnect within 20 s, and all within 30 s")
     func shortOutage() async throws {
         let clients = try await makeClientsInOutage(count: 100, of: .seconds(20))
         await world.advance(by: .seconds(20))
@@ -140,7 +140,7 @@ struct ReconnectingTests {
         #expect(clients.allSatisfy { $0.connection.connectionState == .connected })
     }
 
-    @Test("1,000 clients come back over half a minute, and not all at once", .ofWebSocketOnly)
+    @Test("1,000 clients reconnect over half a minute, and not all at once", .ofWebSocketOnly)
     func herd() async throws {
         let clients = try await makeClientsInOutage(count: 1_000, of: .seconds(90))
         var (connected, largest) = (0, 0)
@@ -151,11 +151,11 @@ struct ReconnectingTests {
             connected = count
         }
         #expect(connected == 1_000)
-        // Evenly drawn waits make it 65 in the first second, and fewer in each that follows.
+        // Waits with an even distribution make it 65 in the first second, and fewer in each later one.
         #expect(largest < 130, "\(largest)")
     }
 
-    /// Clients of a server that has come back this very moment. The seed of each is its number.
+    /// Clients of a server that has just become reachable again. The seed of each is its number.
     private func makeClientsInOutage(count: Int, of duration: Duration) async throws -> [Pusher] {
         let clients = (1...count).map { seed in
             let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
@@ -173,7 +173,7 @@ struct ReconnectingTests {
         return clients
     }
 
-    @Test("a server that accepts and closes at once is met by growing waits (no hot loop)")
+    @Test("a server that accepts and closes at once leads to growing waits (no hot loop)")
     func acceptThenClose() async throws {
         world.server.failConnections(with: .closedAfterHandshake(code: 4200))
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential()))
@@ -184,7 +184,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("4200 on a connection that held is answered at once, others back off, 41xx at least a second")
+    @Test("4200 on a connection that held reconnects at once, others back off, 41xx at least a second")
     func reactions() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.zero])))
         await world.advance(by: .seconds(60))
@@ -198,7 +198,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a close code in 4000-4099 that no list has stops the client (PusherSwift reconnects for ever)")
+    @Test("an unlisted close code in 4000-4099 stops the client (PusherSwift reconnects forever)")
     func unlistedRefusal() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.closeConnections(code: 4042, reason: "new kind of refusal")
@@ -215,7 +215,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("4000 leads over to TLS, on port 443 where it was 80")
+    @Test("4000 switches to TLS, on port 443 instead of 80")
     func overToTLS() async throws {
         let opened = Log<TransportRequest>()
         let inner = InMemoryTransport(server: world.network)
@@ -229,7 +229,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("autoReconnect: false is obeyed, whatever the cause", arguments: [nil, 1006, 4000, 4100, 4200])
+    @Test("autoReconnect: false applies, whatever the cause", arguments: [nil, 1006, 4000, 4100, 4200])
     func noReconnect(code: Int?) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(autoReconnect: false))
         await world.advance(by: .seconds(60))
@@ -242,7 +242,7 @@ struct ReconnectingTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("a pusher:error before the handshake is what a close with its code is (Reverb)")
+    @Test("a pusher:error before the handshake counts as a close with its code (Reverb)")
     func errorBeforeHandshake() async throws {
         world.server.failConnections(1, with: .error(code: 4001, message: "Application does not exist"))
         let pusher = world.makeClient()
@@ -255,7 +255,7 @@ struct ReconnectingTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("the log warns of each outage once, however soon it follows on another, and says when it is over")
+    @Test("the log warns of each outage once, however soon it follows another, and reports its end")
     func log() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.notice)))
@@ -264,12 +264,12 @@ struct ReconnectingTests {
             world.network.cutLinks()
             for _ in 1...3 { await world.advance(by: .seconds(1)) }
             #expect(pusher.connection.connectionState == .connected)
-            #expect(lines.messages.count { $0.hasPrefix("There is no connection; trying again") } == outage)
+            #expect(lines.messages.count { $0.hasPrefix("No connection. The client tries again") } == outage)
             #expect(lines.messages.count { $0.hasPrefix("Connected again") } == outage)
         }
     }
 
-    @Test("reconnectAttemptsMax ends the attempts, and connected() and the delegate say so")
+    @Test("reconnectAttemptsMax ends the attempts, and connected() and the delegate report that")
     func attemptsMax() async throws {
         world.network.failLinks(with: .unreachable)
         let delegate = RecordingDelegate()
@@ -288,7 +288,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .disconnected)
     }
 
-    @Test("maxReconnectGapInSeconds cuts the policy's waits")
+    @Test("maxReconnectGapInSeconds limits the policy's waits")
     func maximumGap() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(600)])))
@@ -303,7 +303,7 @@ struct ReconnectingTests {
     @Test("a late close of an old socket does not close the new one")
     func lateClose() async throws {
         let closes = Log<@Sendable () -> Void>()
-        // Not the one at the end of the world: what is kept keeps the client, which keeps its transport.
+        // Not at the end of the world: the kept closure keeps the client, which keeps its transport.
         let isKept = NIOLockedValueBox(true)
         let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { _ in
         } received: { event, receive in
@@ -325,7 +325,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("each loss has its own close code, and one socket takes the place of another (NWWebSocket)", .ofWebSocketOnly)
+    @Test("each loss has its own close code, and one socket replaces another (NWWebSocket)", .ofWebSocketOnly)
     func ownCloseCodes() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -340,7 +340,7 @@ struct ReconnectingTests {
         #expect(delegate.errors.elements.map(\.code) == [4200, 4100, nil])
     }
 
-    @Test("a machine that was suspended while it waited tries at its first sign of life")
+    @Test("a client that was suspended during its wait tries at its next input")
     func suspendedWhileWaiting() async throws {
         world.network.failLinks(1, with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(100)])))
@@ -353,7 +353,7 @@ struct ReconnectingTests {
     }
 }
 
-/// Watches the transport, and can hold back or repeat its events.
+/// Watches the transport, and can delay or repeat its events.
 struct ObservedTransport: Transport {
     let inner: any Transport
     let opened: @Sendable (TransportRequest) -> Void

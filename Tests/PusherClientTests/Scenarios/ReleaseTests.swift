@@ -5,9 +5,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("What is dropped is freed, whatever the client is doing", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Released objects are freed, whatever the client is doing", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReleaseTests {
-    /// What the client is doing when something is dropped.
+    /// The client's state when an object is released.
     enum Situation: String, CaseIterable, Sendable {
         case initialized, connecting, waiting, unavailable, connected, subscribing, authorizing, pausing, signingIn
         case disconnecting, disconnected, refused
@@ -18,13 +18,13 @@ struct ReleaseTests {
         init(_ object: AnyObject) { self.object = object }
     }
 
-    /// The client is not if it was to be.
+    /// The client did not reach the required state.
     private struct NotBrought: Error {}
 
-    /// Something that only a closure or a task of the app owns: as long as it is there, so are they.
+    /// An object that only a closure or a task of the app owns. While it exists, so do they.
     private final class Owned: Sendable {}
 
-    /// A weak reference that a closure can look at.
+    /// A weak reference that a closure can read.
     private final class Probe: Sendable {
         private weak let owned: Owned?
         var isFreed: Bool { owned == nil }
@@ -62,7 +62,7 @@ struct ReleaseTests {
         return value
     }
 
-    /// Brings the client there.
+    /// Brings the client into the situation.
     private func bring(_ pusher: Pusher, into situation: Situation) async throws {
         switch situation {
         case .connecting, .unavailable: world.server.failConnections(with: .stalled)
@@ -81,7 +81,7 @@ struct ReleaseTests {
             guard case .unavailable = pusher.connection.status else { throw NotBrought() }
         case .disconnecting, .disconnected:
             await runUntil(pusher) { $0.connectionState == .connected }
-            // So it does not answer the closing handshake.
+            // So the server does not answer the closing handshake.
             if situation == .disconnecting { world.server.goSilent() }
             pusher.disconnect()
             await world.run()
@@ -110,7 +110,7 @@ struct ReleaseTests {
         await world.runUntil { pusher.engine.read { condition($0.machine) } }
     }
 
-    /// The calls that the client knows to be waiting.
+    /// The number of waiting calls in the client.
     private func waitingCalls(of engine: ClientEngine) -> Int {
         engine.read { state in
             let machine = state.machine
@@ -121,7 +121,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "a client: with it go its channels, closures, authorizers, sockets, timers and waits",
+        "a client is freed with its channels, closures, authorizers, sockets, timers and waits",
         arguments: Situation.allCases
     )
     func client(situation: Situation) async throws {
@@ -163,7 +163,7 @@ struct ReleaseTests {
         pusher = nil
         #expect(weakPusher == nil)
         for task in tasks { try await world.complete { await task.value } }
-        // The closing handshake that is under way is still waited for, as long as it may take.
+        // The client still waits for the closing handshake, for at most its time limit.
         if situation == .disconnecting { await world.advance(by: .seconds(2)) }
         await world.runUntil { probe.isFreed && engine == nil }
         #expect(weakChannel == nil)
@@ -172,7 +172,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "a channel that is unsubscribed: its closures and sequences go, and the client stays",
+        "an unsubscribed channel is freed with its closures and sequences, and the client stays",
         arguments: Situation.allCases
     )
     func channel(situation: Situation) async throws {
@@ -201,7 +201,7 @@ struct ReleaseTests {
         #expect(pusher.engine.read { $0.machine.authorizations.isEmpty } || situation == .signingIn)
     }
 
-    @Test("sequences: nothing is kept up for one that nobody has any more", arguments: Situation.allCases)
+    @Test("released sequences are freed", arguments: Situation.allCases)
     func sequences(situation: Situation) async throws {
         let pusher = makeClient(for: situation)
         let channel = try #require(pusher.connection.channels.find(name: "private-orders"))
@@ -225,7 +225,7 @@ struct ReleaseTests {
         let registries = [pusher.engine.clientListeners, pusher.engine.userListeners, channel.listeners]
         #expect(registries.allSatisfy { !$0.isEmpty })
         #expect(buffers.allSatisfy { $0.object != nil })
-        // One whose reader is cancelled is as one that is dropped.
+        // A sequence whose reader is cancelled behaves like a released one.
         var owned: Owned? = Owned()
         let probe = Probe(try #require(owned))
         var reading: Task<Void, Never>? = Task { [events = channel.events, owned] in
@@ -253,7 +253,7 @@ struct ReleaseTests {
             case .subscribed: try await channel.subscribed()
             case .signedIn: try await pusher.signedIn()
             case .sent:
-                // One a second goes out.
+                // Events go out one a second.
                 for _ in 1...2 { try await channel.send("client-e", data: "x") }
             case .run: try await pusher.run()
             case .disconnected: await pusher.disconnected()
@@ -262,7 +262,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "calls that wait, and their tasks: a cancelled one leaves nothing",
+        "waiting calls are freed with their tasks, and cancelled ones leave nothing",
         arguments: Situation.allCases,
         Call.allCases
     )

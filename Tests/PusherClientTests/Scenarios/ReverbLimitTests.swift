@@ -4,8 +4,8 @@ import Testing
 
 @testable import PusherClient
 
-/// Observed behaviour of Laravel Reverb, and what the client must make of it.
-@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
+/// Observed behaviour of Laravel Reverb, and how the client has to handle it.
+@Suite("Reverb's limits and rejections", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()
@@ -15,7 +15,7 @@ struct ReverbLimitTests {
         return VirtualWorld(options)
     }
 
-    /// The time until all channels are subscribed, in steps of 100 ms; nil if that takes longer than the patience.
+    /// The time until all channels are subscribed, in steps of 100 ms; nil if it exceeds the patience.
     private func time(
         until channels: [PusherChannel],
         in world: VirtualWorld,
@@ -55,7 +55,7 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.subscriptions.repeated == 7)
     }
 
-    @Test("100 channels are subscribed within 25 s, after a reconnect too", arguments: [false, true])
+    @Test("100 channels are subscribed within 25 s, even after a reconnect", arguments: [false, true])
     func hundred(dropsConnections: Bool) async throws {
         let world = Self.world { $0.messageLimit = .init(count: 5, endsConnection: dropsConnections) }
         let pusher = try await world.makeConnectedClient()
@@ -67,7 +67,7 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
         time = try #require(await self.time(until: channels, in: world))
         #expect(time <= .seconds(25))
-        // The burst may cost one connection, and the reconnect none.
+        // The burst may cost one connection, but the reconnect none.
         #expect(pusher.statistics.connections.established == (dropsConnections ? 3 : 2))
         #expect(subscribesReceived(world) < 340)
     }
@@ -82,7 +82,7 @@ struct ReverbLimitTests {
         #expect(subscribesReceived(world) < 190)
     }
 
-    @Test("A limit of a minute that drops connections is learned too, at the cost of a few")
+    @Test("A limit for each minute that drops connections is learned too, at the cost of a few")
     func defaultsThatDrop() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60), endsConnection: true) }
         let pusher = try await world.makeConnectedClient()
@@ -96,7 +96,7 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.connections.established == established + 1)
     }
 
-    @Test("A server that takes nothing is asked a few times, and then the subscriptions fail with its words")
+    @Test("A server that accepts nothing is asked a few times, and then the subscriptions fail with its words")
     func forever() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 0) }
         let pusher = try await world.makeConnectedClient()
@@ -113,11 +113,11 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
     }
 
-    @Test("Pings over the limit are not reported, come less often, and leave room for subscriptions")
+    @Test("Pings beyond the limit are not reported, become rarer, and do not crowd out subscriptions")
     func pings() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
-        // The client learns to ping each second.
+        // The client learns to ping every second.
         await world.advance(by: .seconds(2))
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
@@ -137,7 +137,7 @@ struct ReverbLimitTests {
 
     // MARK: Refusals
 
-    @Test("One of five private subscriptions with a bad signature fails at once, and no other")
+    @Test("Of five private subscriptions, the one with an invalid signature fails at once, and no other")
     func badSignature() async throws {
         let world = Self.world()
         let pusher = try await world.makeConnectedClient()
@@ -146,7 +146,7 @@ struct ReverbLimitTests {
         world.server.failAuthorizations(1, with: .wrongSignature)
         let channels = try await world.atOnce { (1...5).map { pusher.subscribe("private-\($0)") } }
         await world.runUntil { delegate.failures.count + channels.count(where: \.subscribed) == 5 }
-        // The authorizations are requested at once: any of them may be the first to be answered.
+        // The authorizations run at the same time, so any of them may be answered first.
         let failed = channels.filter { !$0.subscribed }.map(\.name)
         #expect(failed.count == 1)
         #expect(delegate.subscriptionErrors.elements.map(\.message) == ["Connection is unauthorized"])

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Whatever goes wrong: nothing that is secret is in the log, at any level, nor in anything that can be printed.
+/// After any failure, no secret is in the log, at any level, or in anything that can be printed.
 @Suite("Secrets stay secret, whatever fails", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyOfFailuresTests {
     /// The bytes 100 to 131.
@@ -41,7 +41,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// All that is shown of a client.
+    /// Everything that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let printed = Log<String>()
@@ -60,7 +60,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// Records what is shown of the secrets, or of any that tests know.
+    /// Records every secret that is shown, including all secrets of the tests.
     private func search(_ display: Display, for secrets: [String]) {
         for text in display.texts {
             for line in text.split(separator: "\n") {
@@ -70,7 +70,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// A key as it is written, in base64 with and without its padding, in hexadecimal digits and as a list of numbers.
+    /// The written forms of a key: base64 with and without padding, hexadecimal digits, and a list of numbers.
     private func forms(ofKey base64: String) -> [String] {
         let bytes = [UInt8](Data(base64Encoded: base64) ?? Data())
         return [
@@ -126,7 +126,7 @@ struct SecrecyOfFailuresTests {
         }
         pusher?.signIn()
         pusher?.connect()
-        // Time for every try, and for the answers that do not come.
+        // Time for every try, and for the answers that never come.
         for _ in 1...40 {
             await world.run()
             await world.advance(by: .seconds(1))
@@ -190,7 +190,7 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("signatures that are made here, right and wrong ones", arguments: ["hush-application", "hush-other"])
+    @Test("signatures of the client, valid and invalid", arguments: ["hush-application", "hush-other"])
     func inline(secret: String) async throws {
         let world = VirtualWorld(makeServerOptions())
         let display = Display()
@@ -203,9 +203,9 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("authorizers that throw what they know")
+    @Test("authorizers that throw secrets")
     func throwing() async throws {
-        // Its text is the app's; it is a cause, and nothing that the client shows by itself.
+        // Its text is the app's. It is a cause, and the client never shows it by itself.
         struct Failure: Error, CustomStringConvertible { var description: String { "hush-thrown" } }
         let lines = LogLines()
         let world = VirtualWorld(makeServerOptions())
@@ -230,7 +230,7 @@ struct SecrecyOfFailuresTests {
         for line in lines.messages { #expect(SecretSearch.secret(in: line) == nil) }
     }
 
-    @Test("the search finds what is shown")
+    @Test("the search finds shown secrets")
     func search() {
         let signature = String(repeating: "0123456789abcdef", count: 4)
         for text in ["x hush x", "app-secret", "auth: app-key:\(signature)", Self.masterKey.lowercased() + "hush"] {

@@ -22,7 +22,7 @@ struct SendingTests {
         return (pusher, channel)
     }
 
-    @Test("an event goes to the others, with its channel and its data as JSON, and not back")
+    @Test("an event goes to the other members, with its channel and its data as JSON")
     func sending() async throws {
         let (_, alice) = try await join("private-chat")
         let (_, bob) = try await join("private-chat")
@@ -35,7 +35,7 @@ struct SendingTests {
         #expect(events.elements == [#"bob {"on":true}"#])
     }
 
-    @Test("a client event that is refused is a warning in the log, once a minute for each event")
+    @Test("a rejected client event is a warning in the log, once a minute for each event")
     func refusalInTheLog() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
@@ -48,7 +48,7 @@ struct SendingTests {
             chat.trigger(eventName: "client-c", data: String(repeating: "x", count: 20_000))
         }
         await world.run()
-        let reasons = ["the channel is public", "is no name of a client event", "not what JSON can hold", "bytes, and"]
+        let reasons = ["the channel is public", "Invalid client event name", "cannot be written as JSON", "bytes, and"]
         #expect(lines.messages.count == reasons.count)
         for (line, reason) in zip(lines.messages, reasons) { #expect(line.contains(reason)) }
         await world.advance(by: .seconds(60))
@@ -68,7 +68,7 @@ struct SendingTests {
         #expect(events.elements == ["ada"])
     }
 
-    @Test("events wait for the subscription, and go out in order")
+    @Test("events wait for the subscription, and are sent in order")
     func queue() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-chat")
@@ -78,7 +78,7 @@ struct SendingTests {
         #expect(sent.compactMap { $0.split(separator: #""data":"#).last?.first } == ["1", "2", "3"])
     }
 
-    @Test("not more than ten go out in a second, and none is lost")
+    @Test("at most ten are sent in a second, and none is lost")
     func pace() async throws {
         let (_, channel) = try await join("private-chat")
         let (_, other) = try await join("private-chat")
@@ -96,7 +96,7 @@ struct SendingTests {
         #expect(events.elements == (1...25).map { "\($0)" })
     }
 
-    @Test("send returns when the event is written, and encodes")
+    @Test("send returns when the event is written, and encodes its value")
     func awaited() async throws {
         struct Typing: Encodable { var user: String }
         let (_, channel) = try await join("private-chat")
@@ -120,7 +120,7 @@ struct SendingTests {
     }
 
     @Test(
-        "what cannot be sent is an error, and never a frame without a channel or without data (PusherSwift)",
+        "an event that cannot be sent is an error, never a frame without a channel or without data (PusherSwift)",
         arguments: [
             ("typing", "private-chat", PusherClientError.Code.invalidEventName),
             ("client-" + String(repeating: "a", count: 200), "private-chat", .invalidEventName),
@@ -144,7 +144,7 @@ struct SendingTests {
         #expect(sent.isEmpty)
     }
 
-    @Test("data that JSON cannot hold is an error, not an empty frame (PusherSwift)")
+    @Test("data that JSON cannot represent is an error, not an empty frame (PusherSwift)")
     func invalidData() async throws {
         let (pusher, channel) = try await join("private-chat")
         let delegate = RecordingDelegate()
@@ -176,7 +176,7 @@ struct SendingTests {
         #expect(other?.code == .unsubscribed)
     }
 
-    @Test("the server's rejection is told to the channel")
+    @Test("the server's rejection is reported on the channel")
     func rejected() async throws {
         let limits = PusherClientOptions.Limits(clientEventsPerSecond: nil)
         let (pusher, channel) = try await join("private-chat", .virtual(limits: limits))

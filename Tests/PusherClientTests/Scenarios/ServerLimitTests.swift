@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what a server makes grow", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that a server uses", .timeLimit(.minutes(5)), .overEachTransport)
 struct ServerLimitTests {
     let world = VirtualWorld()
 
@@ -34,7 +34,7 @@ struct ServerLimitTests {
         world.server.sendText(#"{"event":"pusher_internal:\#(event)","channel":"presence-a","data":\#(data)}"#)
     }
 
-    @Test("a list of members that is too long is cut and reported; one's own member stays in it")
+    @Test("a list of members that is too long is cut and reported; the own member stays")
     func memberList() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -60,7 +60,7 @@ struct ServerLimitTests {
         #expect(added.map(\.userId) == ["1", "2"])
     }
 
-    @Test("all that one read has brought is carried out before the next one")
+    @Test("all messages of one read are handled before the next read")
     func oneRead() async throws {
         let pusher = try await world.makeConnectedClient()
         let received = Log<PusherEvent>()
@@ -71,7 +71,7 @@ struct ServerLimitTests {
         let server = world.server
         for _ in 1...2 {
             try await world.atOnce {
-                // The answer to it is the first effect, behind which all that follows has to wait.
+                // The answer to it is the first effect, so all later messages have to wait behind it.
                 server.sendText(#"{"event":"pusher:ping","data":{}}"#)
                 for _ in 1...15_000 { server.sendText(#"{"event":"a"}"#) }
             }
@@ -83,7 +83,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 0)
     }
 
-    @Test("members for whom there is no room are neither kept nor told, and that is reported once")
+    @Test("members beyond the limit are neither kept nor reported, and that is reported once")
     func membersWhoCome() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -97,14 +97,14 @@ struct ServerLimitTests {
         #expect(told.elements == ["+1", "+2"])
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // A free place is taken by another member.
+        // Another member takes the free place.
         sendMember("1", isAdded: false)
         sendMember("11")
         sendMember("12")
         await world.run()
         #expect(told.elements == ["+1", "+2", "-1", "+11"])
         #expect(delegate.errors.count == 1)
-        // A list says anew who is there.
+        // A new list replaces the members.
         sendList([try #require(channel.myId)])
         for id in 1...3 { sendMember("\(id)") }
         await world.run()
@@ -112,7 +112,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 2)
     }
 
-    @Test("members take no more memory than one message, however few they are", .ofWebSocketOnly)
+    @Test("few members take no more memory than one message", .ofWebSocketOnly)
     func memberSize() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -122,7 +122,7 @@ struct ServerLimitTests {
         await world.run()
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // The data of present members may not exceed the limit either. Members who leave free their place.
+        // The data of present members may not exceed the limit either. Members who leave free their places.
         sendMember("1", info: long + long)
         await world.run()
         #expect(channel.findMember(userId: "1")?.userInfo as? String == long)
@@ -139,7 +139,7 @@ struct ServerLimitTests {
     }
 
     @Test(
-        "a member who grows beyond what there is room for stays as before, and that is what is reported",
+        "a member who exceeds the limit on bytes keeps the old data, and that is reported",
         .ofWebSocketOnly
     )
     func grownMember() async throws {
@@ -151,10 +151,10 @@ struct ServerLimitTests {
         await world.run()
         #expect(channel.findMember(userId: "1")?.userInfo as? String == "short")
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        #expect(delegate.errors.elements.first?.message.hasPrefix("a member of presence-a stays as before") == true)
+        #expect(delegate.errors.elements.first?.message.contains("a member of \"presence-a\" stays as before") == true)
     }
 
-    @Test("more watched users than may be are left out and reported, once for each connection", .ofWebSocketOnly)
+    @Test("watched users beyond the limit are left out and reported, once for each connection", .ofWebSocketOnly)
     func watchlist() async throws {
         let method = UserAuthMethod.inline(secret: world.server.options.application.secret) { #"{"id":"ada"}"# }
         let pusher = try await world.makeConnectedClient(
@@ -171,7 +171,7 @@ struct ServerLimitTests {
         var changes = pusher.user.watchlist.events.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // What is told is what the server said.
+        // The client reports the server's words.
         #expect(await changes.next()?.userIds.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])
@@ -187,7 +187,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.count { $0.clientError.code == .tooManyMembers } == 2)
     }
 
-    @Test("texts and names of a server are cut in errors, also where one character is as long as a message")
+    @Test("texts and names of a server are cut in errors, even if one character is as long as a message")
     func errorTexts() async throws {
         let long = "e" + String(repeating: "\u{301}", count: 100_000)
         world.server.failConnections(1, with: .firstMessage(#"{"event":"\#(long)","data":{}}"#))
@@ -216,7 +216,7 @@ struct ServerLimitTests {
         }
     }
 
-    @Test("a socket id of any length is none")
+    @Test("a socket id that is too long is rejected")
     func socketID() async throws {
         let id = String(repeating: "12.", count: 67)
         let data = #"{"socket_id":"\#(id)","activity_timeout":30}"#
@@ -232,7 +232,7 @@ struct ServerLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("changes that wait for a queue are bounded too; the last one is that of the state, and the loss is reported")
+    @Test("changes that wait for a queue are limited too; the last state is delivered, and drops are reported")
     func changes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = try await world.makeConnectedClient(
@@ -258,11 +258,11 @@ struct ServerLimitTests {
         while codes.count(where: { $0.code == .eventsDropped }) < 2, let error = await iterator.next() {
             codes.append(error)
         }
-        // Four changes of the state for each loss, of which ten were kept; and for each loss one error, ten kept.
-        #expect(codes.last?.message.contains("callbacks were dropped") == true)
+        // Each loss causes four changes of state, of which ten were kept, and one error, of which ten were kept too.
+        #expect(codes.last?.message.contains("Callbacks dropped") == true)
     }
 
-    @Test("outcomes of subscriptions cost no change of the state, and the delegate hears that some were dropped")
+    @Test("outcomes of subscriptions displace no change of state, and drops are reported to the delegate")
     func outcomes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue)))

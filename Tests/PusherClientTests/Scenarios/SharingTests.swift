@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Channels that several parts of an application share", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Channels that several parts of an app share", .timeLimit(.minutes(5)), .overEachTransport)
 struct SharingTests {
     let world = VirtualWorld()
 
@@ -16,7 +16,7 @@ struct SharingTests {
         }
     }
 
-    /// Uses a channel until it is told to leave.
+    /// Uses a channel until it is told to stop.
     private struct Part: Sendable {
         let pusher: Pusher
         let name: String
@@ -40,7 +40,7 @@ struct SharingTests {
         func end() { leave.finish() }
     }
 
-    @Test("the channel is subscribed once, and the last to leave unsubscribes it")
+    @Test("the channel is subscribed once, and unsubscribed when the last part leaves")
     func lastLeaves() async throws {
         let pusher = try await world.makeConnectedClient()
         let parts = [Part(pusher, "orders"), Part(pusher, "orders")]
@@ -59,7 +59,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("a channel that was subscribed without an end stays, whoever came first", arguments: [true, false])
+    @Test("a channel that was subscribed without a scope stays, whoever came first", arguments: [true, false])
     func held(isFirst: Bool) async throws {
         let pusher = try await world.makeConnectedClient()
         if isFirst { pusher.subscribe("orders") }
@@ -71,7 +71,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.find(name: "orders")?.subscribed == true)
     }
 
-    @Test("unsubscribing ends it for all, and who leaves later does not touch the next channel of the name")
+    @Test("unsubscribing ends it for all, and leaving later does not affect the next channel of that name")
     func unsubscribed() async throws {
         let pusher = try await world.makeConnectedClient()
         let part = Part(pusher, "orders")
@@ -87,7 +87,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.find(name: "orders") === next)
     }
 
-    @Test("work that throws, or is cancelled, leaves too")
+    @Test("a body that throws, or is cancelled, leaves too")
     func failing() async throws {
         struct Failure: Error {}
         let pusher = try await world.makeConnectedClient()
@@ -104,7 +104,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("a presence channel comes as one")
+    @Test("a presence channel has its own type")
     func presence() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let isPresence = await pusher.withChannel("presence-a") { $0 is PusherPresenceChannel }
@@ -113,7 +113,7 @@ struct SharingTests {
 
     // MARK: Observations
 
-    @Test("what is observed of the user ends with the observation")
+    @Test("an observation of the user ends when it is cancelled")
     func userObservations() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let received = Log<String>()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The counts of the shell, and all counts together. Each count of the core has a test there.
+/// The counts of the shell, and all counts together. Each count of the core has a test in its own suite.
 @Suite("Statistics", .timeLimit(.minutes(5)), .overEachTransport)
 struct StatisticsTests {
     let world = VirtualWorld()
@@ -28,7 +28,7 @@ struct StatisticsTests {
         #expect(connections.timeConnected == .seconds(67))
     }
 
-    @Test("a machine that was suspended is the reason of the loss, not the server that did not answer")
+    @Test("a suspension is the reason of the loss, not the server's silence")
     func suspended() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -38,7 +38,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.connections.lost == [.suspended: 1])
     }
 
-    @Test("a ping's round trip is that of the pong")
+    @Test("a ping's round trip is measured by its pong")
     func roundTrip() async throws {
         world.server.delayMessages(by: .milliseconds(40))
         let pusher = world.makeClient()
@@ -50,7 +50,7 @@ struct StatisticsTests {
         #expect(pings.sent == 1 && pings.answered == 1 && pings.roundTrip.last == .milliseconds(40))
     }
 
-    @Test("messages and their bytes are counted, both ways", .ofWebSocketOnly)
+    @Test("messages and their bytes are counted in both directions", .ofWebSocketOnly)
     func traffic() async throws {
         let pusher = try await world.makeConnectedClient()
         let before = pusher.statistics.messages
@@ -71,7 +71,7 @@ struct StatisticsTests {
         #expect(sent.bytesSent - before.bytesSent == texts.reduce(0) { $0 + $1.utf8.count })
     }
 
-    @Test("every event is counted, those that came with others in one read too")
+    @Test("every event is counted, even if several arrive in one read")
     func events() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -82,7 +82,7 @@ struct StatisticsTests {
             world.server.sendEvent("created", channel: "orders")
             world.server.sendEvent("created", channel: "unknown")
         }
-        // What changes the state in between sends the rest on another way.
+        // An input that changes the state in between sends the remaining events another way.
         world.server.sendPing()
         for _ in 1...500 { world.server.sendEvent("created", channel: "orders") }
         await world.run()
@@ -92,7 +92,7 @@ struct StatisticsTests {
         #expect(events.dropped == [.notSubscribed: 500])
     }
 
-    @Test("an event that nobody was bound to is delivered and unhandled, the client's own events are neither")
+    @Test("an event without a callback is delivered and unhandled, the client's own events are neither")
     func unhandled() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -107,7 +107,7 @@ struct StatisticsTests {
         _ = sequence
     }
 
-    @Test("events of the user are counted as others are")
+    @Test("events of the user are counted like others")
     func userEvents() async throws {
         let pusher = world.makeClient(.virtual(user: "7"))
         pusher.user.bind(eventName: "note") { _ in }
@@ -122,7 +122,7 @@ struct StatisticsTests {
         #expect(statistics.signIns.succeeded == 1 && statistics.authorizations.succeeded == 1)
     }
 
-    @Test("a sequence that is not read drops and counts, each one for itself")
+    @Test("each unread sequence drops and counts separately")
     func sequenceOverflow() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 10)))
         let orders = pusher.subscribe("orders")
@@ -135,7 +135,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 31])
     }
 
-    @Test("callbacks that a slow queue cost are counted")
+    @Test("callbacks that a slow queue drops are counted")
     func callbackOverflow() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -154,7 +154,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
     }
 
-    @Test("data that does not decode is counted for each consumer that wanted it decoded")
+    @Test("data that does not decode is counted for each consumer that decodes it")
     func undecodable() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -166,7 +166,7 @@ struct StatisticsTests {
         world.server.sendEvent("e", data: "5", channel: "orders")
         await world.run()
         #expect(await numbers.next() == 5)
-        // 5 is no string.
+        // 5 is not a string.
         #expect(pusher.statistics.events.dropped == [.undecodable: 4])
         withExtendedLifetime((asNumber, asText)) {}
     }
@@ -208,7 +208,7 @@ struct StatisticsTests {
         func outgoing(_ payload: EventPayload) throws -> [EventPayload] { throw Refusal() }
     }
 
-    @Test("client events are accepted and sent, or refused before they come to the queue")
+    @Test("client events are accepted and sent, or rejected before they are queued")
     func clientEvents() async throws {
         let pusher = try await world.makeConnectedClient()
         let chat = pusher.subscribe("private-chat")
@@ -222,7 +222,7 @@ struct StatisticsTests {
         #expect(events.accepted == 2 && events.sent == 2 && events.refused == 2 && events.dropped == 0)
     }
 
-    @Test("the latency of an authorization is that of the backend, and a subscription counts as it ends")
+    @Test("the latency of an authorization is the backend's, and a subscription counts when it ends")
     func authorization() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
         world.server.failAuthorizations(1, with: .status(403))

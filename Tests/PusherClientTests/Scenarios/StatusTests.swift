@@ -11,7 +11,7 @@ struct StatusTests {
     private static let reason = PusherClientError(.connectionClosed, "the link is gone")
 
     @Test(
-        "a status says in plain words what is, and for how long",
+        "a status describes the connection in plain words, and since when",
         arguments: [
             (.initialized, "not connected yet"), (.connecting, "connecting"),
             (.connected(socketID: "7.1"), "connected as 7.1"), (.unavailable(reason: nil), "still trying to connect"),
@@ -38,13 +38,13 @@ struct StatusTests {
         #expect(status.description(at: Self.now) == words)
     }
 
-    @Test("a printed status counts from now, and shows no value of a clock")
+    @Test("a printed status counts from now, and shows no raw clock value")
     func description() {
         let status = ConnectionStatus.waiting(until: .now + .seconds(86_400), attempt: 1, reason: Self.reason)
         #expect("\(status)".hasPrefix("retrying in 86") && "\(status)".hasSuffix("s (attempt 1): the link is gone"))
     }
 
-    @Test("the remaining time goes down to zero, and there is none where nothing is waited for")
+    @Test("the remaining time falls to zero, and there is none without a wait")
     func remaining() {
         let status = ConnectionStatus.waiting(until: Self.now + .seconds(8), attempt: 2, reason: Self.reason)
         #expect(status.remaining(at: Self.now) == .seconds(8))
@@ -53,7 +53,7 @@ struct StatusTests {
         #expect(ConnectionStatus.connecting.remaining() == nil)
     }
 
-    @Test("a status that comes of a failure gives its reason")
+    @Test("a status after a failure has its reason")
     func reasons() {
         let statuses: [ConnectionStatus] = [
             .waiting(until: Self.now, attempt: 1, reason: Self.reason), .refused(Self.reason),
@@ -63,7 +63,7 @@ struct StatusTests {
         #expect(ConnectionStatus.connecting.reason == nil && ConnectionStatus.disconnected(reason: nil).reason == nil)
     }
 
-    @Test("a wait is for as long as the status says, and its reason is that of the loss")
+    @Test("a wait lasts as long as the status says, and its reason is that of the loss")
     func retry() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(8)])))
         world.network.cutLinks()
@@ -78,7 +78,7 @@ struct StatusTests {
     }
 
     @Test(
-        "every attempt to reconnect has its reason in the statuses, also one that is made at once",
+        "every attempt to reconnect has its reason in the statuses, even an immediate one",
         arguments: [4200, 4100]
     )
     func reasonOfEach(code: Int) async throws {
@@ -100,7 +100,7 @@ struct StatusTests {
         }
     }
 
-    @Test("going over to TLS has its reason in the statuses too")
+    @Test("switching to TLS has its reason in the statuses too")
     func overTLS() async throws {
         world.server.failConnections(1, with: .closed(code: 4000))
         let pusher = world.makeClient()
@@ -113,7 +113,7 @@ struct StatusTests {
         #expect(await statuses.next() == .connecting)
     }
 
-    @Test("the log says why and until when, and afterwards how long there was no connection")
+    @Test("the log gives the reason and the end of the wait, and afterwards the length of the outage")
     func log() async throws {
         let lines = LogLines()
         let options = PusherClientOptions.virtual(

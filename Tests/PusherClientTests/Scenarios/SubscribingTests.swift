@@ -138,7 +138,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("unsubscribing while the answer is on its way ends the subscription when it has come")
+    @Test("unsubscribing while the answer is on its way ends the subscription when it arrives")
     func unsubscribeBeforeTheAnswer() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = try await world.atOnce {
@@ -167,7 +167,10 @@ struct SubscribingTests {
         #expect(unsubscribes.isEmpty)
     }
 
-    @Test("after a loss every wanted channel is subscribed again, and says how long it was away", .ofWebSocketOnly)
+    @Test(
+        "after a loss every wanted channel is subscribed again, and reports the time without a subscription",
+        .ofWebSocketOnly
+    )
     func resubscription() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -234,7 +237,7 @@ struct SubscribingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("an error that names no channel ends the only subscription that it can mean")
+    @Test("an error that names no channel ends the only pending subscription")
     func refusal() async throws {
         world.server.failSubscriptions(to: "orders", with: .error(code: nil, message: "not today"))
         let pusher = try await world.makeConnectedClient()
@@ -247,7 +250,7 @@ struct SubscribingTests {
     }
 
     @Test(
-        "a name that cannot be subscribed is kept, reported and thrown, and never sent",
+        "an invalid name is kept, reported and thrown, and never sent",
         arguments: [
             ("no spaces", PusherClientError.Code.invalidChannelName), ("", .invalidChannelName),
             ("#server-to-user-1", .invalidChannelName), (String(repeating: "a", count: 201), .invalidChannelName),
@@ -291,7 +294,9 @@ struct SubscribingTests {
         #expect(events.elements == [#"{"subscription_count":1}"#, #"{"subscription_count":2}"#])
     }
 
-    @Test("what compiles and is hardly meant is a warning: a closure for members, a name that is nearly private")
+    @Test(
+        "code that compiles but is probably wrong logs a warning: a closure for members, a name that is nearly private"
+    )
     func hardlyMeant() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
@@ -304,7 +309,7 @@ struct SubscribingTests {
         #expect(lines.messages.last?.contains("Private-orders") == true)
     }
 
-    @Test("subscribed() without connect() says in the log, after 5 s, what it waits for")
+    @Test("subscribed() without connect() logs after 5 s what it is waiting for")
     func subscribedWithoutConnecting() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -316,16 +321,16 @@ struct SubscribingTests {
         await world.advance(by: .milliseconds(4_999))
         #expect(lines.messages == [])
         await world.advance(by: .milliseconds(1))
-        // One for all that wait.
+        // One line for all waiting calls.
         #expect(lines.messages.count == 1)
-        #expect(lines.messages.first?.contains("call connect()") == true)
+        #expect(lines.messages.first?.contains("Call connect()") == true)
         await world.advance(by: .seconds(600))
         #expect(lines.messages.count == 1)
         pusher.connect()
         for task in waiting { _ = try await world.complete { try await task.value } }
     }
 
-    @Test("subscribed() warns of nothing where a connection is made, or the wait has ended, within 5 s")
+    @Test("subscribed() logs no warning if a connection is made, or the wait has ended, within 5 s")
     func subscribedInTime() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -344,7 +349,7 @@ struct SubscribingTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
-    @Test("what a channel tells of in sequences ends with it, whenever a sequence was made")
+    @Test("a channel's sequences end with it, whenever they were made")
     func endOfSequences() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")

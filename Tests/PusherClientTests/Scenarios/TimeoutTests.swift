@@ -6,11 +6,11 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Waits that end after a time", .timeLimit(.minutes(5)))
+@Suite("Waits with a timeout", .timeLimit(.minutes(5)))
 struct TimeoutTests {
     let world = VirtualWorld()
 
-    /// Begins a wait, lets time pass, and returns what it threw.
+    /// Begins a wait, advances the time, and returns the error that it threw.
     private func error(
         after duration: Duration,
         _ call: @escaping @Sendable () async throws -> Void
@@ -32,15 +32,15 @@ struct TimeoutTests {
         }
     }
 
-    @Test("connected(timeout:) throws, says what the connection does, and leaves the attempts alone")
+    @Test("connected(timeout:) throws, describes the connection, and does not affect the attempts")
     func connected() async throws {
         world.network.failLinks(100, with: .unreachable)
         let pusher = world.makeClient()
         let error = await error(after: .seconds(3)) { try await pusher.connected(timeout: .seconds(3)) }
         let thrown = try #require(error as? PusherClientError)
         #expect(thrown.code == .waitTimedOut)
-        #expect(thrown.message.contains("3.0 seconds"))
-        // An attempt may be under way at that moment.
+        #expect(thrown.message.contains("3 s"))
+        // An attempt may be running at that moment.
         #expect(["retrying", "connecting"].contains { thrown.message.contains($0) }, "\(thrown.message)")
         #expect(pusher.state != .disconnected)
     }
@@ -56,7 +56,7 @@ struct TimeoutTests {
         #expect(pusher.state == .connected && channel.isSubscribed)
     }
 
-    @Test("subscribed(timeout:) throws, and leaves the subscription alone")
+    @Test("subscribed(timeout:) throws, and does not affect the subscription")
     func subscribed() async throws {
         let pusher = world.makeClient()
         let channel = pusher.subscribe("orders")
@@ -68,7 +68,7 @@ struct TimeoutTests {
         await world.runUntil { channel.isSubscribed }
     }
 
-    @Test("signedIn(timeout:) throws, and leaves the sign-in alone")
+    @Test("signedIn(timeout:) throws, and does not affect the sign-in")
     func signedIn() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let error = await error(after: .seconds(2)) { try await pusher.signedIn(timeout: .seconds(2)) }
@@ -77,7 +77,7 @@ struct TimeoutTests {
         await world.runUntil { pusher.user.isSignedIn }
     }
 
-    @Test("no time at all is a timeout at once")
+    @Test("a timeout of zero throws at once")
     func zero() async throws {
         world.network.failLinks(100, with: .unreachable)
         let pusher = world.makeClient()
@@ -85,7 +85,7 @@ struct TimeoutTests {
         #expect((error as? PusherClientError)?.code == .waitTimedOut)
     }
 
-    @Test("statuses(every:) repeats the status while the client waits, and then no more")
+    @Test("statuses(every:) repeats the status while the client waits, and then stops")
     func ticks() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
         let ticks = pusher.statuses(every: .seconds(2))
@@ -153,7 +153,7 @@ struct TimeoutTests {
 struct LogLineTests {
     let world = VirtualWorld()
 
-    @Test("says each reason once in a line, and in one line at debug")
+    @Test("each reason appears once in a line, and in one line at debug")
     func reasons() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
@@ -168,7 +168,7 @@ struct LogLineTests {
             #expect(lines.messages.contains { $0.contains(reason) })
             for line in lines.messages { #expect(line.components(separatedBy: reason).count <= 2, "\(line)") }
         }
-        // Before, what the delegate is told was another line of the log.
+        // Before, the report to the delegate was another line of the log.
         let told = lines.messages.filter { $0.hasPrefix("error: ") }
         #expect(told.isEmpty, "\(told)")
     }

@@ -33,7 +33,7 @@ struct UserTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("an event that is sent to the user as soon as signedIn() has returned arrives")
+    @Test("an event that is sent to the user right after signedIn() arrives")
     func eventAfterSignIn() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         var bills = pusher.user.events(named: "bill").makeAsyncIterator()
@@ -53,7 +53,7 @@ struct UserTests {
         #expect(await bills.next()?.data == "7")
     }
 
-    @Test("signedIn() without connect() says in the log, after 5 s, what it waits for")
+    @Test("signedIn() without connect() logs after 5 s what it is waiting for")
     func signedInWithoutConnecting() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -95,7 +95,7 @@ struct UserTests {
         #expect(delegate.errors.elements.map(\.clientError.code) == [.signInFailed])
     }
 
-    @Test("a refusal by the backend, and one by the server, end the call")
+    @Test("a rejection by the backend, or by the server, ends the call")
     func refused() async throws {
         world.server.failUserAuthentications(1, with: .status(403, body: "who?"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
@@ -112,7 +112,7 @@ struct UserTests {
         #expect(pusher.user.isSignedIn)
     }
 
-    @Test("a server that does not answer the sign-in is waited for 10 s")
+    @Test("the client waits 10 s for a server that does not answer the sign-in")
     func timeout() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         world.server.goSilent()
@@ -123,7 +123,7 @@ struct UserTests {
         #expect(error?.code == .signInTimedOut)
     }
 
-    @Test("the watchlist says who is online, now and from now on")
+    @Test("the watchlist reports who is online, now and later")
     func watchlist() async throws {
         let bob = try await signIn(.virtual(user: "bob"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob","eve"]"#))
@@ -146,7 +146,7 @@ struct UserTests {
         #expect(pusher.user.watchlist.online.isEmpty)
     }
 
-    @Test("a presence channel whose authorization does not say who subscribes waits for the sign-in")
+    @Test("a presence channel whose authorization names no user waits for the sign-in")
     func presenceThroughSignIn() async throws {
         let server = world.server
         let method = AuthMethod.authorizer { request in
@@ -174,7 +174,7 @@ struct UserTests {
         }
         #expect(error?.kind == .invalidAuthorization)
         #expect(error?.message.contains("channel_data") == true)
-        // Signed in too late, it is tried again by itself.
+        // Signed in too late, the client tries again by itself.
         let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
         let room = late.subscribeToPresenceChannel(channelName: "presence-room")
         late.connect()
@@ -186,7 +186,7 @@ struct UserTests {
         #expect(room.subscribed)
     }
 
-    @Test("a user whose connections are terminated is told so and not connected again")
+    @Test("a user whose connections are terminated gets an error and stays disconnected")
     func terminated() async throws {
         let pusher = try await signIn(.virtual(user: "ada"))
         world.server.terminateConnections(ofUser: "ada")
@@ -197,7 +197,7 @@ struct UserTests {
 }
 
 extension Pusher {
-    /// What authorizations are under way for.
+    /// The subjects of the running authorizations.
     fileprivate var authorizing: [AuthorizationQuestion.Subject] {
         engine.read { $0.machine.authorizations.jobs.values.map(\.question.subject) }
     }

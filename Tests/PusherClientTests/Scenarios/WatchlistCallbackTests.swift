@@ -16,7 +16,7 @@ struct WatchlistCallbackTests {
         await world.run()
     }
 
-    @Test("an event waits for the queue once, for all that are bound to its name, and for nobody else")
+    @Test("an event waits for the queue once, for all its callbacks")
     func oneJob() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 3), callbackQueue: .queue(queue)))
@@ -34,7 +34,7 @@ struct WatchlistCallbackTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("a callback that is unbound does not run any more, also where another one does it in the same event")
+    @Test("a callback that is unbound does not run, even if another one unbinds it in the same event")
     func unbinding() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(callbackQueue: .queue(queue)))

@@ -3,7 +3,7 @@ import PusherTestServer
 import Simulation
 import Testing
 
-/// A few seeds, and the machinery itself. Many seeds are for `make simulate`.
+/// A few seeds, and the tools themselves. `make simulate` runs many seeds.
 @Suite("Simulation", .timeLimit(.minutes(5)))
 struct SimulationTests {
     @Test("Whatever happens, the client keeps its promises", arguments: UInt64(1)...12)
@@ -76,7 +76,7 @@ struct SimulationTests {
         #expect(outcome.trace.count { $0.contains("a socket is opened") } == 1)
     }
 
-    @Test("A script that was written down is run as it stands")
+    @Test("A stored script runs unchanged")
     func script() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -98,7 +98,7 @@ struct SimulationTests {
         #expect(simulation.transcript.contains(".init(.close(code: Optional(4200)), isOnLoop: true, settles: false),"))
     }
 
-    @Test("What fails is shrunk to what it takes to fail")
+    @Test("A failing script is shrunk to the steps that fail")
     func shrinking() async {
         let noChannel = "no channel!"
         let actions: [Action] = [
@@ -113,7 +113,7 @@ struct SimulationTests {
         #expect(shrunk?.actions == [PlannedAction(.publish(noChannel, event: "first"))])
     }
 
-    @Test("What clients log, and print of their errors, has no secret in it", arguments: UInt64(101)...106)
+    @Test("Logs and printed errors of clients contain no secret", arguments: UInt64(101)...106)
     func secrets(seed: UInt64) async {
         let outcome = await onThread { Simulation(seed: seed).run(showsAll: true) }
         #expect(outcome.violations == [])
@@ -125,7 +125,7 @@ struct SimulationTests {
         #expect(line == nil)
     }
 
-    @Test("What needs a connection is counted as brought about where there is one")
+    @Test("Events that need a connection are counted if there is one")
     func coverage() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -146,27 +146,27 @@ struct SimulationTests {
     }
 }
 
-/// What only seeds have found so far, in as few steps as it took.
-@Suite("Simulation: what seeds have found", .timeLimit(.minutes(5)))
+/// Defects that only seeds have found so far, each in as few steps as possible.
+@Suite("Simulation: defects that seeds have found", .timeLimit(.minutes(5)))
 struct SimulationRegressionTests {
-    @Test("A member stays on the list when an old connection of the same user is gone (seed 8546)")
+    @Test("A member stays on the list when an old connection of the same user ends (seed 8546)")
     func ownMember() async {
-        // A server that does not count the connections of a user tells of the one that has gone silent.
+        // A server that does not count the connections of a user reports the silent one.
         let outcome = await run(dialect: 7, [.connect, .subscribe("presence-room"), deaf, .disconnect, .connect])
         #expect(outcome.violations == [])
         #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
     }
 
-    @Test("Who signs out and in again on one connection has one subscription to the own channel (seed 15363)")
+    @Test("Signing out and in again on one connection makes one subscription to the own channel (seed 15363)")
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])
         #expect(outcome.violations == [])
         #expect(subscriptions(to: "#server-to-user-me", in: outcome) == 1)
     }
 
-    @Test("A confirmation that comes when the subscription is begun anew is not lost (seed 229637)")
+    @Test("A confirmation during a new subscription is not lost (seed 229637)")
     func lateConfirmation() async {
-        // A server that does not answer a subscription that it has already.
+        // A server that does not answer a second subscription to the same channel.
         let outcome = await run(
             dialect: 3,
             [
@@ -179,10 +179,10 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("A confirmation counts also after an error that named the wrong channel, when it is begun anew (seed 309030)")
+    @Test("A confirmation after an error with the wrong channel still counts during a new subscription (seed 309030)")
     func confirmationAfterRefusal() async {
         let error = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no presence-cache-room")
-        // The seed decides whether the app reacts before the confirmation comes.
+        // The seed decides whether the app reacts before the confirmation arrives.
         var counts: Set<Int> = []
         for seed in UInt64(1)...8 {
             let outcome = await run(
@@ -198,13 +198,14 @@ struct SimulationRegressionTests {
             #expect(outcome.violations == [])
             counts.insert(subscriptions(to: "presence-cache-room", in: outcome))
         }
-        // If it reacts first, the confirmation is that of its subscription; else that one is ended, and another one made.
+        // If the app reacts first, the confirmation belongs to its subscription. If not, that subscription is ended,
+        // and another one made.
         #expect(counts == [1, 2])
     }
 
-    @Test("An error that named no channel costs none that is subscribed again before the server answers (seed 1571)")
+    @Test("An error without a channel fails no channel that is resubscribed before the server answers (seed 1571)")
     func refusalOfWhatIsGivenUp() async {
-        // What the client writes is late: the error comes before the server has seen the subscription.
+        // The client's write is late: the error arrives before the server has seen the subscription.
         let outcome = await run(
             dialect: 3,
             [
@@ -219,11 +220,11 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("What the client was about to send when an error came may be sent again because of it (seed 8853324)")
+    @Test("A message that was about to be sent when an error came may be repeated because of it (seed 8853324)")
     func errorBeforeWhatIsDecided() async {
         let error = Action.error(code: 4301, message: "no")
-        // The seed decides when the task subscribes. If it has just done so, the error comes before the subscription is
-        // written, and counts as one that may be about it.
+        // The seed decides when the task subscribes. If it has just done so, the error arrives before the subscription
+        // is written, and the client treats it as one that may belong to it.
         var repeatedCount = 0
         for seed in UInt64(1)...64 {
             let simulation = Simulation(
@@ -242,7 +243,7 @@ struct SimulationRegressionTests {
         #expect(repeatedCount > 0)
     }
 
-    @Test("A channel that the server has can be refused, if the server did not hear of its end (seed 9060517)")
+    @Test("The server can reject a channel that it still has, if it missed the unsubscribe (seed 9060517)")
     func refusedWhileSubscribed() async {
         let room = "private-cache-room"
         let outcome = await run(
@@ -276,7 +277,7 @@ struct SimulationRegressionTests {
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
-    /// How often the client asked for the channel before it was left to itself.
+    /// How often the client requested the channel before it stopped.
     private func subscriptions(to channel: String, in outcome: Simulation.Outcome) -> Int {
         outcome.trace.prefix { !$0.contains("(left to itself)") }
             .count { $0.contains(##"→ {"event":"pusher:subscribe","data":{"channel":"\##(channel)""##) }
@@ -288,7 +289,7 @@ struct SimulationRegressionTests {
     }
 }
 
-/// On a thread of its own, for which all tasks are captured.
+/// On a separate thread, on which all tasks are captured.
 private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         let thread = Thread { continuation.resume(returning: body()) }

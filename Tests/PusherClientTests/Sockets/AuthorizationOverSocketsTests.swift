@@ -147,7 +147,7 @@ struct AuthorizationOverSocketsTests {
         }
     }
 
-    @Test("a redirect is followed with the body, and a backend that hangs is given up", .timeLimit(.minutes(5)))
+    @Test("a redirect is followed with the body, and a backend that hangs times out", .timeLimit(.minutes(5)))
     func redirectAndHang() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
@@ -192,7 +192,7 @@ struct AuthorizationOverSocketsTests {
 }
 
 extension AuthorizationOverSocketsTests {
-    @Test("a redirect to another origin fails the subscription, and nothing is sent there", .timeLimit(.minutes(5)))
+    @Test("a redirect to another origin fails the subscription, and sends no request there", .timeLimit(.minutes(5)))
     func redirectedElsewhere() async throws {
         try await PusherTestServer.withServer { other in
             try await PusherTestServer.withServer { server in
@@ -216,7 +216,7 @@ extension AuthorizationOverSocketsTests {
     }
 }
 
-/// What a backend does.
+/// The actions of a backend.
 private struct Backend: Sendable {
     let server: PusherTestServer
 

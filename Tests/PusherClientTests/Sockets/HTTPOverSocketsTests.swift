@@ -35,7 +35,7 @@ struct HTTPOverSocketsTests {
         )
     }
 
-    @Test("events come once and in order, and a session moves to other streams", arguments: transports)
+    @Test("events arrive once and in order, and a session moves to other streams", arguments: transports)
     func events(transport: PusherTransport) async throws {
         var options = PusherTestServer.Options()
         // A machine that is busy with other tests may poll late.
@@ -102,7 +102,7 @@ struct HTTPOverSocketsTests {
     }
 
     @Test(
-        "where WebSockets are blocked, the client is connected over HTTP",
+        "if WebSockets are blocked, the client connects over HTTP",
         arguments: [.swallowed, .answered(status: 400), .answered(status: 426), .reset]
             as [PusherTestRelay.UpgradeFault]
     )

@@ -10,9 +10,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Impatient applications, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Impatient apps, on real sockets", .timeLimit(.minutes(5)))
 struct LifecycleTests {
-    @Test("a connection that is dead is found out at once, long before its timeouts, and made anew")
+    @Test("a dead connection is found at once, long before its timeouts, and replaced")
     func checkConnection() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -27,7 +27,7 @@ struct LifecycleTests {
                 guard case .messageReceived(let text) = record.event else { return false }
                 return text.contains("pusher:ping")
             }
-            // The pong, which counts as an answer to the next ping too, has come when this has.
+            // The pong, which also answers the next ping, has arrived before this event.
             try server.publish(event: "after", data: "", to: "orders")
             #expect(await events.next() != nil)
             server.goSilent(.socket(socketID))
@@ -38,7 +38,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("a client runs on the threads that it is given")
+    @Test("a client runs on the given threads")
     func eventLoopGroup() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { group.shutdownGracefully { _ in } }
@@ -63,9 +63,9 @@ struct LifecycleTests {
         }
     }
 
-    @Test("calls that cause others without end leave sockets their turn of the event loop")
+    @Test("endless chains of calls leave sockets their turn of the event loop")
     func endlessCalls() async throws {
-        // Of its own: those of other tests are not to wait.
+        // A group for this test, so that other tests do not have to wait.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { group.shutdownGracefully { _ in } }
         try await PusherTestServer.withServer { server in
@@ -108,7 +108,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("reconnecting at once gives another connection, with the same channels")
+    @Test("reconnecting at once makes another connection, with the same channels")
     func reconnectNow() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -124,7 +124,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("a channel that was refused is subscribed when the reason is gone; the members come once more")
+    @Test("a rejected channel is subscribed when the reason is gone, with a new list of members")
     func resubscribe() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
@@ -158,7 +158,7 @@ extension MembershipChange {
     }
 }
 
-/// Answers each error with what causes the next.
+/// Answers each error with a call that causes the next.
 private final class PersistentDelegate: PusherDelegate {
     private let count = NIOLockedValueBox(0)
     private let answer: @Sendable (Int) -> Void

@@ -11,7 +11,7 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Proxies that do not help, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Proxies that fail, on real sockets", .timeLimit(.minutes(5)))
 struct ProxyFailureTests {
     private func firstError(
         password: String? = nil,
@@ -24,7 +24,7 @@ struct ProxyFailureTests {
             var errors = pusher.errors.makeAsyncIterator()
             pusher.connect()
             error = await errors.next()
-            // Given up for now, but not for good.
+            // The attempt has failed, but the client tries again.
             proxy.accept()
             if !isProtected { try await pusher.connected() }
         }
@@ -32,18 +32,18 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "a proxy that wants other credentials is named, and so is why; they are not",
+        "the error names a proxy that rejects the credentials, and the reason, but not the credentials",
         arguments: [nil, "hush-wrong-password"]
     )
     func refusedCredentials(password: String?) async throws {
         let error = try await firstError(password: password, isProtected: true) { _ in }
         #expect(error.code == .proxyFailed)
-        #expect(error.message.contains("HTTP 407"))
-        #expect(error.message.contains(password == nil ? "wants a user name" : "does not accept"))
+        #expect(error.message.contains("HTTP status 407"))
+        #expect(error.message.contains(password == nil ? "requires a user name" : "does not accept"))
         SecretSearch.search(formsOf: error)
     }
 
-    @Test("nothing of what a proxy answers gets into an error: it may repeat what it was sent")
+    @Test("no text of a proxy's answer appears in an error, because it may repeat a request")
     func echoed() async throws {
         try await withProxy(isProtected: true, password: "hush-password") { _, proxy, pusher in
             let token = "YWRhOmh1c2gtcGFzc3dvcmQ="
@@ -51,12 +51,12 @@ struct ProxyFailureTests {
             var errors = pusher.errors.makeAsyncIterator()
             pusher.connect()
             let error = await errors.next()
-            #expect(error?.message.contains("HTTP 403") == true)
+            #expect(error?.message.contains("HTTP status 403") == true)
             for secret in [token, "hush-password", "X-Echo"] { #expect(error?.description.contains(secret) == false) }
         }
     }
 
-    @Test("a proxy that refuses leaves nothing behind: no handler, no timer, no credentials")
+    @Test("a proxy that refuses leaves no handler, timer or credentials behind")
     func nothingLeft() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.refuse(with: 403)
@@ -75,17 +75,17 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "a proxy that refuses the tunnel is an attempt's failure with its status, and is asked again",
+        "a proxy that refuses the tunnel fails the attempt with its status, and is asked again",
         arguments: [403, 502, 302, 100]
     )
     func refused(status: Int) async throws {
         let error = try await firstError { $0.refuse(1, with: status) }
         #expect(error.code == .proxyFailed)
         #expect(error.message.contains("'ws.example.test'"))
-        if status >= 200 { #expect(error.message.contains("HTTP \(status)")) }
+        if status >= 200 { #expect(error.message.contains("HTTP status \(status)")) }
     }
 
-    @Test("a proxy that hangs up, or answers with what is no HTTP, is an attempt's failure", arguments: [0, 1, 2])
+    @Test("a proxy that closes, or answers with invalid HTTP, fails the attempt", arguments: [0, 1, 2])
     func nonsense(kind: Int) async throws {
         let error = try await firstError { proxy in
             switch kind {
@@ -101,10 +101,10 @@ struct ProxyFailureTests {
             }
         }
         #expect(error.code == .proxyFailed)
-        #expect(error.message.contains("gave no answer, or none that is HTTP"))
+        #expect(error.message.contains("gave no answer, or an answer that is not HTTP"))
     }
 
-    @Test("what a proxy adds behind its answer is not taken for the server's: the attempt fails")
+    @Test("bytes after a proxy's answer do not count as the server's: the attempt fails")
     func smuggled() async throws {
         let upgrade = Array(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n".utf8
@@ -116,13 +116,13 @@ struct ProxyFailureTests {
                 pusher.connect()
                 let error = await errors.next()
                 #expect(error?.code == .proxyFailed)
-                #expect(error?.message.contains("no tunnel behind it") == true)
+                #expect(error?.message.contains("opened no tunnel") == true)
                 try await pusher.connected()
             }
         }
     }
 
-    @Test("a proxy that says nothing is given up with the attempt")
+    @Test("a silent proxy fails the attempt at its timeout")
     func silent() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.goSilent()
@@ -142,11 +142,11 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a proxy that is not there is said to be what was not reached")
+    @Test("the error for a missing proxy says that the proxy was not reached")
     func unreachable() async throws {
-        // Nobody listens at that address, whatever other tests do.
+        // No other test listens at that address.
         for (host, text) in [
-            ("127.77.0.4", "no TCP connection"), (String(repeating: "a", count: 70), "could not be resolved"),
+            ("127.77.0.4", "was not reached"), (String(repeating: "a", count: 70), "could not be resolved"),
         ] {
             let rules = ProxyRules(.server(host: host, port: 9))
             let socket = try SocketUnderTest(
@@ -161,7 +161,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("an authorization that the proxy refuses says that it was the proxy", arguments: [true, false])
+    @Test("an authorization that the proxy refuses names the proxy", arguments: [true, false])
     func authorization(useTLS: Bool) async throws {
         try await PusherTestServer.withServer { server in
             var options = TestProxy.Options()
@@ -174,7 +174,7 @@ struct ProxyFailureTests {
                 let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"
                 let error = await #expect(throws: HTTPRequestError.self) { try await requester.response(to: .get(url)) }
                 #expect(error?.message.contains("the proxy '127.0.0.1'") == true, "\(error?.message ?? "")")
-                #expect(error?.message.contains("HTTP 407") == true)
+                #expect(error?.message.contains("HTTP status 407") == true)
                 SecretSearch.search(formsOf: try #require(error))
             }
         }

@@ -14,7 +14,7 @@ import Testing
 @Suite("Real sockets, real server", .timeLimit(.minutes(5)))
 struct RealServerTests {
     @Test(
-        "connect, subscribe, receive what REST publishes, lose the connection, come back, receive again",
+        "connect, subscribe, receive events from the REST API, lose the connection, reconnect, receive again",
         arguments: [false, true]
     )
     func life(useTLS: Bool) async throws {
@@ -84,7 +84,7 @@ struct RealServerTests {
         await server.shutdown()
     }
 
-    @Test("nobody listens: the reason is told, and tried again")
+    @Test("without a listener, the reason is reported and the client tries again")
     func nobodyListens() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.host = LoopbackAddress.ofItsOwn()
@@ -101,7 +101,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("certificates are checked: unknown root, wrong host; and not where that is asked for by name")
+    @Test("certificates are checked: unknown root, wrong host; unless the options switch that off")
     func certificates() async throws {
         let certificates = try TestCertificates(hosts: ["other.test"], addresses: [])
         var serverOptions = PusherTestServer.Options()
@@ -161,7 +161,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "a message may be as large as the limit; a larger one is reported, closed with 1009, and the client comes back"
+        "a message may be as large as the limit; a larger one is reported and closed with 1009, and the client reconnects"
     )
     func largeMessages() async throws {
         try await PusherTestServer.withServer { server in
@@ -186,7 +186,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("text that is not UTF-8 is reported, closed with 1007, and the client comes back")
+    @Test("text that is not UTF-8 is reported and closed with 1007, and the client reconnects")
     func invalidText() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -228,7 +228,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("an upgrade that is refused, or dropped, is tried again")
+    @Test("an upgrade that is rejected or dropped is tried again")
     func badUpgrades() async throws {
         try await PusherTestServer.withServer { server in
             server.failConnections(1, with: .refused(status: 503))
@@ -258,7 +258,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "eight threads that connect, disconnect, subscribe and bind at once: every state change begins where the last ended"
+        "eight threads connect, disconnect, subscribe and bind at once: every state change begins with the last state"
     )
     func manyThreads() async throws {
         final class Observer: PusherDelegate {
@@ -290,7 +290,8 @@ struct RealServerTests {
             let channel = pusher.subscribe("orders")
             try await pusher.connected()
             try await channel.subscribed()
-            // The end of a subscription that was under way is sent once it is answered, and so may be on its way still.
+            // The client sends the unsubscribe of a pending subscription after its answer, so the message may still be
+            // on its way.
             try await server.nextRecord(timeout: .patience) { _ in
                 server.connections.count { $0.subscribedChannels == ["orders"] } == 1
             }
@@ -304,7 +305,7 @@ struct RealServerTests {
 }
 
 extension Pusher {
-    /// A client of a server of the test's, that tries again soon.
+    /// A client of the test's server that retries soon.
     convenience init(
         _ server: PusherTestServer,
         authMethod: AuthMethod = .noMethod,
@@ -330,7 +331,7 @@ extension Pusher {
 }
 
 extension PusherTimeouts {
-    /// For what must succeed, however slow the machine is.
+    /// For calls that must succeed even on a slow machine.
     static var patient: Self {
         Self(
             connectionAttempt: .patience,

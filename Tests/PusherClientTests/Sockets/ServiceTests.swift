@@ -26,7 +26,7 @@
             }
         }
 
-        @Test("a shutdown that has begun before the client runs ends it too")
+        @Test("a shutdown that begins before the client runs ends it too")
         func shutdownBeforeRun() async throws {
             try await PusherTestServer.withServer { server in
                 let pusher = Pusher(server)
@@ -43,7 +43,7 @@
             }
         }
 
-        /// Runs the client when the shutdown has begun.
+        /// Runs the client after the shutdown has begun.
         private struct LateService: Service {
             let pusher: Pusher
             let gate: Gate
@@ -62,7 +62,7 @@
             func isReached() async { for await _ in stream.stream {} }
         }
 
-        @Test("a refusal for good ends the group with its error")
+        @Test("a final rejection ends the group with its error")
         func refusal() async throws {
             try await PusherTestServer.withServer { server in
                 let options = PusherClientOptions(endpoint: server.endpoint, timeouts: .patient, logger: .quiet)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Failing over, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Switching servers, on real sockets", .timeLimit(.minutes(5)))
 struct SwitchingOverSocketsTests {
-    @Test("a client goes over to another server and another app, with its channels, handlers and user, and back")
+    @Test("a client switches to another server and another app, with its channels, handlers and user, and back")
     func failover() async throws {
         var second = PusherTestServer.Options()
         second.application = .init(id: "2", key: "second-key", secret: "second-secret")
@@ -43,7 +43,7 @@ struct SwitchingOverSocketsTests {
                 #expect(await calls.next() == "2")
                 #expect(await notes.next()?.data == "3")
 
-                // The server may be slow to see that the client has left: what is published goes to the old socket then.
+                // The server may notice late that the client has left. Until then, events go to the old socket.
                 try await one.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
                 pusher.authorize(at: one)
                 try pusher.switchTo(endpoint: one.endpoint, key: one.options.application.key)
@@ -55,7 +55,7 @@ struct SwitchingOverSocketsTests {
         }
     }
 
-    @Test("a server that is gone does not keep a client from another one")
+    @Test("a dead server does not keep a client from another one")
     func deadServer() async throws {
         try await PusherTestServer.withServer { other in
             var options = PusherTestServer.Options()
@@ -81,12 +81,12 @@ struct SwitchingOverSocketsTests {
 }
 
 extension PusherTestServer {
-    /// Where this server is, for a client.
+    /// The address of this server, for a client.
     var endpoint: PusherEndpoint { PusherEndpoint(host: host, port: port, useTLS: usesTLS) }
 }
 
 extension Pusher {
-    /// Has the channels and the user authorized by a server's own endpoints.
+    /// Uses a server's own endpoints to authorize channels and the user.
     fileprivate func authorize(at server: PusherTestServer) {
         connection.options.authMethod = .endpoint(authEndpoint: server.httpURL + "/pusher/auth")
         connection.options.userAuthMethod = .endpoint(

@@ -25,7 +25,7 @@ struct ThroughProxyTests {
             try server.publish(event: "created", data: "1", to: "private-orders")
             #expect(await events.next()?.data == "1")
             let requests = proxy.requests
-            // More, if a slow machine made one too late and it was tried again.
+            // More than two, if a slow machine made one too late and the client repeated it.
             #expect(requests.count >= 2 && requests.allSatisfy { $0.method == "CONNECT" })
             #expect(requests.allSatisfy { $0.host == proxiedName && $0.port == server.port && $0.status == 200 })
         }
@@ -50,7 +50,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("a tunnel that ends is a lost connection, which is made again through the proxy")
+    @Test("after a tunnel ends, the client reconnects through the proxy")
     func dropped() async throws {
         try await withProxy { _, proxy, pusher in
             let channel = pusher.subscribe("orders")
@@ -64,7 +64,7 @@ struct ThroughProxyTests {
     }
 
     @Test(
-        "pins are held against the server's key, not the proxy's, and nothing of the upgrade goes out where they do not match"
+        "pins apply to the server's key, not the proxy's, and a mismatch sends no upgrade"
     )
     func pins() async throws {
         try await withProxy(tls: { certificates in
@@ -82,7 +82,7 @@ struct ThroughProxyTests {
             pusher.connect()
             #expect(await errors.next()?.code == .pinMismatch)
             pusher.disconnect()
-            // The server has read all that came by the time that the tunnel is gone.
+            // When the tunnel has ended, the server has read everything.
             try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
             #expect(server.records.isEmpty)
             #expect(proxy.requests.allSatisfy { $0.status == 200 })
@@ -126,7 +126,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("one requester goes each way that it has to, and ends with all of it")
+    @Test("one requester uses the proxy or none as required, and ends with all its requests")
     func bothWays() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"

@@ -6,18 +6,18 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("A server that sends and does not read", .timeLimit(.minutes(5)))
+@Suite("A server that sends but does not read", .timeLimit(.minutes(5)))
 struct UnreadingServerTests {
-    @Test("it cannot make the client keep all its answers: the connection is given up, and made anew")
+    @Test("the client's answers are limited: it drops the connection, and reconnects")
     func unread() async throws {
         let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
-        // Each is answered with an unsubscribe that repeats the name.
+        // The client answers each with an unsubscribe that repeats the name.
         let name = String(repeating: "x", count: 60_000)
         let unwanted = #"{"event":"pusher_internal:subscription_succeeded","channel":"\#(name)","data":{}}"#
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, greeting))
             try await peer.setReading(false)
-            // Ends by an error, when the client has ended the connection.
+            // Ends with an error when the client has ended the connection.
             while true { try await peer.write(serverFrame(1, unwanted)) }
         } _: { port in
             let options = PusherClientOptions(

@@ -41,7 +41,7 @@ final class InMemoryConnection: TransportConnection {
         mutating func next() -> InMemoryLink.Event? { isReading ? events.popFirst() : nil }
     }
 
-    /// What waits because the client does not read.
+    /// The messages that wait because the client does not read.
     private let unread = NIOLockedValueBox(Unread())
 
     init(on eventLoop: any EventLoop, receive: @escaping @Sendable (TransportEvent) -> Void) {
@@ -67,7 +67,7 @@ final class InMemoryConnection: TransportConnection {
     func abort() {
         isEnded.withLockedValue { $0 = true }
         current?.abort()
-        // Connection and link know each other.
+        // Connection and link refer to each other.
         link.withLockedValue { $0 = nil }
     }
 
@@ -123,7 +123,7 @@ final class InMemoryConnection: TransportConnection {
         guard !isEnded.withLockedValue({ $0 }) else { return }
         receive(event)
         guard case .text = event else { return }
-        // What the loop has already is one read, as it would be on a socket.
+        // Everything that the loop already has arrives in one read, as on a socket.
         let isFirst = isInRead.withLockedValue { isInRead in
             defer { isInRead = true }
             return !isInRead

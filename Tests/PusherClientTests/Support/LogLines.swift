@@ -1,7 +1,7 @@
 import Logging
 import TestSupport
 
-/// Keeps what is logged, for tests that look at it.
+/// Keeps the logged lines, for tests that check them.
 final class LogLines: Sendable {
     private let lines = Log<String>()
 
@@ -14,7 +14,7 @@ final class LogLines: Sendable {
     private struct Handler: LogHandler {
         let lines: Log<String>
         let level: Logger.Level
-        /// All of it is searched, and what the test looks at is kept.
+        /// All lines are searched for secrets, and those that the test checks are kept.
         var logLevel = Logger.Level.trace
         var metadata: Logger.Metadata = [:]
 

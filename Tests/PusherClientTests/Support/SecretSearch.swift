@@ -4,40 +4,40 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-/// Looks for what must never be shown.
+/// Searches for text that must never be shown.
 enum SecretSearch {
-    /// Stands in every secret that a test makes up, so that it is known wherever it is shown.
+    /// A part of every made-up secret, so that tests recognize it wherever it is shown.
     static let mark = "hush"
 
     private static let known =
         [mark, PusherTestServer.Options().application.secret, PusherTestServer.Options.testEncryptionMasterKey]
         + sharedSecrets
 
-    /// Those of most encrypted channels that tests have, with the key that servers begin with.
+    /// The secrets of most encrypted channels in tests, for the key that servers begin with.
     private static let sharedSecrets = ["a", "b", "cache-a", "chat", "news", "orders", "other"].compactMap { name in
         SecretKey(base64: PusherTestServer.Options.testEncryptionMasterKey).map { key in
             SharedSecret.base64(channel: "private-encrypted-\(name)", masterKey: key)
         }
     }
 
-    /// Records what a line of the log shows.
+    /// Records the secrets in a line of the log.
     static func search(_ line: String) {
         if let secret = secret(in: line) { Issue.record("the log shows \(secret): \(line)") }
     }
 
-    /// Records what a value shows in any form in which a program prints it.
+    /// Records the secrets in a value, in every form in which a program prints it.
     static func search(formsOf value: Any) {
         for form in PrintedForms.of(value) {
             if let secret = secret(in: form) { Issue.record("\(secret) is shown: \(form)") }
         }
     }
 
-    /// The secret of any test that a text shows; nil if it shows none.
+    /// The first secret of any test in a text; nil if there is none.
     static func secret(in text: String) -> String? {
         known.first { text.contains($0) } ?? (hasSignature(text) ? "a signature" : nil)
     }
 
-    /// Nothing but signatures has 64 hexadecimal digits in a row, and not always the same few.
+    /// Only signatures have 64 hexadecimal digits in a row with many different ones.
     private static func hasSignature(_ text: String) -> Bool {
         var count = 0
         var digits: UInt64 = 0

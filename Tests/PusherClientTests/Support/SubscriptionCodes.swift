@@ -1,6 +1,6 @@
 import PusherClient
 
-/// The codes of subscriptions, where a test speaks of nothing else.
+/// The codes of subscriptions, for tests of subscriptions only.
 extension PusherClientError.Code {
     static let refused = subscriptionRefused
     static let timedOut = subscriptionTimedOut

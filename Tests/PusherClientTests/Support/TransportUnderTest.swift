@@ -2,11 +2,12 @@ import Foundation
 import PusherClient
 import Testing
 
-/// The transport that a ``VirtualWorld`` connects its clients by.
+/// The transport with which a ``VirtualWorld`` connects its clients.
 enum TransportUnderTest {
     @TaskLocal static var current = PusherTransport.webSocket
 
-    /// Those that suites are run with. `PUSHER_TEST_TRANSPORT=httpPolling` names one, to see which of them fails.
+    /// The transports that suites run with. `PUSHER_TEST_TRANSPORT=httpPolling` selects one, to see which of them
+    /// fails.
     static let all: [PusherTransport] = {
         let name = ProcessInfo.processInfo.environment["PUSHER_TEST_TRANSPORT"]
         return name.flatMap { PusherTransport(rawValue: $0) }.map { [$0] } ?? PusherTransport.allCases
@@ -29,9 +30,9 @@ struct EachTransport: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// Keeps a test from being run over the other transports. It concerns frames, the upgrade or the closing handshake; or it counts
-/// on it that one read brings all that was sent, or that the server notices an end at once, which a session over HTTP outlives;
-/// or on messages larger than the limit, which only the in-memory WebSocket lets pass.
+/// Keeps a test from running with the other transports. The test is about frames, the upgrade or the closing handshake.
+/// Or it needs one of these: all messages arrive in one read; the server notices an end at once, which a session over
+/// HTTP outlives; messages larger than the limit, which only the in-memory WebSocket accepts.
 struct OfWebSocketOnly: TestTrait {}
 
 extension Trait where Self == EachTransport {

@@ -12,18 +12,18 @@ import Testing
 
 @testable import PusherClient
 
-/// A server and its clients without a socket, in a time that passes only when a test says so.
+/// A server and its clients without a socket, in a time that a test controls.
 final class VirtualWorld: Sendable {
     static let authEndpoint = "http://server.test/pusher/auth"
     static let userEndpoint = "http://server.test/pusher/user-auth"
 
     let loop = NIOAsyncTestingEventLoop()
     let network: InMemoryServer
-    /// What clients connect by, if their options do not say otherwise.
+    /// The default transport of the clients.
     let transport: PusherTransport
-    /// Clients know it, and not the world, which holds them.
+    /// Clients hold the clock, but not the world, which holds them.
     private let clock: SuspendableClock
-    /// Clients end when they are released, which is as soon as a test has no more use for its variable.
+    /// Clients end when they are released, which may be as soon as a test no longer uses its variable.
     private let held = Log<Pusher>()
 
     var server: PusherTestServer { network.server }
@@ -35,25 +35,24 @@ final class VirtualWorld: Sendable {
     ) {
         self.transport = transport
         var options = options
-        // The client's own pings are the subject of scenarios, as on a WebSocket, where the server sends no heartbeat.
+        // The scenarios test the client's own pings, as on a WebSocket, so the server sends no heartbeat.
         if transport != .webSocket { options.httpTransports.heartbeatInterval = heartbeats }
         network = InMemoryServer(eventLoop: loop, options: options)
         clock = SuspendableClock { [loop] in loop.now }
     }
 
-    /// Whoever is in the world knows the others, by links, and by timers whose time will not come: they would keep each
-    /// other.
+    /// Server and clients refer to each other by links and by pending timers, which would keep them alive.
     deinit {
         _ = held.take()
         server.dropConnections()
-        // Behind what the two lines above have put on the loop.
+        // After the work that the two lines above have put on the loop.
         loop.shutdownGracefully(queue: .global()) { _ in }
     }
 
-    /// What the clock shows that goes on while the machine is suspended.
+    /// The time of the clock that continues while the machine is suspended.
     var now: ContinuousClock.Instant { clock.now }
 
-    /// - Parameter transport: What it opens sockets with; nil for links to the server.
+    /// - Parameter transport: The transport for its sockets; nil for links to the server.
     func makeClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
@@ -65,14 +64,14 @@ final class VirtualWorld: Sendable {
         return pusher
     }
 
-    /// A client whose jitter is drawn.
+    /// A client with random jitter.
     func makeClient(_ options: PusherClientOptions, random: @escaping @Sendable () -> Double) -> Pusher {
         let pusher = makeUnheldClient(options, random: random)
         held.append(pusher)
         return pusher
     }
 
-    /// A client that lives as long as the test holds it.
+    /// A client that is released when the test releases it.
     func makeUnheldClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
@@ -125,15 +124,15 @@ final class VirtualWorld: Sendable {
         return pusher
     }
 
-    /// Lets everything happen that is due.
+    /// Runs all work that is due.
     func run() async { await loop.run() }
 
-    /// Makes calls between which nothing else happens: the loop runs by itself as soon as it has something to do.
+    /// Makes calls without any other work in between: otherwise the loop runs as soon as it has work.
     func atOnce<Result: Sendable>(_ calls: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await loop.executeInContext(calls)
     }
 
-    /// Lets the server notice that clients have left: over HTTP it takes its time.
+    /// Lets the server notice that clients have left, which takes time over HTTP.
     func letServerNotice() async {
         await run()
         if transport != .webSocket { await advance(by: .seconds(6)) }
@@ -142,10 +141,10 @@ final class VirtualWorld: Sendable {
     /// Lets time pass.
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
-    /// The machine sleeps: the clock goes on, the timers do not.
+    /// The machine sleeps: the clock continues, the timers stop.
     func suspend(for duration: Duration) { clock.suspend(for: duration) }
 
-    /// The timers and sockets that a client has now.
+    /// The current timers and sockets of a client.
     func leftovers(of pusher: Pusher) async throws -> Leftovers {
         let engine = pusher.engine
         return try await loop.executeInContext {
@@ -158,7 +157,7 @@ final class VirtualWorld: Sendable {
         }
     }
 
-    /// Runs the loop until an asynchronous call has come back.
+    /// Runs the loop until an asynchronous call has returned.
     @discardableResult
     func complete<Result: Sendable>(_ call: @escaping @Sendable () async throws -> Result) async throws -> Result {
         let isDone = NIOLockedValueBox(false)
@@ -171,14 +170,14 @@ final class VirtualWorld: Sendable {
         return try await task.value
     }
 
-    /// Runs the loop until something holds that other tasks bring about.
+    /// Runs the loop until other tasks have made a condition true.
     func runUntil(_ condition: () -> Bool) async {
         await runWhileWanted(until: condition)
-        // It may hold while the loop is still at what comes with it.
+        // The condition may become true before the loop has finished the related work.
         await loop.run()
     }
 
-    /// A test whose time is over is cancelled, and waited for.
+    /// A test that has timed out is cancelled, and has to end.
     private func runWhileWanted(until condition: () -> Bool) async {
         while !condition(), !Task.isCancelled {
             await loop.run()
@@ -188,7 +187,7 @@ final class VirtualWorld: Sendable {
 }
 
 extension PusherClientOptions {
-    /// Options for virtual time: callbacks straight on the loop, and no wait that is drawn by chance.
+    /// Options for virtual time: callbacks directly on the loop, and no random waits.
     static func virtual(
         authMethod: AuthMethod = .endpoint(authEndpoint: VirtualWorld.authEndpoint),
         userAuthMethod: UserAuthMethod = .noMethod,
@@ -225,7 +224,7 @@ extension PusherClientOptions {
 }
 
 extension PusherClientOptions {
-    /// Options for virtual time of a client whose user the backend knows.
+    /// Options for virtual time, for a client whose user the backend knows.
     static func virtual(user: String, info: String? = nil, watchlist: String? = nil) -> PusherClientOptions {
         var parameters = ["user_id": user]
         parameters["user_info"] = info
@@ -246,7 +245,7 @@ struct Leftovers: Equatable, Sendable {
     var countdowns = 0
 }
 
-/// Writes down every call.
+/// Records every call.
 final class RecordingDelegate: PusherDelegate {
     let states = Log<ConnectionState>()
     let subscriptions = Log<String>()

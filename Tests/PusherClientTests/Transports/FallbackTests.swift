@@ -26,7 +26,7 @@ struct FallbackTests {
         (.answered(status: 426), .zero, .upgradeFailed), (.reset, .zero, .connectionClosed),
     ]
 
-    @Test("the client is connected over HTTP streaming, and says why not by WebSocket", arguments: Self.faults)
+    @Test("the client connects over HTTP streaming, and gives the reason against a WebSocket", arguments: Self.faults)
     func blocked(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async throws {
         world.network.latency = .milliseconds(50)
         world.network.blockUpgrades(with: fault)
@@ -42,7 +42,7 @@ struct FallbackTests {
         let message = try #require(statistics.unusedTransports[.webSocket]?.message)
         if fault != .reset { #expect(statistics.unusedTransports[.webSocket]?.code == reason) }
         #expect(log.messages.contains { $0.contains("A transport is not used") && $0.contains(message) })
-        // It is a connection like any other.
+        // The connection works like any other.
         let channel = pusher.subscribe("orders")
         await world.advance(by: .seconds(1))
         #expect(channel.subscribed)
@@ -52,7 +52,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == nil)
     }
 
-    @Test("where streams are buffered too, the client is connected by HTTP polling within 10 s", arguments: Self.faults)
+    @Test("if streams are buffered too, the client connects by HTTP polling within 10 s", arguments: Self.faults)
     func buffered(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async {
         world.network.blockUpgrades(with: fault)
         world.server.bufferStreams(until: 1 << 20)
@@ -63,7 +63,7 @@ struct FallbackTests {
         #expect(Set(pusher.statistics.connections.unusedTransports.keys) == [.webSocket, .httpStreaming])
     }
 
-    @Test("where WebSockets get through, no HTTP request is made")
+    @Test("if WebSockets work, no HTTP request is made")
     func webSocket() async {
         let pusher = world.makeClient(options())
         pusher.connect()
@@ -74,7 +74,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty)
     }
 
-    @Test("a WebSocket that answers late, and before HTTP, is used, and the other request is ended")
+    @Test("a late WebSocket that is still before HTTP is used, and the other request is ended")
     func lateWebSocket() async {
         world.network.latency = .milliseconds(900)
         let pusher = world.makeClient(options())
@@ -86,7 +86,7 @@ struct FallbackTests {
         #expect(world.server.connections.map(\.transport) == [.webSocket])
     }
 
-    @Test("a server that is away is one failed attempt, with the reasons of all transports")
+    @Test("an unreachable server is one failed attempt, with the reasons of all transports")
     func unreachable() async {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(options())
@@ -102,7 +102,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .webSocket)
     }
 
-    @Test("what the server says about the app ends the attempt over every transport")
+    @Test("a server's error about the app ends the attempt over every transport")
     func refused() async {
         world.network.blockUpgrades(with: .answered(status: 426))
         let pusher = world.makeClient(key: "unknown", options())
@@ -115,7 +115,7 @@ struct FallbackTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("disconnect() and a timeout while transports are tried leave nothing behind")
+    @Test("disconnect() or a timeout during the choice leaves nothing behind")
     func abandoned() async throws {
         world.network.blockUpgrades(with: .swallowed)
         world.server.failTransportRequests(with: .unanswered)
@@ -136,7 +136,7 @@ struct FallbackTests {
 
     // MARK: Memory
 
-    @Test("HTTP is tried first after WebSocket had three more chances, and a WebSocket that gets through is used again")
+    @Test("HTTP is tried first after WebSocket had three more chances, and a working WebSocket is used again")
     func memory() async {
         world.network.blockUpgrades(with: .swallowed)
         let pusher = world.makeClient(options())
@@ -155,7 +155,7 @@ struct FallbackTests {
             await world.advance(by: .seconds(2))
         }
         #expect(times.map { $0 >= .seconds(2) } == [true, true, true, false, false])
-        // After half an hour nothing is remembered.
+        // After half an hour the memory is empty.
         world.network.blockUpgrades(with: nil)
         await world.advance(by: .seconds(1_801))
         world.server.closeConnections(code: 4200)
@@ -176,7 +176,7 @@ struct FallbackTests {
         }
     }
 
-    @Test("a stream that ends early twice gives way to polling")
+    @Test("a stream that ends early twice is replaced by polling")
     func unstableStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -192,7 +192,7 @@ struct FallbackTests {
         )
     }
 
-    @Test("a stream that goes silent costs a life, too")
+    @Test("a stream that becomes silent also counts as failed")
     func silentStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -207,7 +207,7 @@ struct FallbackTests {
 
     // MARK: Options
 
-    @Test("with pins, the preset stays with WebSocket and says why")
+    @Test("with pins, the preset uses only WebSocket and gives the reason")
     func pins() async {
         let log = LogLines()
         let pusher = world.makeClient(options(log: log, tls: Self.pin))
@@ -217,7 +217,7 @@ struct FallbackTests {
         let unused = pusher.statistics.connections.unusedTransports
         #expect(unused.mapValues(\.code) == [.httpStreaming: .invalidOption, .httpPolling: .invalidOption])
         #expect(unused.values.allSatisfy { $0.message.contains("tls.pins") })
-        #expect(log.messages.contains { $0.contains("tls.pins cannot be checked by HTTP streaming") })
+        #expect(log.messages.contains { $0.contains("HTTP streaming cannot check tls.pins") })
         world.network.blockUpgrades(with: .answered(status: 426))
         world.server.dropConnections()
         await world.advance(by: .seconds(5))
@@ -226,7 +226,7 @@ struct FallbackTests {
     }
 
     @Test(
-        "with pins, HTTP alone is refused",
+        "with pins, HTTP alone is rejected",
         arguments: [[.httpStreaming], [.httpPolling], [.httpStreaming, .httpPolling]] as [PusherTransports]
     )
     func pinsAlone(transports: PusherTransports) async {
@@ -240,7 +240,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
     }
 
-    @Test("no transport at all is refused")
+    @Test("an empty list of transports is rejected")
     func none() {
         let pusher = world.makeClient(options([]))
         pusher.connect()
@@ -256,7 +256,7 @@ struct FallbackTests {
         #expect(world.server.connections.map { "\($0.transport)" } == [transport.rawValue])
     }
 
-    @Test("the order is that of the list, and what comes twice is left out")
+    @Test("the order is that of the list, without duplicates")
     func order() async {
         #expect(PusherTransports([.httpPolling, .webSocket, .httpPolling]).elements == [.httpPolling, .webSocket])
         let pusher = world.makeClient(options([.httpPolling, .webSocket]))
@@ -265,7 +265,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .httpPolling)
     }
 
-    @Test("the HTTP transports of a server are where its address says")
+    @Test("the server's address decides where its HTTP transports are")
     func addresses() throws {
         typealias Address = PusherEndpoint.HTTPAddress
         let expected: [(PusherEndpoint, Address)] = [
@@ -293,7 +293,7 @@ struct FallbackTests {
                 continue
             }
             #expect(error.code == code)
-            // WebSocket alone does not need it.
+            // A client that only uses WebSockets does not need it.
             _ = try Endpoint(key: "key", options: PusherClientOptions(endpoint: own)).request.get()
         }
     }

@@ -29,7 +29,7 @@ struct HTTPFaultTests {
     }
 
     @Test(
-        "client events come to others once and in order, and one request is under way",
+        "client events reach others once and in order, and one request runs at a time",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func sending(transport: PusherTransport) async throws {
@@ -91,7 +91,7 @@ struct HTTPFaultTests {
         let world = VirtualWorld(heartbeats: .seconds(25), transport: transport)
         let pusher = try await world.makeConnectedClient()
         await world.advance(by: .seconds(110))
-        // The heartbeats came before the activity timeout.
+        // The heartbeats arrived before the activity timeout.
         #expect(pusher.statistics.pings.sent == 0)
         await world.advance(by: .seconds(1_000))
         #expect(pusher.statistics.connections.established == 1)
@@ -119,11 +119,14 @@ struct HTTPFaultTests {
         #expect(requests.first?.headers["Authorization"] == "hush")
         let later = requests.filter { $0.url.contains("/xhr_send") }
         #expect(!later.isEmpty && later.allSatisfy { $0.url.contains("//sticky.test:") })
-        // Secrets are for the host that they were given for.
+        // Secrets go only to the host that they were given for.
         #expect(later.allSatisfy { $0.headers["Authorization"] == nil && $0.headers["X-Tenant"] == "7" })
     }
 
-    @Test("a close code does what it does on a WebSocket", arguments: [PusherTransport.httpStreaming, .httpPolling])
+    @Test(
+        "a close code has the same effect as on a WebSocket",
+        arguments: [PusherTransport.httpStreaming, .httpPolling]
+    )
     func closeCodes(transport: PusherTransport) async throws {
         let world = VirtualWorld(transport: transport)
         let pusher = try await world.makeConnectedClient()

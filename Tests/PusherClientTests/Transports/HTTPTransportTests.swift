@@ -51,7 +51,7 @@ struct HTTPTransportTests {
 
         var last: ScriptedStreamer.Exchange { get throws { try #require(streamer.exchanges.last) } }
 
-        /// Opens the session by the first response.
+        /// Opens the session with the first response.
         func open() throws {
             loop.run()
             try last.head()
@@ -75,7 +75,7 @@ struct HTTPTransportTests {
         #expect(connection.log.elements.isEmpty)
     }
 
-    @Test("messages of a frame are handed over one by one, and each piece is a read")
+    @Test("messages of a frame are delivered one by one, and each piece is a read")
     func messages() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -90,7 +90,7 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("the promise of a message succeeds when its request is answered, and the order is kept")
+    @Test("the promise of a message succeeds when its request is answered, in order")
     func sending() throws {
         let connection = Connection(.polling)
         try connection.open()
@@ -121,7 +121,7 @@ struct HTTPTransportTests {
         #expect(throws: PusherClientError.self) { try late.futureResult.wait() }
     }
 
-    @Test("what is held of the next response comes when the first has ended, in order")
+    @Test("held data of the next response is delivered when the first has ended, in order")
     func handover() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -141,7 +141,7 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("a server that keeps the first response is believed, and nothing is lost")
+    @Test("a server that keeps the first response is accepted, and nothing is lost")
     func refusedHandover() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -157,7 +157,7 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("a response that takes over and has ended by then is read to its end")
+    @Test("a second response that has already ended is read to its end")
     func endedSuccessor() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -172,7 +172,7 @@ struct HTTPTransportTests {
         #expect(connection.log.take() == ["two", "closed 4200 bye"])
     }
 
-    @Test("each end is reported once, and nothing follows it")
+    @Test("each end is reported once, and no event follows it")
     func ends() throws {
         let ends: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
             ("closed 0 connectionClosed", { $0.give(.end) }),
@@ -193,7 +193,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("a session that cannot be opened says why")
+    @Test("a session that cannot be opened reports the reason")
     func failures() throws {
         let failures: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
             ("closed 0 upgradeFailed", { $0.head(404) }),
@@ -227,7 +227,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("close() ends the receiving request after what was sent, and reports from another turn of the loop")
+    @Test("close() ends the receiving request after pending messages, and reports from another turn of the loop")
     func close() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -241,7 +241,7 @@ struct HTTPTransportTests {
         #expect(connection.log.take() == ["closed 1000 "] && stream.isCancelled)
     }
 
-    @Test("a client that does not read holds the stream, and the next poll")
+    @Test("a client that does not read pauses the stream, and the next poll")
     func backPressure() throws {
         let streaming = Connection(.streaming)
         try streaming.open()
@@ -265,7 +265,7 @@ struct HTTPTransportTests {
         polling.connection.abort()
     }
 
-    @Test("a session that is ended in the middle of a frame brings nothing more")
+    @Test("a session that is ended in the middle of a frame delivers no more")
     func abortInFrame() throws {
         let aborted = Log<any TransportConnection>()
         let connection = Connection(.streaming) { _ in aborted.take().first?.abort() }

@@ -6,7 +6,7 @@ import WebSocketClient
 
 @testable import pusher
 
-/// A page in headless Chromium, driven over the DevTools protocol.
+/// A page in headless Chromium, controlled over the DevTools protocol.
 final class Browser: Sendable {
     private let process: ChildProcess
     private let profile: URL
@@ -102,7 +102,7 @@ final class Browser: Sendable {
         return answer["result"]?["value"] ?? nil
     }
 
-    /// Waits until the expression is true, looking at it each time the page draws.
+    /// Waits until the expression is true, and checks it each time the page draws.
     func wait(_ condition: String) async throws {
         let text = """
             new Promise((resolve) => {
@@ -131,7 +131,7 @@ final class Browser: Sendable {
         try await send("Input.dispatchKeyEvent", parameters)
     }
 
-    /// Shows the page as it is on a screen of that width, with or without dark colours.
+    /// Shows the page as on a screen of that width, with or without dark colours.
     func show(width: Int, height: Int, isDark: Bool) async throws {
         let metrics: [String: JSONValue] = [
             "width": .integer(width), "height": .integer(height), "deviceScaleFactor": 1, "mobile": false,
@@ -142,7 +142,7 @@ final class Browser: Sendable {
         try await evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     }
 
-    /// The page as it looks, as WebP.
+    /// A picture of the page, as WebP.
     func screenshot() async throws -> Data {
         let picture = try await send("Page.captureScreenshot", ["format": "webp", "quality": 90])
         return try #require(picture["data"]?.string.flatMap { Data(base64Encoded: $0) })
@@ -152,7 +152,7 @@ final class Browser: Sendable {
     var complaints: [String] { get async { await commands.complaints } }
 }
 
-/// The commands without an answer, and what comes besides answers.
+/// Commands that are still unanswered, and messages other than answers.
 private actor CommandQueue {
     private(set) var session: String?
     private(set) var complaints: [String] = []

@@ -10,7 +10,7 @@ import Testing
 
 @testable import pusher
 
-/// A test server with its console, and requests to it as the page makes them.
+/// A test server with its console, and requests to it like those of the page.
 struct RunningConsole: Sendable {
     let server: PusherTestServer
     let console: Console
@@ -44,7 +44,7 @@ struct RunningConsole: Sendable {
         }
     }
 
-    /// As a browser writes it.
+    /// In the form that a browser sends.
     var origin: String { String(url.dropLast()) }
 
     // MARK: Requests
@@ -70,7 +70,7 @@ struct RunningConsole: Sendable {
         return Response(status: response.status.code, headers: response.headers, body: String(buffer: bytes))
     }
 
-    /// The token that the page has.
+    /// The token of the page.
     func token() async throws -> String {
         let page = try await request().body
         let start = try #require(page.firstRange(of: #""token":""#)).upperBound
@@ -100,7 +100,7 @@ struct RunningConsole: Sendable {
                 host: .host("127.0.0.1"),
                 port: server.port,
                 useTLS: false,
-                // All tests run at once: a slow machine is no fault.
+                // All tests run at once, so a slow machine must not fail them.
                 timeouts: PusherTimeouts(connectionAttempt: .patience, unavailable: .patience, subscription: .patience),
                 retryPolicy: .delays([.milliseconds(20)]),
                 callbackQueue: .eventLoop
@@ -110,7 +110,7 @@ struct RunningConsole: Sendable {
 
     // MARK: Updates
 
-    /// What the page gets, until that matches. Each update is one JSON object.
+    /// The page's updates, up to one that matches. Each update is one JSON object.
     @discardableResult
     func updates(
         from index: Int? = nil,
@@ -138,7 +138,7 @@ struct RunningConsole: Sendable {
 }
 
 extension [JSONValue] {
-    /// The lines of all updates, as the page's columns have them.
+    /// The lines of all updates, in the page's columns.
     var lines: [String] {
         flatMap { $0["entries"]?.array ?? [] }.map { entry in
             ["who", "verb", "subject", "channel", "detail"].compactMap { entry[$0]?.string }.filter { !$0.isEmpty }

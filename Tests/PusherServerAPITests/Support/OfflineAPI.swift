@@ -3,7 +3,7 @@ import PusherServerAPI
 import RealtimeHTTP
 import TestSupport
 
-/// Keeps requests, and answers each with the next answer; the last one is repeated.
+/// Records requests, and answers each with the next answer; the last one is repeated.
 final class RecordingRequester: HTTPRequester {
     let log = Log<HTTPRequest>()
     private let answers: [Result<HTTPResponse, HTTPRequestError>]
@@ -62,7 +62,7 @@ enum OfflineAPI {
     }
 }
 
-/// What `body` throws, if it is an error of the API.
+/// The error that `body` throws, if it is an error of the API.
 func failure(of body: () async throws -> Void) async -> PusherServerAPIError? {
     do {
         try await body()
@@ -73,6 +73,6 @@ func failure(of body: () async throws -> Void) async -> PusherServerAPIError? {
 }
 
 extension Logger {
-    /// Errors are thrown too, and the runner's output has no use for them.
+    /// Errors are thrown too, and the runner does not need their output.
     static var quiet: Logger { Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() } }
 }

@@ -68,7 +68,7 @@ class PickyRequestBuilder: AuthRequestBuilderProtocol {
     }
 }
 
-/// An authorizer that asks the backend by itself, with state of its own.
+/// An authorizer that asks the backend itself, with state of its own.
 class BackendAuthorizer: Authorizer {
     private let sign: (String, String, @escaping (String, String?) -> Void) -> Void
     private let queue = DispatchQueue(label: "requests")

@@ -44,7 +44,7 @@ class DummyDelegate: PusherDelegate {
     }
 }
 
-/// A delegate that is interested in one thing only.
+/// A delegate with only one method.
 class QuietDelegate: NSObject, PusherDelegate {
     let say: (String) -> Void
 

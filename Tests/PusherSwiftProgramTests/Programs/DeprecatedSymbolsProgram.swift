@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// Symbols of PusherSwift that are there, and deprecated. The class is deprecated itself, which keeps its uses quiet.
+/// Deprecated symbols of PusherSwift. The class is deprecated itself, so that its uses cause no warnings.
 @available(*, deprecated)
 class DeprecatedSymbolsProgram: PusherDelegate {
     let say: (String) -> Void

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-// Every public Swift symbol of PusherSwift 10.1 that is there, in the order of its types. What is deprecated is in
+// Every public Swift symbol of PusherSwift 10.1 that exists here, in the order of its types. Deprecated ones are in
 // `DeprecatedSymbolsProgram.swift`.
 
 class EverySymbolProgram: NSObject, PusherDelegate {

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-// What users add to the classes of the library.
+// Extensions that users write for the library's classes.
 
 extension PusherEvent {
     var json: [String: Any]? {
@@ -39,7 +39,7 @@ extension ConnectionState {
     var title: String { return stringValue().uppercased() }
 }
 
-/// A service as apps have it: one for the whole app, with lists of closures of its own.
+/// A typical service: one for the whole app, with its own lists of closures.
 class PusherService {
     static var shared: PusherService?
 

@@ -3,7 +3,7 @@
 import Foundation
 import PusherClient
 
-/// "Presence channels": member callbacks, the list, and who this client is.
+/// "Presence channels": member callbacks, the list, and this client's own member.
 class PresenceProgram {
     let pusher: Pusher
     let say: (String) -> Void

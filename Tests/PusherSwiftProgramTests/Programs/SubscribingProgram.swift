@@ -40,7 +40,7 @@ class SubscribingProgram: PusherDelegate {
         pusher.connect()
     }
 
-    /// With a signature that the app has already.
+    /// With a signature that the app already has.
     func subscribe(to channelName: String, auth: String, channelData: String?) {
         let pusherAuth = PusherAuth(auth: auth, channelData: channelData)
         channels.append(pusher.subscribe(channelName, auth: pusherAuth))

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// Trailing closures of `subscribe`: what PusherSwift's programs mean by them, and what people try first.
+/// Trailing closures of `subscribe`: their meaning in PusherSwift's programs, and the first things that people try.
 class TrailingClosureProgram {
     let pusher: Pusher
     let say: (String) -> Void
@@ -12,7 +12,7 @@ class TrailingClosureProgram {
     }
 
     func start() {
-        // Members, as in PusherSwift: also where an event has the same property.
+        // Members, as in PusherSwift, even if an event has the same property.
         _ = pusher.subscribe("presence-a") { member in self.say("member \(member.userId)") }
         _ = pusher.subscribe("presence-b") { member in
             let name = (member.userInfo as? [String: Any])?["name"] as? String

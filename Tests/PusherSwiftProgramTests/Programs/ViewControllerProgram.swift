@@ -3,7 +3,7 @@
 import Foundation
 import PusherClient
 
-/// What UIKit's class is for the compiler: a class of the main actor that is not made for concurrency.
+/// A class like UIKit's for the compiler: it belongs to the main actor and was not made for concurrency.
 @preconcurrency @MainActor
 class UIViewController: NSObject {
     var title: String?
@@ -11,7 +11,7 @@ class UIViewController: NSObject {
     func viewDidLoad() {}
 }
 
-/// A screen as many apps have it: it owns the client, is its delegate, and writes what comes into what the user sees.
+/// A typical screen: it owns the client, is its delegate, and shows incoming events to the user.
 class ViewController: UIViewController, PusherDelegate {
     var pusher: Pusher! = nil
     var channel: PusherChannel?

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import Testing
 
-/// What a program says, and its test waits for: what `print` is in an example.
+/// The output of a program, for which its test waits. It replaces `print` in an example.
 final class Journal: Sendable {
     private let lines: AsyncStream<String>
     private let writer: AsyncStream<String>.Continuation
@@ -9,10 +9,10 @@ final class Journal: Sendable {
 
     init() { (lines, writer) = AsyncStream.makeStream() }
 
-    /// Writes a line. It may be called anywhere.
+    /// Writes a line. It may be called on any thread.
     func say(_ line: String) { writer.yield(line) }
 
-    /// Waits until the line is there this often. Earlier lines count too.
+    /// Waits until the line has occurred this often. Earlier lines count too.
     func waitFor(_ line: String, count: Int = 1) async {
         await waitUntil("\(line), \(count) times") { lines in lines.count { $0 == line } >= count }
     }
@@ -22,7 +22,7 @@ final class Journal: Sendable {
         await waitUntil("a certain line") { $0.contains(where: isMeant) }
     }
 
-    /// How often the line was said before the last one that was waited for.
+    /// How often the line occurred before the last awaited one.
     func count(of line: String) -> Int { read.withLockedValue { $0.count { $0 == line } } }
 
     private func waitUntil(_ expected: String, _ isThere: ([String]) -> Bool) async {

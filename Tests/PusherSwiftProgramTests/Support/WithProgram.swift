@@ -3,7 +3,7 @@ import TestSupport
 
 /// Runs a server and a program against it.
 ///
-/// - Parameter body: Is given the server, what a program needs to know of it, and if the program's words go.
+/// - Parameter body: Receives the server, the settings for the program, and the program's journal.
 @discardableResult
 func withProgram<Result>(
     options: PusherTestServer.Options = .init(),

@@ -2,7 +2,7 @@ import PusherProtocol
 
 @testable import PusherTestServer
 
-/// What clients of channels that need an authorization do, with authorizations that hold.
+/// The actions of clients on channels that need an authorization, with valid authorizations.
 extension BrainTranscript {
     mutating func authorize(_ number: Int, _ channel: String, _ channelData: String? = nil) -> [ServerAction] {
         let signed = brain.options.application.authorization(
@@ -35,7 +35,7 @@ extension BrainTranscript {
         text(number, #"{"event":"\#(name)","data":\#(data),"channel":"\#(channel)"}"#)
     }
 
-    /// A request to an authorization endpoint, as the engine hands it over.
+    /// A request to an authorization endpoint, as the engine passes it on.
     mutating func post(_ path: String, _ form: String, method: String = "POST") -> [ServerAction] {
         let request = Request(method: method, target: path, body: Array(form.utf8))
         guard let call = AuthorizationCall(request, options: brain.options) else { return [] }

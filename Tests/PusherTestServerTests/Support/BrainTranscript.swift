@@ -6,7 +6,7 @@ typealias Options = PusherTestServer.Options
 typealias Dialect = PusherTestServer.Dialect
 typealias Request = PusherTestServer.Request
 
-/// Brings the brain into a state in one line, and leaves the records out of what it answers.
+/// Brings the brain into a state in one line, and leaves records out of the answers.
 struct BrainTranscript {
     var brain: ServerBrain
 
@@ -80,7 +80,7 @@ extension [ServerAction] {
         }
     }
 
-    /// The events of the text messages in it.
+    /// The events of its text messages.
     var events: [String] {
         compactMap { action in
             guard case .send(_, .text(let text)) = action else { return nil }

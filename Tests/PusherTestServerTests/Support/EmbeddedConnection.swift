@@ -25,14 +25,14 @@ final class EmbeddedConnection {
 
     func advance(by time: TimeAmount) { channel.embeddedEventLoop.advanceTime(by: time) }
 
-    /// What the server has sent since this was called last.
+    /// The bytes that the server has sent since the last call.
     func received() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
         return text
     }
 
-    /// The status lines in it.
+    /// Their status lines.
     func statuses() throws -> [Int] {
         try received().split(separator: "HTTP/1.1 ", omittingEmptySubsequences: true).map { Int($0.prefix(3)) ?? 0 }
     }

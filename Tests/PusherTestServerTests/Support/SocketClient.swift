@@ -5,7 +5,7 @@ import ProxyTestSupport
 
 @testable import PusherTestServer
 
-/// A WebSocket client that shows every byte that matters, and can send what no real client would.
+/// A WebSocket client that shows all bytes, and can send invalid ones.
 final class SocketClient: Sendable {
     enum Event: Hashable, Sendable {
         /// The answer to the upgrade, with its header fields in lower case.
@@ -82,7 +82,7 @@ final class SocketClient: Sendable {
         return client
     }
 
-    /// The next event; `.end` for ever at the end.
+    /// The next event; after the end, always `.end`.
     func next() async -> Event {
         for await event in events { return event }
         return .end
@@ -122,7 +122,7 @@ final class SocketClient: Sendable {
     }
 }
 
-/// Cuts what comes in into the answer to the upgrade and frames.
+/// Splits the input into the answer to the upgrade and frames.
 private final class ReadingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -3,7 +3,7 @@ import NIOEmbedded
 
 @testable import PusherTestServer
 
-/// A server in memory and clients of HTTP transports, whose requests are those of pusher-js.
+/// A server in memory and clients of HTTP transports, whose requests are like those of pusher-js.
 final class TransportWorld {
     let loop = EmbeddedEventLoop()
     let network: InMemoryServer
@@ -19,13 +19,13 @@ final class TransportWorld {
     }
 
     deinit {
-        // Server, exchanges and timers would keep each other.
+        // Server, exchanges and timers would keep each other alive.
         server.dropConnections()
         network.cutLinks()
         try? loop.syncShutdownGracefully()
     }
 
-    /// What a client has received of one response.
+    /// The parts of one response that a client has received.
     final class Response {
         fileprivate(set) var exchange: InMemoryExchange?
         private let events: NIOLoopBoundBox<[InMemoryResponseEvent]>
@@ -49,7 +49,7 @@ final class TransportWorld {
             }
         }
 
-        /// The body from where it was read last.
+        /// The body after the part that was read last.
         func next() -> String {
             let body = body
             defer { read = body.utf8.count }

@@ -3,7 +3,7 @@ import NIOPosix
 
 @testable import PusherTestServer
 
-/// Asks a proxy for a tunnel, and is gone once it stands.
+/// Requests a tunnel from a proxy, and removes itself after it is open.
 final class TunnelRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

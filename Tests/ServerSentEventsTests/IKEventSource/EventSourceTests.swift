@@ -14,7 +14,7 @@ struct EventSourceTests {
         case complete(Int?, Bool?, code: Int?, EventSourceState)
     }
 
-    /// An event source whose callbacks can be waited for.
+    /// An event source whose callbacks a test can wait for.
     private final class Recorder: Sendable {
         let source: EventSource
         private let calls: AsyncStream<Call>
@@ -43,7 +43,7 @@ struct EventSourceTests {
         func next() async -> Call? { await calls.first { _ in true } }
     }
 
-    @Test("opens, delivers events, and completes; the id and the reconnection time stay")
+    @Test("opens, delivers events, and completes; the id and the reconnection time are kept")
     func life() async throws {
         try await EventSourceTestServer.withServer { server in
             let body = "retry: 5000\nid: 1\ndata: a\n\nevent: named\ndata: b\n\nevent: other\ndata: c\n\nid: 2\n\n"
@@ -75,7 +75,7 @@ struct EventSourceTests {
     }
 
     @Test(
-        "is not opened by other statuses, and says whether to reconnect",
+        "is not opened by other statuses, and decides whether to reconnect",
         arguments: [(201, true), (299, true), (204, false), (301, false), (404, false), (500, false)]
     )
     func statuses(_ status: Int, _ reconnects: Bool) async throws {
@@ -90,7 +90,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("a connection that is lost keeps its status, and gives the error")
+    @Test("a lost connection keeps its status, and reports the error")
     func lost() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
@@ -104,7 +104,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("a server that is not there gives an error without a status")
+    @Test("a server that cannot be reached reports an error without a status")
     func notThere() async throws {
         let server = try await EventSourceTestServer.start()
         await server.stop()
@@ -171,7 +171,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("can be disconnected inside of each callback", arguments: ["open", "message", "named"])
+    @Test("can be disconnected inside each callback", arguments: ["open", "message", "named"])
     func disconnectInCallback(_ callback: String) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\nevent: named\ndata: y\n\ndata: z\n\n")])
@@ -208,7 +208,7 @@ struct EventSourceTests {
         }
     }
 
-    /// Asks the event source when it is released.
+    /// Calls the event source when it is released.
     private final class Asking: Sendable {
         let source: EventSource
         init(_ source: EventSource) { self.source = source }

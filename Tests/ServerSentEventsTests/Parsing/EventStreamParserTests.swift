@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The parser of event streams", .timeLimit(.minutes(5)))
 struct EventStreamParserTests {
-    @Test("an event is there as soon as its empty line has ended, at a CR without the next byte")
+    @Test("an event is delivered when its empty line ends, at a CR without the next byte")
     func atOnce() {
         for (text, places) in [("data: x\r\r", [8]), ("data: x\n\ndata", [8]), ("data: x\r\n\r\n", [9])] {
             var seen: [Int] = []
@@ -14,7 +14,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("a comment is there as soon as its line has ended, and only if comments are wanted")
+    @Test("a comment is delivered when its line ends, and only if comments are requested")
     func comments() {
         var seen: [Int] = []
         let run = ParserRun(Array(": a\n:\r\r\ndata: x\n".utf8).bytewise) { number, _ in seen.append(number) }
@@ -23,38 +23,38 @@ struct EventStreamParserTests {
         #expect(ParserRun([Array(": a\n:\n\n".utf8)], reportsComments: false).elements == [])
     }
 
-    @Test("events are neither lost nor doubled if a CR LF or a character is cut in two")
+    @Test("events are neither lost nor doubled if a CR LF or a character is split")
     func cutsInside() {
         let bytes = Array("data: 1€\r\n\r\ndata: 2🎉\r\n\r\n".utf8)
         let expected = [ServerSentEvent(data: "1€"), ServerSentEvent(data: "2🎉")]
         for place in 0...bytes.count { #expect(ParserRun(bytes.cut(at: [place])).events == expected) }
     }
 
-    @Test("an empty first line of data stays")
+    @Test("an empty first line of data is kept")
     func emptyFirstLine() {
         #expect(ParserRun("data:\ndata: x\n\n").events.map(\.data) == ["\nx"])
     }
 
-    @Test("an event that the end of the stream cuts off is discarded, and its id with it")
+    @Test("an event that the end of the stream cuts off is discarded, with its id")
     func unfinished() {
         let run = ParserRun("id: 1\ndata: a\n\nid: 2\ndata: b\n")
         #expect(run.events.map(\.data) == ["a"])
         #expect(run.lastEventID == "1")
     }
 
-    @Test("the id stays for events that have none, and an empty one clears it")
+    @Test("the id is kept for events without one, and an empty one clears it")
     func ids() {
         #expect(ParserRun("id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n").events.map(\.id) == ["1", "1", ""])
     }
 
-    @Test("the reconnection time stays until the next one")
+    @Test("the reconnection time is kept until the next one")
     func reconnectionTime() {
         #expect(ParserRun("retry: 5\ndata: a\n\ndata: b\n\n").reconnectionTime == 5)
-        // It counts when its line ends.
+        // It takes effect when its line ends.
         #expect(ParserRun("retry: 5\n").reconnectionTime == 5)
     }
 
-    @Test("a reconnection time is digits only, and one that is too large is the largest")
+    @Test("a reconnection time has only digits, and one that is too large becomes the largest")
     func reconnectionTimes() {
         let times: [(String, Int64?)] = [
             ("0", 0), ("007", 7), ("+5", nil), ("-5", nil), ("5 ", nil), (" 5", nil), ("1000x", nil), ("", nil),
@@ -66,7 +66,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("a block without data is no event")
+    @Test("a block without data is not an event")
     func noData() {
         #expect(ParserRun("event: a\nid: 1\n\n:\n\n\n\n\n").events == [])
     }
@@ -76,7 +76,7 @@ struct EventStreamParserTests {
         #expect(ParserRun("\u{FEFF}data: \u{FEFF}a\n\n\u{FEFF}data: b\n\n").events.map(\.data) == ["\u{FEFF}a"])
     }
 
-    @Test("bytes that are no UTF-8 become one replacement character for each sequence")
+    @Test("bytes that are not UTF-8 become one replacement character for each sequence")
     func malformed() {
         let streams: [([UInt8], String)] = [
             ([0xE2, 0x0A], "\u{FFFD}"), ([0xFF, 0xFE, 0x0A], "\u{FFFD}\u{FFFD}"),
@@ -92,7 +92,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("streams of line ends only bring nothing", arguments: ["\n", "\r", "\r\n"])
+    @Test("streams of line ends only have no events", arguments: ["\n", "\r", "\r\n"])
     func lineEnds(_ end: String) {
         #expect(ParserRun(String(repeating: end, count: 1_000)).elements == [])
     }
@@ -110,7 +110,7 @@ struct EventStreamParserTests {
         #expect(ParserRun(Array("id: \(id)\ndata: x\n\n".utf8).cut(at: [1_000, 500_000])).lastEventID == id)
     }
 
-    @Test("a response starts with the id of the last one, and with nothing else of it")
+    @Test("a response starts with the id of the last one, and with no other state of it")
     func nextResponse() throws {
         var parser = EventStreamParser()
         let first = "id: 1\nretry: 7\ndata: a\n\nevent: e\nid: 2\ndata: lost\n: lost"
@@ -119,7 +119,7 @@ struct EventStreamParserTests {
         let next = try parser.elements(Array("\u{FEFF}data: b\n\n".utf8))
         #expect(next == [.event(ServerSentEvent(data: "b", id: "1"))])
         #expect(parser.reconnectionTime == 7)
-        // A CR at the end of the last response has nothing to do with an LF here.
+        // A CR at the end of the last response does not belong to this LF.
         _ = try parser.elements([0x0D])
         parser.startResponse()
         #expect(try parser.elements(Array("\ndata: c\n\n".utf8)).count == 1)
@@ -144,7 +144,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("data of several MiB is put together, with what is no UTF-8 in it")
+    @Test("data of several MiB is joined, including bytes that are not UTF-8")
     func largeData() {
         let line = "data: " + String(repeating: "€", count: 300_000)
         var stream = Array("\(line)\n\(line)\ndata:".utf8) + [0xFF, 0xE2] + Array("\n\(line)\n\ndata: x\n\n".utf8)

@@ -45,7 +45,7 @@ struct ParserVectorTests {
         #expect(Set(Self.all.map(\.name)).count == 46)
     }
 
-    @Test("as the vector cuts the stream, whole, and byte by byte", arguments: all)
+    @Test("split as in the vector, whole, and byte by byte", arguments: all)
     func chunks(_ vector: Vector) {
         let bytes = vector.bytes
         vector.expectMet(by: bytes)
@@ -53,7 +53,7 @@ struct ParserVectorTests {
         vector.expectMet(by: bytes.flatMap { $0 }.bytewise)
     }
 
-    @Test("cut in two at every place", arguments: all)
+    @Test("split in two at every place", arguments: all)
     func cuts(_ vector: Vector) {
         let bytes = vector.bytes.flatMap { $0 }
         for place in 0...bytes.count { vector.expectMet(by: bytes.cut(at: [place])) }

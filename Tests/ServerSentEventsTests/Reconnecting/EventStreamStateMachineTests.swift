@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerSentEvents
 
-/// Each line of a transcript is an input and what the machine does about it.
+/// Each line of a transcript is an input and the machine's reaction.
 @Suite("The state machine of an event stream", .timeLimit(.minutes(5)))
 struct EventStreamStateMachineTests {
     typealias Machine = EventStreamStateMachine
@@ -70,7 +70,7 @@ struct EventStreamStateMachineTests {
         return machine
     }
 
-    /// A machine whose first response has ended and whose retry policy is asked.
+    /// A machine whose first response has ended and whose retry policy decides.
     private static func asking(position: Position = Position(), error: EventStreamError? = nil) -> Machine {
         var machine = open()
         _ = machine.ended(1, error, now: .seconds(1))
@@ -96,7 +96,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: The course of things
 
-    @Test("connects, reads all of a response that was lost, waits, and connects again after the last event")
+    @Test("connects, reads the rest of a lost response, waits, and connects again after the last event")
     func life() {
         var machine = Self.machine(lastEventID: "0")
         #expect(
@@ -138,11 +138,11 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("a response that ends in order is lost too, if the request may be repeated")
+    @Test("a response that ends in order counts as lost, if the request may be repeated")
     func cleanEnd() {
         var machine = Self.open()
         _ = machine.ended(1, nil, now: .seconds(1))
-        let reason = EventStreamError(.connectionLost, "The server ended the response.")
+        let reason = EventStreamError(.connectionLost, "Connection lost: the server ended the response.")
         #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
     }
 
@@ -157,7 +157,7 @@ struct EventStreamStateMachineTests {
     }
 
     @Test(
-        "the server's reconnection time is obeyed up to ten minutes",
+        "the server's reconnection time applies up to ten minutes",
         arguments: [(0, 0), (5_000, 5), (600_000, 600), (600_001, 600), (.max, 600)] as [(Int64, Int)]
     )
     func reconnectionTime(_ milliseconds: Int64, _ seconds: Int) {
@@ -178,7 +178,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("the back-off starts anew after an event, or after a connection that has held")
+    @Test("the back-off starts again after an event, or after a connection that has held")
     func reset() {
         for (held, hasEvents, count) in [(9, false, 1), (10, false, 0), (1, true, 0)] {
             var machine = Self.asking()
@@ -230,7 +230,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("requests that may be repeated are")
+    @Test("requests that may be repeated are repeated")
     func repeated() {
         let cases: [(EventStreamOptions.Reconnection, HTTPRequest)] =
             ["GET", "HEAD", "REPORT", "QUERY"].map { (.automatic, Self.request($0)) } + [
@@ -272,7 +272,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.received(1, refusal: Array("y".utf8), now: .zero) == [])
         let error = EventStreamError(
             .unexpectedStatus,
-            "The server answered with status \(status).",
+            "Connection failed: the server answered with status \(status).",
             response: response,
             body: Array("why".utf8)
         )
@@ -283,7 +283,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("no more than 64 KiB of a refusal's body are read, and no longer than a response may take")
+    @Test("at most 64 KiB of a refusal's body are read, within the response timeout")
     func refusalBody() {
         let response = EventStreamResponse(status: 404)
         var machine = Self.connecting()
@@ -307,7 +307,7 @@ struct EventStreamStateMachineTests {
         #expect(late.status == 404)
     }
 
-    @Test("content types that are no event stream are final, also with a status that would be retried")
+    @Test("content types other than event streams are final, even with a status that would be retried")
     func contentTypes() {
         for type in ["text/event-stream bogus", "x bogus", "text/html", "x-text/event-stream", "", nil] as [String?] {
             var machine = Self.connecting()
@@ -333,7 +333,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("a status that may pass is retried, not before the time that the server says")
+    @Test("a temporary status is retried, not before the time that the server names")
     func retryAfter() {
         let response = EventStreamResponse(status: 503)
         for (retryAfter, minimumDelay) in [(1, 3), (20, 20)] {
@@ -341,7 +341,7 @@ struct EventStreamStateMachineTests {
             _ = machine.received(1, response, retryAfter: .seconds(retryAfter), now: .zero)
             let error = EventStreamError(
                 .unexpectedStatus,
-                "The server answered with status 503.",
+                "Connection failed: the server answered with status 503.",
                 response: response
             )
             #expect(
@@ -353,7 +353,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("other credentials are asked for once", arguments: [401, 403])
+    @Test("new credentials are requested once", arguments: [401, 403])
     func unauthorized(_ status: Int) {
         var machine = Self.connecting(makesRequests: true)
         let response = EventStreamResponse(status: status)
@@ -373,7 +373,7 @@ struct EventStreamStateMachineTests {
         #expect(error.status == status)
     }
 
-    @Test("errors that every attempt would have are final")
+    @Test("errors that would affect every attempt are final")
     func permanent() {
         for code in [EventStreamError.Code.redirectRefused, .invalidRequest] {
             var machine = Self.connecting(.always)
@@ -389,7 +389,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("a closure that throws before there was a request ends the stream, and later is a failed attempt")
+    @Test("a closure that throws before the first request ends the stream, and later fails the attempt")
     func noRequest() {
         let error = EventStreamError(.requestFailed, "no token")
         var machine = Self.machine()
@@ -406,10 +406,10 @@ struct EventStreamStateMachineTests {
 
     // MARK: Timeouts
 
-    @Test("an attempt without a response is aborted after its time")
+    @Test("an attempt without a response is aborted after its timeout")
     func responseTimeout() {
         var machine = Self.connecting()
-        let error = EventStreamError(.responseTimedOut, "No response within 60.0 seconds.")
+        let error = EventStreamError(.responseTimedOut, "Connection timed out: there was no response within 60 s.")
         #expect(
             machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
                 .abort(1), Self.ask(error),
@@ -418,7 +418,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.ended(1, Self.lost, now: .seconds(60)) == [])
     }
 
-    @Test("whatever comes puts off the idle timeout, and so does a reader that is behind")
+    @Test("any input postpones the idle timeout, and so does a slow reader")
     func idleTimeout() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(100))
@@ -436,11 +436,11 @@ struct EventStreamStateMachineTests {
                 .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1)),
             ]
         )
-        let error = EventStreamError(.idleTimedOut, "Nothing came for 300.0 seconds.")
+        let error = EventStreamError(.idleTimedOut, "Connection lost: nothing came from the server for 300 s.")
         #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
     }
 
-    @Test("the idle timeout starts anew when the client reads again after a slow reader")
+    @Test("the idle timeout starts again when the client resumes reading after a slow reader")
     func resumedReading() {
         var machine = Self.open()
         machine.resumedReading(now: .seconds(299))
@@ -464,7 +464,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: The app
 
-    /// A machine in each phase, with what ends with the phase.
+    /// A machine in each phase, with the actions that end the phase.
     private static var phases: [(String, Machine, [Machine.Action])] {
         var preparing = machine()
         _ = preparing.start()
@@ -536,7 +536,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("what comes of an earlier attempt is ignored")
+    @Test("input from an earlier attempt is ignored")
     func stale() {
         var machine = Self.open()
         _ = machine.restart(now: .zero)

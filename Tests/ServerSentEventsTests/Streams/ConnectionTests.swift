@@ -14,7 +14,7 @@ struct ConnectionTests {
             server.respond { exchange in
                 try await exchange.start()
                 try await exchange.send("id: \(exchange.number)\ndata: x\n\n")
-                // A reset overtakes what is still on its way.
+                // A reset overtakes data that is still on its way.
                 await taken.first { _ in true }
                 switch way {
                 case "end": try await exchange.end()
@@ -74,7 +74,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("close ends the stream inside of the closures that the app gives")
+    @Test("close ends the stream inside the app's closures")
     func closeInClosures() async throws {
         struct ClosingPolicy: RetryPolicy {
             let close: @Sendable () -> Void
@@ -118,7 +118,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a connection of which the server has closed its half is lost, and the client closes the other half")
+    @Test("if the server has closed its half, the connection is lost, and the client closes the other half")
     func halfClosed() async throws {
         try await EventSourceTestServer.withServer { server in
             let (ended, end) = AsyncStream.makeStream(of: Int.self)
@@ -145,7 +145,7 @@ struct ConnectionTests {
         for try await _ in stream.events { Issue.record("an event of a closed stream") }
     }
 
-    @Test("a stream is iterated once")
+    @Test("a stream can be iterated once")
     func once() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n")])
@@ -160,7 +160,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("states tell what happens, and end")
+    @Test("states report each change, and end")
     func states() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n"), TestResponse(status: 204)])
@@ -173,7 +173,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a slow consumer stops the server, and the memory is bounded")
+    @Test("a slow consumer stops the server, and the memory is limited")
     func slowConsumer() async throws {
         try await EventSourceTestServer.withServer { server in
             let sent = Log<Int>()
@@ -190,7 +190,7 @@ struct ConnectionTests {
             var events = stream.events.makeAsyncIterator()
             _ = try await events.next()
             await waitUntil { stream.statistics.bytes >= 2 << 20 }
-            // Other connections go on meanwhile, over the same threads.
+            // Other connections continue meanwhile, on the same threads.
             for _ in 1...100 { #expect(await Recording(EventStream(server.url + "/none")).end()?.status == 404) }
             #expect(stream.statistics.bytes < 4 << 20)
             #expect(sent.count < 100)
@@ -199,7 +199,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("1,000 streams at once over one connector")
+    @Test("1,000 streams run at once over one connector")
     func thousand() async throws {
         try await EventSourceTestServer.withServer { server in
             server.respond { exchange in
@@ -227,7 +227,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("the sequence ends at its last event, and what follows is not delivered")
+    @Test("the sequence ends at its last event, and later events are not delivered")
     func sentinel() async throws {
         try await EventSourceTestServer.withServer { server in
             let chunks = ["data: 1\n\ndata: 2\n\nda", "ta: [DO", "NE]\n", "\ndata: 3\n\n"]
@@ -264,7 +264,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("an event that cannot be decoded is thrown with the event, and the sequence can go on")
+    @Test("a decoding error contains the event, and the sequence can continue")
     func decoding() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: 1\n\nevent: e\ndata: x\n\ndata: 3\n\n")])
@@ -291,7 +291,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("values of several types, by the type of the event")
+    @Test("values have several types, chosen by the type of the event")
     func decodingBy() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("event: ping\ndata: {}\n\nevent: text\ndata: \"a\"\n\nevent: stop\ndata: 1\n\n")])

@@ -4,7 +4,7 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// With a relay in between that does what bad networks do.
+/// Tests with a relay that imitates bad networks.
 @Suite("Event streams over bad networks", .timeLimit(.minutes(5)))
 struct FaultTests {
     /// Runs with a feed of numbered events, which resumes, and a relay to it.
@@ -27,7 +27,7 @@ struct FaultTests {
         }
     }
 
-    @Test("no event is lost or doubled, however often the connection is", arguments: ["drop", "reset", "refuse"])
+    @Test("no event is lost or doubled, however often the connection is lost", arguments: ["drop", "reset", "refuse"])
     func losses(_ way: String) async throws {
         try await withFeed(upTo: 100) { server, relay, url in
             var next = 1
@@ -48,7 +48,7 @@ struct FaultTests {
         }
     }
 
-    @Test("bytes that come one by one make the same events")
+    @Test("bytes that arrive one by one give the same events")
     func trickle() async throws {
         try await withFeed(upTo: 3) { _, relay, url in
             relay.fail(.toClient, with: .trickled(every: .zero))
@@ -61,7 +61,7 @@ struct FaultTests {
         }
     }
 
-    @Test("a connection that a dead router has left open is noticed, and replaced")
+    @Test("a connection that a dead router has left open is noticed and replaced")
     func swallowed() async throws {
         try await withFeed(upTo: 1_000_000) { _, relay, url in
             var options = EventStreamOptions.quick
@@ -75,7 +75,7 @@ struct FaultTests {
         }
     }
 
-    @Test("a server that answers with garbage is an error")
+    @Test("a server that answers with invalid HTTP is an error")
     func garbage() async throws {
         try await withFeed(upTo: 10) { _, relay, url in
             relay.fail(.toClient, with: .corrupted(every: 1))

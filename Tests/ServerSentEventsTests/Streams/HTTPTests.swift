@@ -9,7 +9,7 @@ import Testing
 struct HTTPTests {
     private static let event = TestResponse.text("data: x\n\n")
 
-    /// Takes the events up to the end, which has to be without an error.
+    /// Takes the events to the end, which must come without an error.
     private func expect(
         _ expected: [String],
         from stream: EventStream,
@@ -84,7 +84,7 @@ struct HTTPTests {
         #expect(await error(EventStream(url))?.code == .invalidRequest)
     }
 
-    @Test("what is secret in a request is not printed")
+    @Test("secrets in a request are not printed")
     func secrets() {
         let request = EventStreamRequest(
             "https://user:hidden@example.com/feed?token=hidden",
@@ -96,7 +96,7 @@ struct HTTPTests {
         #expect(!"\(request)\(String(reflecting: request))\(dumped)".contains("hidden"))
     }
 
-    @Test("what is secret in a response is not printed")
+    @Test("secrets in a response are not printed")
     func responseSecrets() {
         let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
         let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
@@ -112,7 +112,7 @@ struct HTTPTests {
 
     // MARK: Responses
 
-    @Test("after status 204 there is no other request")
+    @Test("no request follows status 204")
     func noContent() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 204)])
@@ -137,7 +137,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a status that may pass is retried by default")
+    @Test("a temporary status is retried by default")
     func retried() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 503), Self.event, TestResponse(status: 204)])
@@ -145,7 +145,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("the body that a refused POST is answered with is in the error")
+    @Test("the error contains the body of a refused POST")
     func refusedPost() async throws {
         try await EventSourceTestServer.withServer { server in
             let json = #"{"error": {"message": "rate limit"}}"#
@@ -160,7 +160,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "content types",
+        "content types are checked",
         arguments: [
             ("text/event-stream;", true), ("text/event-stream;charset=windows-1252", true),
             ("text/event-stream;x bogus", true), ("Text/Event-Stream", true), ("text/event-stream bogus", false),
@@ -191,7 +191,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a body may end in each way that HTTP has", arguments: ["chunked", "contentLength", "untilClose"])
+    @Test("a body may end in each way that HTTP allows", arguments: ["chunked", "contentLength", "untilClose"])
     func framing(_ name: String) async throws {
         let framing = try #require(TestResponse.Framing(rawValue: name))
         try await EventSourceTestServer.withServer { server in
@@ -231,7 +231,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "a POST that is redirected",
+        "a redirected POST becomes a GET, or stays a POST, depending on the status",
         arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
     )
     func redirectedPost(_ status: Int, _ method: String) async throws {
@@ -253,7 +253,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "a redirect without a place to go to is an error",
+        "a redirect without a location is an error",
         arguments: [(301, nil), (301, ""), (307, nil), (307, "")] as [(Int, String?)]
     )
     func noLocation(_ status: Int, _ location: String?) async throws {
@@ -264,7 +264,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a redirect that leads in a circle ends after 20")
+    @Test("a redirect loop ends after 20")
     func circle() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(307, to: "/")])
@@ -273,7 +273,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("another origin does not get what is for the first one")
+    @Test("another origin does not get secrets of the first one")
     func otherOrigin() async throws {
         try await EventSourceTestServer.withServer { other in
             other.script([Self.event], at: "/feed")
@@ -343,7 +343,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a port on which nobody listens is a failed attempt")
+    @Test("a port without a listener fails the attempt")
     func refused() async throws {
         let server = try await EventSourceTestServer.start()
         await server.stop()

@@ -5,7 +5,7 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// A feed of numbered events whose server does what servers do, by a seed, in virtual time.
+/// A feed of numbered events in virtual time, whose server acts at random from a seed.
 @Suite("Event streams with random servers", .timeLimit(.minutes(5)))
 struct RandomFeedTests {
     private static let count = 12
@@ -20,7 +20,7 @@ struct RandomFeedTests {
             while let event = await recording.nextEvent() { ids.append(event.id) }
             return ids
         }
-        // Waits pass as soon as they begin.
+        // Waits end as soon as they begin.
         let states = recording.stream.states
         let clock = Task {
             for await state in states {
@@ -45,7 +45,7 @@ struct RandomFeedTests {
         #expect(statistics.attempts == exchanges)
     }
 
-    /// Answers one request, wholly or not, and ends it.
+    /// Answers one request, completely or not, and ends it.
     private func play(
         _ exchange: VirtualExchange,
         after seen: Int,
@@ -66,7 +66,7 @@ struct RandomFeedTests {
         let end = ["\n", "\r", "\r\n"][Int.random(in: 0..<3, using: &generator)]
         var text = ""
         for number in seen..<last { text += "id: \(number + 1)\(end)data: x\(end)\(end)" }
-        // What the loss cuts off must not count.
+        // Events that the loss cuts off must not count.
         if generator.oneIn(2) { text += "id: 99\(end)data: cut off\(end)" }
         let bytes = Array(text.utf8)
         let places = (0..<3).map { _ in Int.random(in: 0...bytes.count, using: &generator) }.sorted()
@@ -77,7 +77,7 @@ struct RandomFeedTests {
         case 0: try await exchange.bring(.end)
         case 1: try await exchange.bring(.failed(HTTPRequestError(.failed, "reset")))
         default:
-            // A reader that is behind puts the timeout off.
+            // A slow reader postpones the timeout.
             while !exchange.isCancelled { await world.advance(by: .seconds(31)) }
         }
     }

@@ -22,7 +22,7 @@ struct ReconnectingTests {
         #expect(await recording.nextEvent() == ServerSentEvent(data: "b", id: "…1"))
         try await first.bring(.end)
         #expect(await recording.nextError()?.code == .connectionLost)
-        // The error comes when the client already waits.
+        // The error arrives while the client is already waiting.
         #expect(recording.stream.state.readyState == .connecting)
         await world.advance(by: .milliseconds(2_999))
         #expect(world.requestCount == 1)
@@ -34,7 +34,7 @@ struct ReconnectingTests {
         #expect(await recording.nextEvent() == ServerSentEvent(data: "c", id: "…1"))
     }
 
-    @Test("the server's reconnection time holds until it sends another one")
+    @Test("the server's reconnection time applies until it sends another one")
     func retry() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: Self.fixed))
@@ -66,7 +66,7 @@ struct ReconnectingTests {
         #expect(recording.stream.lastEventID == "")
     }
 
-    @Test("an id with characters that HTTP cannot carry is not sent, and the stream goes on")
+    @Test("an id with characters that HTTP cannot carry is not sent, and the stream continues")
     func unsendableID() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))
@@ -129,7 +129,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("a connection on which nothing comes is lost, and a bare comment is something")
+    @Test("a silent connection is lost, and an empty comment counts as data")
     func idle() async throws {
         let world = VirtualWorld()
         var options = EventStreamOptions.quick
@@ -151,7 +151,7 @@ struct ReconnectingTests {
         #expect(await world.nextRequest() != nil)
     }
 
-    @Test("a server that accepts and says nothing is given up after the response timeout")
+    @Test("a server that accepts and stays silent times out after the response timeout")
     func silent() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream())
@@ -161,7 +161,7 @@ struct ReconnectingTests {
         #expect(exchange.isCancelled)
     }
 
-    @Test("a server that closes at once is not asked without a pause, whatever it says")
+    @Test("a server that closes at once is not asked without a pause, whatever it sends")
     func noHotLoop() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(1)]))))
@@ -177,7 +177,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("Retry-After is obeyed")
+    @Test("Retry-After applies")
     func retryAfter() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))
@@ -194,7 +194,7 @@ struct ReconnectingTests {
         #expect(world.requestCount == 2)
     }
 
-    @Test("the closure is asked before each request, and once more for other credentials")
+    @Test("the closure is called before each request, and once more for new credentials")
     func requests() async throws {
         let world = VirtualWorld()
         let attempts = Log<EventStreamAttempt>()
@@ -221,7 +221,7 @@ struct ReconnectingTests {
                 EventStreamAttempt(number: 3, reason: .reconnect, lastEventID: "7"),
             ]
         )
-        // What was accepted once may be refused again later, which is another matter.
+        // A request that was accepted once may be refused later, which is a different case.
         try await third.respond(401, [:])
         let fourth = try #require(await world.nextRequest())
         try await fourth.respond(401, [:])
@@ -248,7 +248,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("reading pauses while the app takes nothing, and that is no idle connection")
+    @Test("reading pauses while the app takes nothing, and the connection does not count as idle")
     func backPressure() async throws {
         let world = VirtualWorld()
         let stream = world.stream(options: EventStreamOptions(receiveBufferSize: 1_000))
@@ -275,7 +275,7 @@ struct ReconnectingTests {
         #expect(try await events.next()?.data.first == "y")
     }
 
-    @Test("the state says when the next attempt begins")
+    @Test("the state contains the time of the next attempt")
     func instant() async throws {
         let world = VirtualWorld()
         let options = EventStreamOptions(reconnectionTime: .seconds(5), retryPolicy: .delays([.seconds(1)]))
@@ -298,7 +298,7 @@ struct ReconnectingTests {
         #expect(await world.nextRequest() != nil)
     }
 
-    @Test("statistics count what has happened")
+    @Test("statistics count events")
     func statistics() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))

@@ -1,6 +1,6 @@
 import ServerSentEvents
 
-/// What a stream brings, taken by a task of its own.
+/// The events of a stream, collected by a separate task.
 final class Recording: Sendable {
     enum Element: Equatable, Sendable {
         case item(EventStreamItem)
@@ -43,7 +43,7 @@ final class Recording: Sendable {
         return nil
     }
 
-    /// Why the next connection was lost, or why the stream failed.
+    /// The reason why the next connection was lost, or why the stream failed.
     func nextError() async -> EventStreamError? {
         while let element = await next() {
             switch element {

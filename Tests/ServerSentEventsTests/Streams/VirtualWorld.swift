@@ -4,7 +4,7 @@ import NIOEmbedded
 import RealtimeHTTP
 import ServerSentEvents
 
-/// A stream in virtual time, whose responses the test makes.
+/// A stream in virtual time, with the responses of the test.
 final class VirtualWorld: Sendable {
     let eventLoop = NIOAsyncTestingEventLoop()
     private let network = VirtualNetwork()
@@ -26,14 +26,14 @@ final class VirtualWorld: Sendable {
     /// The next request that the client sends.
     func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }
 
-    /// Whether the client has sent a request that nobody took.
+    /// Whether the client has sent a request that the test has not taken.
     var requestCount: Int { network.count.withLockedValue { $0 } }
 
     func advance(by duration: Duration) async {
         await eventLoop.advanceTime(by: TimeAmount(clamping: duration))
     }
 
-    /// Lets the loop do what it has been given.
+    /// Runs the pending work of the loop.
     func settle() async { await eventLoop.run() }
 }
 
@@ -94,7 +94,7 @@ final class VirtualExchange: HTTPStream {
 
     func send(_ text: String) async throws { try await bring(.body(ByteBuffer(string: text))) }
 
-    /// As the real one, it brings nothing after it was cancelled.
+    /// Like the real one, it delivers nothing after it was cancelled.
     func bring(_ event: HTTPStreamEvent) async throws {
         try await eventLoop.submit { [self] in
             receive.withLockedValue { $0 }?(event)

@@ -1,7 +1,8 @@
 import EventStreamTestSupport
 import ServerSentEvents
 
-/// A body that a server sends in pieces, and what a stream makes of it. The cases are those of the field's contract suite.
+/// A body that a server sends in pieces, and the resulting events of a stream. The cases are those of the field's
+/// contract suite.
 struct WireCase: Sendable, CustomStringConvertible {
     enum Expected: Hashable, Sendable {
         case event(String, type: String = "message", id: String = "")

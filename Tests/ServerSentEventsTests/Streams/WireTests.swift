@@ -2,7 +2,7 @@ import EventSourceTestServer
 import ServerSentEvents
 import Testing
 
-@Suite("Event streams over a socket, as the contract suite has them", .timeLimit(.minutes(5)))
+@Suite("Event streams over a socket, with the cases of the contract suite", .timeLimit(.minutes(5)))
 struct WireTests {
     @Test("there are 93 cases about the body")
     func count() { #expect(WireCase.all.count == 93) }

@@ -3,7 +3,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// A way to reach a hub.
+/// A transport and a protocol for reaching a hub.
 struct Route: Sendable, CustomTestStringConvertible {
     var transport: HttpTransportType
     var hubProtocol: HubProtocolType
@@ -79,7 +79,7 @@ func withConnection(
     }
 }
 
-/// The connection of a test has ended, and the test did not mean it.
+/// The connection of a test has ended unexpectedly.
 struct UnexpectedEnd: Error {
     var error: (any Error)?
 }
@@ -93,7 +93,7 @@ final class Inbox<Element: Sendable>: Sendable {
 
     func add(_ element: Element) { continuation.yield(element) }
 
-    /// The next elements, as soon as there are so many.
+    /// The next elements, as soon as this many exist.
     func next(_ count: Int) async -> [Element] {
         var elements: [Element] = []
         for await element in stream {

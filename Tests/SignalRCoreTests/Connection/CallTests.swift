@@ -70,7 +70,14 @@ import Testing
         world.receive(.streamItem(id: "\(call)", item: json("0")), .completion(id: "\(other)", .void))
         #expect(
             world.take() == [
-                .finishCall(call, .failure(.signalR(.unexpectedMessageType("the method answers with a stream")))),
+                .finishCall(
+                    call,
+                    .failure(
+                        .signalR(
+                            .unexpectedMessageType("the method answers with a stream. Call stream(method:arguments:).")
+                        )
+                    )
+                ),
                 .finishCall(other, .success(.void)),
             ]
         )

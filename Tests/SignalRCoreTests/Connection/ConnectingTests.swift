@@ -73,7 +73,7 @@ import Testing
         world.receive(bytes: text("{}") + text(#"{"type":1,"target":"T","arguments":[]}"#) + text(#"{"type":7}"#))
         let actions = world.take()
         #expect(actions.contains { if case .deliver(let call, _) = $0 { call.target == "T" } else { false } })
-        // Closing right after the handshake is a connection that ended, and not a start that failed.
+        // Closing right after the handshake counts as a connection that ended, not as a failed start.
         #expect(actions.contains { if case .finishStart(_, nil) = $0 { true } else { false } })
         world.close(nil)
         #expect(world.take() == [.publish(.stopped(nil)), .announceClosed(nil)])
@@ -82,7 +82,7 @@ import Testing
     @Test func startIsPossibleOnlyIfStopped() {
         var world = World(reconnects: true)
         let failure = HubFailure.signalR(
-            .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+            .invalidOperation("start() needs a connection in the state 'Stopped'.")
         )
         world.start()
         _ = world.take()
@@ -106,7 +106,7 @@ import Testing
         _ = world.take()
         world.input { $0.cancelStart(start, now: $1) }
         #expect(world.take() == [.abort(attempt), .publish(.stopped(.cancelled)), .finishStart(start, .cancelled)])
-        // It has returned already: a late cancellation changes nothing.
+        // It has returned already, so a late cancellation changes nothing.
         world.connect()
         world.input { $0.cancelStart(start, now: $1) }
         #expect(world.machine.state == .connected)
@@ -144,7 +144,7 @@ import Testing
         world.advance(by: .zero)
         world.open()
         world.receiveHandshake()
-        // It is no reconnect.
+        // It does not count as a reconnect.
         #expect(world.take().suffix(2) == [.publish(.connected(.webSocket)), .finishStart(start, nil)])
         world.finishAll()
         #expect(world.violations == [])
@@ -268,7 +268,7 @@ import Testing
         world.open()
         world.receiveHandshake()
         #expect(world.take().last == .finishStart(start, nil))
-        // A stop ends such a start, too.
+        // A stop also ends such a start.
         world.stop()
         let second = world.start()
         _ = world.take()
@@ -285,7 +285,7 @@ import Testing
         var world = World(reconnects: reconnects)
         world.connect()
         world.receive(.close(error: error, allowReconnect: false), .invocation(HubInvocation(target: "late")))
-        // The error of the message wins over what the transport says.
+        // The error of the message has priority over the transport's.
         world.close(.test)
         let failure = error.map {
             HubFailure.client(SignalRClientError(.serverClosed, "Server returned an error on close: \($0)"))

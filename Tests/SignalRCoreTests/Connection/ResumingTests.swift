@@ -35,7 +35,7 @@ import Testing
         world.close()
         #expect(world.take() == [.publish(.resuming(.resumable))])
         #expect(world.machine.state == .connected)
-        // Sent during the loss: only kept.
+        // Sent during the loss, so it is only kept.
         let send = world.send("d")
         #expect(world.take() == [.finishSend(send, nil)])
         world.advance(by: .zero)

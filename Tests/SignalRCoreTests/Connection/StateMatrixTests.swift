@@ -2,7 +2,7 @@ import SignalRCore
 import TestSupport
 import Testing
 
-/// What holds for every state and every input.
+/// The properties that hold for every state and every input.
 @Suite struct StateMatrixTests {
     enum Situation: CaseIterable, Sendable {
         case stopped, opening, handshaking, connected, longPolling, asking, waiting, reconnecting, reconnectHandshaking

@@ -1,13 +1,13 @@
 import SignalRCore
 import Testing
 
-/// A machine with a clock that only the test moves. It keeps the promises of the machine in view: see ``check(_:)``.
+/// A machine with a clock that only the test moves. It checks the promises of the machine: see ``check(_:)``.
 struct World {
     typealias Action = HubStateMachine.Action
 
     var machine: HubStateMachine
     var now = Duration.zero
-    /// All actions but those of timers, since ``take()``.
+    /// All actions except those of timers, since ``take()``.
     private(set) var actions: [Action] = []
     private var timers: [TimerID: Duration] = [:]
 
@@ -148,7 +148,7 @@ struct World {
 
     var nextTimer: Duration? { timers.values.min() }
 
-    /// Moves the clock, and fires what is due on the way at its time.
+    /// Moves the clock, and fires each timer at its time.
     mutating func advance(by time: Duration) {
         let end = now + time
         while let due = nextTimer, due <= end {
@@ -207,11 +207,11 @@ struct World {
         if calls != machine.pendingCalls {
             violations.append("calls that nobody will end: \(calls), \(machine.pendingCalls)")
         }
-        // While the transport is closing, there is its timer, and the state is "stopped" already.
+        // While the transport is closing, its timer runs, and the state is "stopped" already.
         if machine.state == .stopped, live.isEmpty, !timers.isEmpty { violations.append("timers after the stop") }
     }
 
-    /// Ends everything, and records what was left behind.
+    /// Ends everything, and records leftovers.
     mutating func finishAll() {
         stop()
         advance(by: .seconds(5))
@@ -237,7 +237,7 @@ extension TransportInfo {
 }
 
 extension [HubStateMachine.Action] {
-    /// The messages that are written, as they are read.
+    /// The messages that are written, in the form in which they are read.
     var written: [HubMessage] {
         flatMap { action -> [HubMessage] in
             guard case .write(_, let bytes, _) = action else { return [] }

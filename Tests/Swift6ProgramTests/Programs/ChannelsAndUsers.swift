@@ -3,7 +3,7 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-/// What the article "Private channels, presence and users" of the test server shows.
+/// The examples of the test server's article "Private channels, presence and users".
 enum ChannelsAndUsers {
     /// An app under test.
     final class MyApp: Sendable {
@@ -84,7 +84,7 @@ enum ChannelsAndUsers {
     }
 }
 
-/// The examples as they stand, but with more time: all tests run at once.
+/// The examples unchanged, but with more time, because all tests run at once.
 extension PusherTestServer {
     func waitForConnections() async throws -> [Connection] {
         try await waitForConnections(count: 1, timeout: .patience)

@@ -1,10 +1,10 @@
 import Foundation
 import PusherClient
 
-/// Cuts the data of long events into parts, and joins such parts.
+/// Splits the data of long events into parts, and joins such parts.
 ///
-/// A part is an event of its own, whose name has `chunked-` before that of the whole; a backend publishes long events
-/// likewise.
+/// A part is an event of its own, whose name has `chunked-` before the name of the whole. A backend publishes long
+/// events in the same way.
 struct ChunkedEvents: PayloadTransformer {
     /// In bytes of UTF-8. JSON in a part is escaped once more, which can double it.
     var partSize = 4_000
@@ -44,7 +44,7 @@ struct ChunkedEvents: PayloadTransformer {
     }
 
     struct Reader: PayloadReader {
-        /// What has come of a message. Nobody else can add to it who does not send as the same user.
+        /// The parts of a message so far. Only a sender with the same user id can add to it.
         private struct Unfinished {
             let key: [String?]
             let count: Int
@@ -69,7 +69,7 @@ struct ChunkedEvents: PayloadTransformer {
             }
             guard message.texts.count == message.count else {
                 unfinished.append(message)
-                // What others leave unfinished must not pile up.
+                // Incomplete messages of others must not pile up.
                 if unfinished.count > 16 { unfinished.removeFirst() }
                 return []
             }

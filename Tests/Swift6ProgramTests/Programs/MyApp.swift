@@ -1,7 +1,7 @@
 import PusherClient
 import TestSupport
 
-/// The app that the examples on testing test.
+/// The app in the examples on testing.
 final class MyApp: Sendable {
     struct Order: Decodable, Sendable { let id: Int }
 

@@ -4,7 +4,7 @@ import PusherClient
     import CoreMetrics
 #endif
 
-/// What the article "Observing a client" shows, as functions that the tests call.
+/// The examples of the article "Observing a client", as functions that the tests call.
 enum Observing {
     static func countdown(_ pusher: Pusher, show: @Sendable (String) -> Void) async {
         for await status in pusher.statuses(every: .seconds(1)) {

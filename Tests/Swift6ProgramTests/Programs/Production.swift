@@ -6,7 +6,7 @@ import PusherClient
     import FoundationNetworking
 #endif
 
-/// What the article "Going to production" shows, as functions that the tests call.
+/// The examples of the article "Going to production", as functions that the tests call.
 enum Production {
     // MARK: Network
 

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// What the article "Receiving events" shows.
+/// The examples of the article "Receiving events".
 enum Receiving {
     struct Order: Decodable, Sendable { let id: Int }
 

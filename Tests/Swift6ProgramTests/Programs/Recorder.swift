@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// A delegate that is called on whatever queue the options name.
+/// A delegate that is called on the queue that the options name.
 final class Recorder: PusherDelegate {
     private let say: @Sendable (String) -> Void
 

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// A screen of the main actor that is its client's delegate, as PusherSwift's users have it, in Swift 6.
+/// A screen of the main actor that is its client's delegate, in Swift 6, as users of PusherSwift write it.
 @MainActor
 final class Screen: @preconcurrency PusherDelegate {
     let pusher: Pusher

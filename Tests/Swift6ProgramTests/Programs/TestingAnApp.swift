@@ -1,7 +1,7 @@
 import PusherClient
 import PusherTestServer
 
-/// What the articles of the test server show, as functions that the tests call.
+/// The examples of the test server's articles, as functions that the tests call.
 enum TestingAnApp {
     static func client(of server: PusherTestServer) -> Pusher {
         let pusher = Pusher(key: server.access.key, options: PusherClientOptions(testing: server.access))

@@ -1,6 +1,6 @@
 import WebSocketClient
 
-/// What the first page of WebSocketClient shows.
+/// The example of WebSocketClient's first page.
 enum WebSockets {
     static func prices() async throws {
         var options = ReconnectingWebSocket.Options()

@@ -1,13 +1,13 @@
 package import PusherClient
 
-/// What must hold between the counts, whatever has happened: nothing gets lost between them.
+/// The rules that hold between the counts, whatever has happened.
 package struct StatisticsBalance {
-    /// What does not add up; empty if all is well.
+    /// The rules that are violated; empty if there are none.
     package private(set) var violations: [String] = []
 
     /// - Parameters:
-    ///   - attempts: How many sockets the machine asked for.
-    ///   - written: How many client events are on their way to a socket; nil if nobody knows.
+    ///   - attempts: The number of sockets that the machine has requested.
+    ///   - written: The number of client events on their way to a socket; nil if it is unknown.
     package init(_ machine: ClientStateMachine, attempts: Int, written: Int? = nil) {
         let statistics = machine.statistics(now: Instant())
         check(statistics.connections, machine.connection, attempts)
@@ -29,7 +29,7 @@ package struct StatisticsBalance {
         let clientEvents = statistics.clientEvents
         expect(clientEvents.waiting == waiting, "\(clientEvents) where \(waiting) wait")
         let isOver = clientEvents.sent + clientEvents.dropped + clientEvents.waiting
-        // What is missing is on its way to a socket.
+        // Missing events are on their way to a socket.
         let missing = clientEvents.accepted - isOver
         expect(written.map { $0 == missing } ?? (missing >= 0), "\(clientEvents), and \(missing) are missing")
     }

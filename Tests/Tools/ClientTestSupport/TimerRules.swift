@@ -1,6 +1,6 @@
 package import PusherClient
 
-/// Which timers may run, and which have to, in a state of the connection.
+/// The timers that may run, and those that must, in a state of the connection.
 package struct TimerRules {
     private let required: [TimerID.Purpose]
     private let allowed: [TimerID.Purpose]
@@ -30,7 +30,7 @@ package struct TimerRules {
             }
     }
 
-    /// What is wrong with the timers that run, if something is.
+    /// The violated rules of the running timers, if there are any.
     package func problem(with running: [TimerID.Purpose]) -> String? {
         let isSound =
             required.allSatisfy(running.contains)

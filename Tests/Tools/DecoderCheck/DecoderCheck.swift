@@ -1,8 +1,8 @@
 import EnvelopeCorpus
 import Foundation
 
-/// Compares the decoder of frames with Foundation's on as many frames as one likes. Built with AddressSanitizer it
-/// shows too that nothing is read beyond them.
+/// Compares the decoder of frames with Foundation's on any number of frames. Built with AddressSanitizer, it also shows
+/// that the decoder reads nothing beyond them.
 ///
 /// `decoder-check [COUNT [SEED]]`
 @main

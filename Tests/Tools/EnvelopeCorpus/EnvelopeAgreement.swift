@@ -3,23 +3,23 @@ import PusherProtocol
 
 /// Foundation's JSON is the second opinion about frames.
 ///
-/// On purpose we differ in what is lost: halves of surrogate pairs and bytes that are not UTF-8, which Foundation
-/// refuses, become U+FFFD; of equal keys, of which it keeps the first or the last as it likes, the last one counts; and
-/// numbers that it cannot hold are passed on as they are. There it is asked about a frame without them. A comma before
-/// the end of an object or array, which it lets pass on Linux, is refused. Encodings other than UTF-8 and byte order marks,
-/// which it takes, are no text of WebSocket's.
+/// There are intended differences. Halves of surrogate pairs and bytes that are not UTF-8, which Foundation rejects,
+/// become U+FFFD. Of equal keys the last one counts, and Foundation may keep any. Numbers that Foundation cannot
+/// represent are passed on unchanged. For these, Foundation gets a frame without them. A comma before the end of an
+/// object or array, which Foundation accepts on Linux, is rejected. Foundation accepts encodings other than UTF-8 and
+/// byte order marks, which are not valid in WebSocket text.
 package enum EnvelopeAgreement {
-    /// Each of them `0` to Foundation. None is the beginning of another one.
+    /// For Foundation, each of them becomes `0`. None of them is the beginning of another.
     static let hugeNumbers = [
         "1e400", "-7.5E+999", "31e-4000", String(repeating: "9", count: 400),
         "-0." + String(repeating: "0", count: 400) + "1",
         "8" + String(repeating: "1", count: 25) + ".5e308",
     ]
 
-    /// Whether our decoder takes a frame for a message.
+    /// Whether our decoder accepts a frame as a message.
     package static func isMessage(_ frame: CorpusFrame) -> Bool { (try? decode(frame.bytes)) != nil }
 
-    /// What the two decoders do not agree about, or nil.
+    /// The difference between the two decoders, or nil.
     package static func disagreement(about frame: CorpusFrame) -> String? {
         if frame.kind.isAlwaysMessage, !isMessage(frame) { return "it should be a message" }
         if let disagreement = scanDisagreement(about: frame.bytes) { return disagreement }
@@ -57,11 +57,11 @@ package enum EnvelopeAgreement {
         }
     }
 
-    /// A number is kept as the text that it is.
+    /// A number is kept as its text.
     private static func isSameUser(_ ours: String?, _ theirs: Any?) -> Bool {
         switch theirs {
         case let theirs as String: ours == theirs
-        // Booleans are numbers to Foundation, too.
+        // For Foundation, booleans are numbers too.
         case let theirs as NSNumber: ours.map { isEqual(parseWithoutHugeNumbers($0), theirs) } ?? (theirs is Bool)
         default: ours == nil
         }
@@ -83,7 +83,7 @@ package enum EnvelopeAgreement {
 
     private static func withShortExponents(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
-        /// How many digits came since the last `e`; nil if something else came.
+        /// The number of digits since the last `e`; nil after any other character.
         var digits: Int?
         for byte in bytes {
             switch byte {
@@ -103,7 +103,7 @@ package enum EnvelopeAgreement {
         try withExactMemory(of: bytes) { memory throws(EnvelopeError) in try Envelope(decoding: memory.span) }
     }
 
-    /// In memory of just that size, so that a tool that watches memory sees the first byte that is read beyond it.
+    /// In memory of exactly that size, so that AddressSanitizer detects a read of the first byte beyond it.
     private static func withExactMemory<Result, Failure>(
         of bytes: [UInt8],
         _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Result

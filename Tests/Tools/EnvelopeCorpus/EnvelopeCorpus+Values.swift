@@ -1,6 +1,6 @@
 import TestSupport
 
-/// What stands in the frames.
+/// The contents of the frames.
 extension EnvelopeCorpus {
     mutating func flip() -> Bool { generator.oneIn(2) }
 
@@ -14,7 +14,7 @@ extension EnvelopeCorpus {
         case 4, 5: return innerString()
         case 6: return list(between: "[", "]") { $0.value(depth: depth - 1) }
         default:
-            // Different keys, because equal ones within the data are the app's business.
+            // Different keys, because the client leaves equal ones within the data to the app.
             var index = 0
             return list(between: "{", "}") { corpus in
                 index += 1
@@ -49,7 +49,7 @@ extension EnvelopeCorpus {
         }
     }
 
-    /// In the data halves of pairs stay what they are: it is passed on as it came.
+    /// In the data, halves of pairs are unchanged, because it is passed on unchanged.
     private mutating func innerString() -> Twin { innerString(pieces: Int.random(in: 0..<6, using: &generator)) }
 
     private mutating func innerString(pieces count: Int) -> Twin {
@@ -58,7 +58,7 @@ extension EnvelopeCorpus {
             #"\u0041"#, #"\u00e9"#, #"\u20AC"#, #"\u0000"#, "{", "]", ",", #"{\"a\":[1,\"b\"]}"#,
             "sixteen letters.", "\u{7F}",
         ]
-        // Half of one is damage to the text, and not to the grammar.
+        // One half damages the text, but not the grammar.
         if kind != .damaged { pieces.append(#"\ud83d\ude80"#) }
         return Twin(
             "\"" + (0..<count).map { _ in pieces.randomElement(using: &generator) ?? "" }.joined() + "\""

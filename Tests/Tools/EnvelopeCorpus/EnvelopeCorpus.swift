@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A frame of the corpus, and a second one that means the same, for a decoder that refuses what the first one has.
+/// A frame of the corpus, and a second one with the same meaning, for a decoder that rejects the first.
 package struct CorpusFrame: Sendable {
     package var kind: EnvelopeCorpus.Kind
     package var bytes: [UInt8]
@@ -9,12 +9,12 @@ package struct CorpusFrame: Sendable {
     package var description: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// Makes frames of every shape. The same seed makes the same ones.
+/// Makes frames of every shape. The same seed makes the same frames.
 package struct EnvelopeCorpus: Sendable {
-    /// What a frame has that others have not.
+    /// The special property of a frame.
     package enum Kind: CaseIterable, Sendable {
         case valid
-        /// A few bytes changed, put in or taken out.
+        /// A few bytes are changed, inserted or removed.
         case damaged
         /// It ends too early.
         case cut
@@ -22,12 +22,12 @@ package struct EnvelopeCorpus: Sendable {
         case longStrings
         /// Halves of surrogate pairs.
         case halves
-        /// Bytes that are no UTF-8.
+        /// Bytes that are not UTF-8.
         case invalidUTF8
         /// Nested up to the limit, and beyond.
         case deep
         case equalKeys
-        /// Numbers that no type holds.
+        /// Numbers that fit no type.
         case hugeNumbers
 
         /// Whether each of its frames is a message.
@@ -39,7 +39,7 @@ package struct EnvelopeCorpus: Sendable {
         }
     }
 
-    /// What stands in the one frame, and what in the other.
+    /// The contents of the two frames.
     struct Twin {
         var text: String
         var plain: String
@@ -115,7 +115,7 @@ package struct EnvelopeCorpus: Sendable {
         }
     }
 
-    /// ASCII: what is damaged is the grammar, and not the text.
+    /// ASCII, so that the damage affects the grammar, not the text.
     private mutating func damaged() -> [UInt8] {
         var bytes = object().text.utf8.map { $0 < 0x80 ? $0 : UInt8(ascii: "x") }
         for _ in 0...Int.random(in: 0..<3, using: &generator) where !bytes.isEmpty {
@@ -140,7 +140,7 @@ package struct EnvelopeCorpus: Sendable {
         return #"{"event":"e","\#(key)":"# + opening + number().plain + closing + "}"
     }
 
-    /// Only within strings can they be distinguished from damage to the grammar.
+    /// Only within strings can they be told apart from damage to the grammar.
     private mutating func withInvalidBytes(_ bytes: [UInt8]) -> [UInt8] {
         let invalid: [[UInt8]] = [
             [0xFF], [0x80], [0xC0, 0xAF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x9A], [0xF4, 0x90],
@@ -149,12 +149,12 @@ package struct EnvelopeCorpus: Sendable {
         var result: [UInt8] = []
         var isInString = false
         var isEscaped = false
-        /// The last byte outside strings that is no white space: a colon before a value, so that keys are spared.
+        /// The last byte outside strings that is not white space: a colon before a value, so that keys stay intact.
         var lastMark: UInt8 = 0
         for byte in bytes {
             result.append(byte)
             if isEscaped {
-                // Not into the digits of an escape.
+                // Not between the digits of an escape.
                 isEscaped = false
             } else if byte == UInt8(ascii: "\\") {
                 isEscaped = true

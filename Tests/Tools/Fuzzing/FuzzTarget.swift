@@ -1,6 +1,6 @@
-/// A part of the client that takes what others send, with what must be true of it for every input.
+/// A part of the client that reads foreign input, with the properties that hold for every input.
 enum FuzzTarget: String, CaseIterable {
-    /// Text in pieces, to the validator of UTF-8.
+    /// Text in pieces, for the UTF-8 validator.
     case utf8
     /// The answer to the WebSocket upgrade.
     case upgrade
@@ -10,19 +10,19 @@ enum FuzzTarget: String, CaseIterable {
     case envelope
     /// JSON that the client itself reads.
     case json
-    /// Who is on a presence channel.
+    /// The members of a presence channel.
     case presence
     /// Events of encrypted channels, keys and base64.
     case encryption
-    /// What authorization endpoints answer.
+    /// The answers of authorization endpoints.
     case authorization
-    /// Where authorization endpoints redirect to, and when they want to be asked again.
+    /// Redirects of authorization endpoints, and their times for a retry.
     case redirect
-    /// Event streams in pieces, to their parser.
+    /// Event streams in pieces, for their parser.
     case eventstream
-    /// What SignalR servers send.
+    /// The messages of SignalR servers.
     case signalr
-    /// A whole client, with a server that does what the input says.
+    /// A whole client, with a server that follows the input.
     case client
 
     /// Ends the process if a check fails.
@@ -44,12 +44,12 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// Ends the process if something is not as it must be.
+/// Ends the process if a property does not hold.
 func require(_ condition: Bool, _ message: @autoclosure () -> String) {
     if !condition { fatalError("FINDING: \(message())") }
 }
 
-/// Takes an input apart.
+/// Splits an input into its parts.
 struct InputReader {
     private var rest: ArraySlice<UInt8>
 
@@ -70,7 +70,7 @@ struct InputReader {
         return Array(rest)
     }
 
-    /// Up to the next line feed, which is left out; nil at the end.
+    /// Up to the next line feed, without it; nil at the end.
     mutating func line() -> [UInt8]? {
         guard !rest.isEmpty else { return nil }
         let line = rest.prefix { $0 != UInt8(ascii: "\n") }
@@ -80,14 +80,14 @@ struct InputReader {
 }
 
 extension [UInt8] {
-    /// With 1,000 bytes for each `{pad}`: limits are reached by inputs that stay short, or they would be found by
-    /// nobody.
+    /// With 1,000 bytes for each `{pad}`, so that short inputs can reach limits. Otherwise no input would be found that
+    /// reaches them.
     var padded: [UInt8] { replacing("{pad}".utf8, with: Self(repeating: UInt8(ascii: "x"), count: 1_000)) }
 
-    /// What is not UTF-8 becomes U+FFFD.
+    /// Bytes that are not UTF-8 become U+FFFD.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// In pieces whose lengths the bytes of a seed say, over and over; whole if there is none.
+    /// In pieces whose lengths are the bytes of a seed, repeated; whole if there is none.
     func pieces(_ seed: [UInt8]) -> [[UInt8]] {
         guard !seed.isEmpty else { return [self] }
         var pieces: [[UInt8]] = []

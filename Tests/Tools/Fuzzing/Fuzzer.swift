@@ -1,12 +1,12 @@
 import Foundation
 
-/// Gives a target inputs: those in files, once each, or, if it was built for that, those that libFuzzer makes.
+/// Gives inputs to a target: each of the given files once, or in a libFuzzer build the inputs of libFuzzer.
 ///
 /// ```
 /// fuzzer TARGET FILE...                        an ordinary build; a file named .base64 has an input on each line
 /// FUZZ_TARGET=TARGET fuzzer [FLAGS] FOLDER...  a build by `make fuzz`; the flags are libFuzzer's
 /// ```
-/// What is found ends the process.
+/// A finding ends the process.
 @main
 enum Fuzzer {
     static func main() {
@@ -38,7 +38,7 @@ enum Fuzzer {
         exit(2)
     }
 
-    /// Before an input is tried, so that the last line names the one that ended the process.
+    /// Printed before an input is tried, so that the last line names the input that ended the process.
     private static func note(_ message: String) { FileHandle.standardError.write(Data("\(message)\n".utf8)) }
 
     private static func inputs(in file: String) -> [(name: String, bytes: [UInt8])] {

@@ -3,7 +3,7 @@
 
     /// The loop that makes inputs. It is a C library, which comes with the compiler.
     enum LibFuzzer {
-        /// Goes by the arguments of the process.
+        /// Uses the arguments of the process.
         static func run() -> CInt {
             var count = CommandLine.argc
             var arguments = CommandLine.unsafeArgv
@@ -22,7 +22,7 @@
 
     private let target = FuzzTarget(rawValue: ProcessInfo.processInfo.environment["FUZZ_TARGET"] ?? "")
 
-    /// Under the name that the library's own `main`, which is not used, looks for.
+    /// The library's own `main`, which is not used, looks for this name.
     @_cdecl("LLVMFuzzerTestOneInput")
     public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         target?.run(Array(UnsafeBufferPointer(start: bytes, count: count)))

@@ -32,7 +32,7 @@ MUTANTS = [
     ("calls that wait for a channel that is unsubscribed", "ClientStateMachine+Subscriptions.swift",
      "        failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)\n", ""),
     ("callbacks after unsubscribe()", "Pusher+Channels.swift",
-     "        channel?.retire()\n    }\n\n    /// Ends the subscriptions", "        _ = channel\n    }\n\n    /// Ends the subscriptions"),
+     "        channel?.retire()\n    }\n\n    /// Unsubscribes from all", "        _ = channel\n    }\n\n    /// Unsubscribes from all"),
     ("requests that nobody waits for", "ClientEngine+Effects.swift",
      "        loopState.value.authorizations.remove(authorization)?.cancel()\n", "        _ = loopState.value.authorizations.remove(authorization)\n"),
     ("events that overtake a change of state", "ClientEngine+Receiving.swift",

@@ -2,13 +2,13 @@ import Foundation
 import NIOConcurrencyHelpers
 import Simulation
 
-/// Runs simulations, seed after seed, on all cores. What fails is shrunk and printed.
+/// Runs simulations, seed after seed, on all cores. A failing script is shrunk and printed.
 ///
 /// `simulate [--first SEED] [--seeds COUNT] [--histogram] [--no-shrinking] [--trace]`
 @main
 enum Simulate {
     static func main() {
-        // Sets and dictionaries must be gone through in the same order each time, or a seed would not say it all.
+        // Sets and dictionaries must have the same order each time. Otherwise a seed would not repeat a run.
         guard ProcessInfo.processInfo.environment["SWIFT_DETERMINISTIC_HASHING"] != nil else {
             print("Set SWIFT_DETERMINISTIC_HASHING=1: without it a seed does not bring the same run again.")
             exit(2)
@@ -37,7 +37,7 @@ enum Simulate {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 private final class Progress: Sendable {
     private struct State: Sendable {
         var next: UInt64
@@ -52,10 +52,10 @@ private final class Progress: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let start = ContinuousClock.now
 
-    /// Counting takes time, so it is done for one seed in this many.
+    /// Counting takes time, so it is done for one seed of this many.
     private static let coveragePeriod: UInt64 = 8
 
-    /// This many failures are enough to look at.
+    /// After this many failures the program stops.
     private static let maximumFailures = 5
 
     init(next: UInt64, end: UInt64) {
@@ -92,7 +92,7 @@ private final class Progress: Sendable {
         for _ in 0..<threads { isDone.wait() }
     }
 
-    /// True if all is well.
+    /// True if there was no failure.
     func report(first: UInt64, count: UInt64) -> Bool {
         let (coverage, failures, done) = state.withLockedValue { ($0.coverage, $0.failures, $0.doneSeeds) }
         if CommandLine.arguments.contains("--histogram") {

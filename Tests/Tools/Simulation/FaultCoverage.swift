@@ -1,10 +1,10 @@
 import PusherClient
 
-/// How often each kind of fault was brought about in each state of the client. What can only be done to a connection is
-/// counted if there was one.
+/// How often each kind of fault happened in each state of the client. A fault that needs a connection counts only if
+/// there was one.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
-    /// The names of all kinds that were asked for, and whether each needs a connection.
+    /// The names of all requested kinds, and whether each needs a connection.
     private var kinds: [String: Bool] = [:]
 
     package init() {}
@@ -13,7 +13,7 @@ package struct FaultCoverage: Sendable {
         "initialized", "connecting", "connected", "unavailable", "waiting", "disconnecting", "disconnected", "refused",
     ]
 
-    /// Those in which there is a connection, or one is being made or closed.
+    /// The states with a connection, or with one that is opening or closing.
     private static let statesOfConnections: Set = ["connecting", "connected", "unavailable", "disconnecting"]
 
     /// - Parameter hasConnection: Whether the server has a connection of the client.
@@ -31,7 +31,7 @@ package struct FaultCoverage: Sendable {
         return sum
     }
 
-    /// The kinds that were never met in some state in which they can be.
+    /// The kinds that never happened in some state in which they are possible.
     package var gaps: [String] {
         kinds.sorted { $0.key < $1.key }.flatMap { name, needsConnection in
             Self.states
@@ -41,7 +41,7 @@ package struct FaultCoverage: Sendable {
         }
     }
 
-    /// A table, a kind in each row.
+    /// A table with a kind in each row.
     package var table: String {
         let width = (kinds.keys.map(\.count).max() ?? 0) + 2
         func row(_ title: String, _ cells: [String]) -> String {
@@ -76,7 +76,7 @@ extension ConnectionStatus {
 }
 
 extension Action {
-    /// The name of the kind: that of the case, and of what it brings if that is a fault of a kind of its own.
+    /// The name of the kind: that of the case, and of its value if that is a fault with a kind of its own.
     fileprivate var name: String {
         switch self {
         case .nextConnections(let outcome, _): "next connection " + Self.caseName(outcome)
@@ -92,7 +92,7 @@ extension Action {
         }
     }
 
-    /// Whether it does nothing if the server has no connection of the client.
+    /// Whether it has no effect without a connection of the client.
     fileprivate var needsConnection: Bool {
         switch self {
         case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary,

@@ -7,14 +7,14 @@ package struct Simulation: Sendable {
     package let settings: Settings
     package private(set) var actions: [PlannedAction]
 
-    /// The script that a seed makes up.
+    /// The script that a seed makes.
     package init(seed: UInt64, actionCount: Int = 220) {
         var writer = ScriptWriter(seed: seed)
         settings = writer.settings
         actions = writer.write(count: actionCount)
     }
 
-    /// A script that was written down.
+    /// A stored script.
     package init(_ settings: Settings, _ actions: [PlannedAction]) {
         self.settings = settings
         self.actions = actions
@@ -22,29 +22,28 @@ package struct Simulation: Sendable {
 
     /// The result of a run.
     package struct Outcome: Sendable {
-        /// What was found that must not be; empty if all is well.
+        /// The violations; empty if there are none.
         package var violations: [String] = []
-        /// The number of the action after which it was found; nil for the end.
+        /// The number of the action after which the first was found; nil for the end.
         package var actionIndex: Int?
         package var coverage = FaultCoverage()
-        /// Differs if anything that went over the wire, or its time, did.
+        /// A digest that differs if any message, or its time, differs.
         package var digest: UInt64 = 0
-        /// How many messages went over the wire.
+        /// The number of messages on the wire.
         package var messageCount = 0
-        /// What was done and what went over the wire, with the times; empty if nobody wanted it.
+        /// The actions and the messages on the wire, with their times; empty unless requested.
         package var trace: [String] = []
-        /// The lines that the client logged, and its errors in every form in which they are printed; empty if nobody
-        /// wanted them.
+        /// The lines that the client logged, and its errors in every printed form; empty unless requested.
         package var shown: [String] = []
-        /// The secrets that the server's encrypted channels had.
+        /// The secrets of the server's encrypted channels.
         package var sharedSecrets: Set<String> = []
     }
 
     /// Runs it on the current thread.
     ///
     /// - Parameters:
-    ///   - hasCoverage: Whether the faults are counted, which takes its time.
-    ///   - hasTrace: Whether what happens is noted.
+    ///   - hasCoverage: Whether faults are counted, which takes time.
+    ///   - hasTrace: Whether actions and messages are recorded.
     ///   - showsAll: Whether the client logs, at all levels.
     package func run(hasCoverage: Bool = false, hasTrace: Bool = false, showsAll: Bool = false) -> Outcome {
         CapturedTasks.capturing { tasks in
@@ -80,7 +79,7 @@ package struct Simulation: Sendable {
         }
     }
 
-    /// The same with fewer actions: as few as still lead to a violation of the same kind. Nil if there is none.
+    /// The same with as few actions as still lead to a violation of the same kind. Nil if there is no violation.
     package func shrunk() -> Simulation? {
         let outcome = run()
         guard let first = outcome.violations.first else { return nil }
@@ -110,7 +109,7 @@ package struct Simulation: Sendable {
         return smallest.simplified(stillFails)
     }
 
-    /// Actions that need not be made on the loop, or without a pause, are not.
+    /// An action is made off the loop, and with a pause, unless it needs the loop or no pause.
     private func simplified(_ stillFails: ([PlannedAction]) -> Bool) -> Simulation {
         var simplest = self
         for index in actions.indices {
@@ -127,12 +126,12 @@ package struct Simulation: Sendable {
         return simplest
     }
 
-    /// The violation without what differs from run to run.
+    /// The violation without the parts that differ between runs.
     private static func kind(of violation: String) -> String {
         String(violation.map { $0.isNumber ? "#" : $0 }.prefix(40))
     }
 
-    /// For people, and for a test: Swift that makes the same simulation.
+    /// Swift code that makes the same simulation, for people and for a test.
     package var transcript: String {
         var lines = ["Simulation(", "    \(Self.code(settings)),", "    ["]
         for planned in actions {
@@ -143,7 +142,7 @@ package struct Simulation: Sendable {
         return (lines + ["    ]", ")"]).joined(separator: "\n")
     }
 
-    /// Values print as they are written, but for the names of the types that cases belong to.
+    /// Values print as they are written, except for the type names before cases.
     private static func code(_ value: some Any) -> String {
         var text = String(describing: value)
         for type in [

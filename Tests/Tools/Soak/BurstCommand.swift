@@ -66,7 +66,7 @@ struct BurstCommand: AsyncParsableCommand {
 
     // MARK: The client
 
-    /// Returns what is wrong.
+    /// Returns the problems.
     private static func receive(_ count: Int, from port: Int) async throws -> String? {
         let pusher = Pusher(
             key: "key",
@@ -101,7 +101,7 @@ struct BurstCommand: AsyncParsableCommand {
         return growth < 64_000_000 ? nil : "resident memory grew by \(growth) bytes"
     }
 
-    /// Takes 10 µs for each event, and sees whether one is missing.
+    /// Takes 10 µs for each event, and checks that none is missing.
     private final class Counted: Sendable {
         private struct State {
             var count = 0

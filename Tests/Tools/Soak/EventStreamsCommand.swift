@@ -34,7 +34,7 @@ struct EventStreamsCommand: AsyncParsableCommand {
             for try await _ in EventStream(server.url).events { break }
             guard round.isMultiple(of: rounds / 20) else { continue }
             await waitUntil { server.connectionCount == 0 }
-            // The server's log of requests is no leak of the client's.
+            // The server's log of requests is not a leak of the client.
             server.forgetRequests()
             leftovers.measure(after: round)
         }

@@ -1,7 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 
-/// Ends the process, as failed, if a step takes so long that it will never end.
+/// Ends the process, as failed, if a step takes too long.
 struct HangGuard: Sendable {
     private struct Step: Sendable {
         var name: String
@@ -25,7 +25,7 @@ struct HangGuard: Sendable {
         }
     }
 
-    /// The step before has come to its end.
+    /// The previous step has ended.
     func begin(_ name: String) { step.withLockedValue { $0 = Step(name: name) } }
 
     private static func fail(_ message: String) -> Never {

@@ -58,12 +58,12 @@ struct HerdCommand: AsyncParsableCommand {
             hangGuard.begin("the first connection of client \(index)")
             socketIDs.append(try await client.waitForRecovery(from: nil))
         }
-        // What the first connections had to wait for is not what is asked here.
+        // The waits of the first connections are not measured here.
         for policy in policies { policy.forget() }
 
         hangGuard.begin("the outage")
         await server.shutdown()
-        // The length of the outage, and not a wait for anything.
+        // The length of the outage, not a wait for an event.
         try await Task.sleep(for: .milliseconds(outage))
         let arrivals = Arrivals(server)
         let back = ContinuousClock.now
@@ -91,7 +91,7 @@ struct HerdCommand: AsyncParsableCommand {
     }
 }
 
-/// When connections come to a server.
+/// The times of connections to a server.
 struct Arrivals: Sendable {
     private let server: PusherTestServer
     private let records: PusherTestServer.RecordSequence
@@ -103,7 +103,7 @@ struct Arrivals: Sendable {
         begin = server.records.last?.index ?? 0
     }
 
-    /// The times of this many connections, in seconds since the moment.
+    /// The times of this many connections, in seconds since the given moment.
     func watch(since moment: ContinuousClock.Instant, count: Int) async -> [Double] {
         var times: [Double] = []
         for await record in records where record.index > begin && record.event == .connectionAccepted {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Shows how numbers are spread, and judges it.
+/// Shows the distribution of numbers, and checks it.
 enum Histogram {
-    /// What is wrong with the first waits after a loss; nil if they are spread evenly from zero to their bound.
+    /// The problem with the first waits after a loss; nil if they are spread evenly from zero to their limit.
     static func waits(_ waits: [Double]) -> String? {
         let parts = waits.sorted()
         print("\nthe first wait of each client, as a part of its bound")
@@ -13,16 +13,16 @@ enum Histogram {
             parts.enumerated().map { index, part in
                 max(abs(part - Double(index) / count), abs(Double(index + 1) / count - part))
             }.max() ?? 1
-        // Passed by chance once in sixty million times.
+        // Exceeded by chance once in sixty million times.
         let limit = 3 / count.squareRoot()
         print(String(format: "  distance from an even distribution: %.3f, of at most %.3f", distance, limit))
         return distance <= limit ? nil : "the first waits are bunched"
     }
 
-    /// Of so few clients as come in a short run one that is late may have the others in one tenth.
+    /// With the few clients of a short run, one late client may leave all others in one tenth.
     static let judgedArrivals = 500
 
-    /// What is wrong with the moments at which clients came back.
+    /// The problem with the times at which clients reconnected.
     static func arrivals(_ times: [Double]) -> String? {
         let last = times.max() ?? 0
         print("\nwhen the clients came back, in seconds since the server did")
@@ -31,7 +31,7 @@ enum Histogram {
         return busiest * 10 <= times.count * 4 ? nil : "the reconnects are bunched: \(busiest) of \(times.count)"
     }
 
-    /// Prints ten rows, and gives the longest one's count.
+    /// Prints ten rows, and returns the count of the longest one.
     @discardableResult
     private static func show(_ values: [Double], upTo end: Double = 1) -> Int {
         let rows = 10

@@ -1,13 +1,13 @@
-/// What the process holds more and more of, while something is begun and ended again and again.
+/// The growth of the process while work is repeated.
 struct Leftovers {
     private var samples: [(step: Double, value: ProcessUsage)] = []
 
     /// Takes a sample after this many rounds.
     mutating func measure(after rounds: Int) { samples.append((Double(rounds), .now())) }
 
-    /// Prints what each round has added, and throws if that is more than noise.
+    /// Prints the growth of each round, and throws if it is more than noise.
     ///
-    /// - Parameter heapLimit: What the heap may grow by with each round, in bytes.
+    /// - Parameter heapLimit: The allowed growth of the heap in each round, in bytes.
     func report(_ rounds: String, heapLimit: Double) throws {
         // The first half warms up.
         let settled = samples.suffix(samples.count / 2)

@@ -9,13 +9,13 @@ enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
     /// TCP ends without a close frame.
     case end = "fin"
     case reset = "rst"
-    /// Nothing arrives any more, and no error says so.
+    /// Nothing arrives any more, without an error.
     case halfOpen = "half-open"
     /// Reset, and then refused for a while.
     case refused
-    /// Bytes that are no WebSocket any more.
+    /// Bytes that are not a WebSocket frame.
     case corrupted
-    /// Reset, and the next attempt ends as soon as it is made.
+    /// A reset, and an end of the next attempt as soon as it is made.
     case refusedUpgrade = "refused-upgrade"
 
     func befall(_ client: SoakClient, _ server: PusherTestServer, _ relay: PusherTestRelay) async throws {
@@ -28,7 +28,7 @@ enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
             client.pusher.checkConnection(timeout: .milliseconds(5))
             try await client.waitForStatus { if case .connected = $0 { false } else { true } }
             relay.passOn()
-            // What the relay still takes for open is not what the server shall count as a subscriber.
+            // The server must not count a connection as a subscriber that only the relay considers open.
             relay.dropConnections()
         case .refused:
             await relay.stopListening()

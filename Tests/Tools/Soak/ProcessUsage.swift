@@ -4,11 +4,11 @@ import Foundation
     import CMalloc
 #endif
 
-/// What the process holds at a moment.
+/// The resources of the process at one moment.
 struct ProcessUsage: Sendable {
-    /// Bytes that are allocated and not freed. Zero if the system does not tell.
+    /// Bytes that are allocated and not freed. Zero if the system does not report it.
     var heap = 0.0
-    /// Bytes of memory that the system has given it.
+    /// Bytes of memory that the process has from the system.
     var resident = 0.0
     /// Open file descriptors.
     var descriptors = 0.0
@@ -19,7 +19,7 @@ struct ProcessUsage: Sendable {
         #if canImport(Glibc)
             usage.heap = Double(mallinfo2().uordblks)
         #endif
-        // The one that lists the directory is among them.
+        // The descriptor that lists the directory is among them.
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
         usage.descriptors = Double(max((descriptors?.count ?? 1) - 1, 0))
         for line in ((try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? "").split(separator: "\n") {
@@ -32,9 +32,9 @@ struct ProcessUsage: Sendable {
     }
 }
 
-/// The straight line that comes nearest to the points (least squares).
+/// The straight line that is nearest to the points (least squares).
 struct Slope: Sendable {
-    /// What is added for each step.
+    /// The growth for each step.
     var perStep: Double
 
     init(_ points: [(step: Double, value: Double)]) {

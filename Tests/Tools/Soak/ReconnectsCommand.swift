@@ -37,7 +37,7 @@ struct ReconnectsCommand: AsyncParsableCommand {
 
     func run() async throws {
         var options = PusherTestServer.Options()
-        // What is kept on purpose is not to look like a leak.
+        // Data that is kept on purpose must not look like a leak.
         options.maximumRecordCount = 100
         try await PusherTestServer.withServer(options: options) { server in
             var relayOptions = PusherTestRelay.Options(serverHost: server.host, serverPort: server.port)
@@ -72,7 +72,7 @@ struct ReconnectsCommand: AsyncParsableCommand {
             socketID = try await client.waitForRecovery(from: socketID)
             guard round >= warmUp else { continue }
             counts[loss, default: 0] += 1
-            // Always after the same kind of loss, so that what differs between the kinds is no slope.
+            // Always after the same kind of loss, so that differences between the kinds do not cause a slope.
             guard loss == losses.last, Double(samples.count) * Double(rounds) <= 100 * Double(round - warmUp)
             else { continue }
             samples.append((Double(round - warmUp), .now()))
@@ -86,10 +86,10 @@ struct ReconnectsCommand: AsyncParsableCommand {
     }
 
     private func report(_ samples: [(step: Double, usage: ProcessUsage)]) throws {
-        // A sample may be taken while something is on its way out, and in a short run one of those makes a slope. What
-        // stays after each loss, or after each of one kind, is many times as much.
+        // A sample may be taken while an object is about to be released. In a short run one such object causes a slope.
+        // A leak in each loss, or in each one of a kind, is many times as large.
         let countLimit = 2 / Double(rounds)
-        // Memory that the system has given may grow until the allocator has what it needs; it is shown, not judged.
+        // The memory from the system may grow until the allocator has enough; it is shown, not checked.
         let rows: [(name: String, path: KeyPath<ProcessUsage, Double>, limit: Double?)] = [
             ("heap, bytes", \.heap, heapLimit), ("resident, bytes", \.resident, nil),
             ("descriptors", \.descriptors, countLimit), ("threads", \.threads, countLimit),

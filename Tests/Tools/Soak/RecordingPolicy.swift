@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// Exponential waits, the first of which is kept as a part of its bound: how far that has grown depends on the outcome
-/// of the attempts before.
+/// Exponential waits. The first is recorded as a part of its limit, because the limit's growth depends on earlier
+/// attempts.
 final class RecordingPolicy: RetryPolicy {
     private let base: Duration
     private let cap: Duration

@@ -44,7 +44,8 @@ struct SignalRCommand: AsyncParsableCommand {
         let server = try await SignalRTestServer.start()
         var leftovers = Leftovers()
         var objects: [WeakReference] = []
-        // As many connections of each kind between two samples, so that what differs between the kinds is no slope.
+        // The same number of connections of each kind between two samples, so that differences between the kinds do not
+        // cause a slope.
         let kinds = 2 * Self.routes.count
         let interval = max(rounds / 20 / kinds, 1) * kinds
         for round in 1...rounds {
@@ -61,7 +62,7 @@ struct SignalRCommand: AsyncParsableCommand {
             objects.append(WeakReference(connection.engineObject))
             if round.isMultiple(of: 2) { await connection.stop() }
             guard round.isMultiple(of: interval) else { continue }
-            // All but the connection of this round, which is still in use here.
+            // All except the connection of this round, which is still in use here.
             await server.waitForEnds(objects.count - 1)
             await waitUntil { objects.dropLast().allSatisfy { $0.object == nil } }
             objects.removeAll()

@@ -29,11 +29,11 @@ final class SoakClient {
         self.pusher = pusher
         statuses = pusher.statuses.makeAsyncIterator()
         channels = channelNames.map { pusher.subscribe($0) }
-        // Every part of the client is to have something to hold on to.
+        // Every part of the client should own an object.
         for channel in channels { channel.bind(eventName: "created") { _ in } }
     }
 
-    /// The first status from now on that is such a one.
+    /// The first status of that kind from now on.
     @discardableResult
     func waitForStatus(where matches: (ConnectionStatus) -> Bool) async throws -> ConnectionStatus {
         while let status = await statuses.next(isolation: #isolation) {
@@ -42,7 +42,7 @@ final class SoakClient {
         throw ExitMessage("the client's statuses have ended")
     }
 
-    /// Waits for a connection other than this one, with all channels.
+    /// Waits for a new connection with all channels.
     func waitForRecovery(from socketID: String?) async throws -> String? {
         var newID: String?
         try await waitForStatus { status in

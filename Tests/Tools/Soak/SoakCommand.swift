@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Long runs. Each prints its measurements, and fails if one is out of its limits.
+/// Long runs. Each prints its measurements, and fails if one exceeds its limits.
 @main
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,7 +12,7 @@ struct SoakCommand: AsyncParsableCommand {
     )
 }
 
-/// An error that is only a text.
+/// An error that consists of a text.
 struct ExitMessage: Error, CustomStringConvertible {
     let description: String
 

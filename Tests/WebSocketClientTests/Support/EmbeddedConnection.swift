@@ -4,7 +4,7 @@ import SocketTestSupport
 import TestSupport
 import WebSocketClient
 
-/// A connection of the transport that is open, over a channel without a socket, in virtual time.
+/// An open connection of the transport, over a channel without a socket, in virtual time.
 struct EmbeddedConnection {
     let loop = EmbeddedEventLoop()
     let channel: EmbeddedChannel
@@ -12,7 +12,7 @@ struct EmbeddedConnection {
     let ends: Log<WebSocketClosure>
     private let blockable = Blockable()
 
-    /// Lets bytes through only while the peer reads.
+    /// Passes bytes only while the peer reads.
     private final class Blockable: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -39,7 +39,7 @@ struct EmbeddedConnection {
         try channel.writeInbound(ByteBuffer(string: acceptance(of: request ?? "")))
     }
 
-    /// A channel that is not closed keeps itself.
+    /// A channel that is not closed keeps itself alive.
     func finish() throws { _ = try channel.finish(acceptAlreadyClosed: true) }
 
     /// Sends messages of that size in one turn of the loop.
@@ -57,7 +57,7 @@ struct EmbeddedConnection {
         channel.isWritable = false
     }
 
-    /// Reads what waits, and goes on reading.
+    /// Reads the waiting bytes, and continues to read.
     @discardableResult
     func startReading() throws -> [ScriptedPeer.Frame] {
         blockable.isBlocked = false
@@ -67,13 +67,13 @@ struct EmbeddedConnection {
         return try takeFrames()
     }
 
-    /// Reads what waits, and then no more.
+    /// Reads the waiting bytes, and then stops.
     func read() throws {
         try startReading()
         stopReading()
     }
 
-    /// What was sent since the last call.
+    /// The bytes that were sent since the last call.
     func takeFrames() throws -> [ScriptedPeer.Frame] {
         var bytes = ByteBuffer()
         while let part = try channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }

@@ -1,4 +1,4 @@
-/// Connecting, subscribing, and doing it again.
+/// Connecting, subscribing, and reconnecting.
 extension Plan {
     var subscriptionSuites: [Suite] {
         func run(_ measurement: String, _ via: String, _ channels: Int) -> Run {

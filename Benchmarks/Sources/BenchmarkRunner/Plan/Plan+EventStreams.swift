@@ -1,4 +1,4 @@
-/// Events of event streams, against the bytes of the response only counted by async-http-client.
+/// Events of event streams. The reference only counts the bytes of the response, with async-http-client.
 extension Plan {
     var eventStreamSuites: [Suite] {
         [

@@ -1,4 +1,4 @@
-/// What an event costs, in each of the styles in which it can be taken.
+/// The cost of an event, in each style of receiving it.
 extension Plan {
     var eventSuites: [Suite] {
         let targets = [
@@ -17,14 +17,14 @@ extension Plan {
         return sized + (hasTLS ? [secureSuite] : []) + [streamingSuite, presenceStormSuite, clientEventSuite]
     }
 
-    /// Each is what must be reached, and what would be good.
+    /// The required value, and a better one.
     private struct Targets {
         let callback: (must: Double, stretch: Double)
         let mainQueue: (must: Double, stretch: Double)
     }
 
-    /// What good references took elsewhere, on two cores that may be faster or slower than these. Foundation's decoder
-    /// is the same there and here, so the others are expected to be as much faster or slower as it is.
+    /// The times of good references on another machine, with two cores that may be faster or slower. Foundation's
+    /// decoder is the same on both, so the other references should be faster or slower by the same factor.
     private struct Known {
         let loop: Double
         let raw: Double

@@ -1,8 +1,8 @@
-/// Calls of SignalR, against the same WebSocket with its frames only counted.
+/// Calls of SignalR. The reference is the same WebSocket, which only counts its frames.
 extension Plan {
     var hubSuites: [Suite] { [receivedSuite, invokedSuite] }
 
-    /// The numbers of the kinds are those that the generator knows.
+    /// The generator knows the same numbers of the kinds.
     static let hubKinds = [
         (name: "JSON, one handler", kind: 0, via: "handler"),
         (name: "MessagePack, one handler", kind: 1, via: "handler"),

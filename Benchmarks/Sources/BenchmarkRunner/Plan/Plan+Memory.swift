@@ -1,4 +1,4 @@
-/// What things take of the memory.
+/// Memory use.
 extension Plan {
     var memorySuites: [Suite] {
         guard hasMemory else { return [] }
@@ -36,7 +36,7 @@ extension Plan {
             Row("presence member", members, unit: .kilobytes),
         ]
         return [
-            Suite(name: "Memory for each, beyond what there is anyway", rounds: extent.choose(3, quick: 1), rows: rows),
+            Suite(name: "Memory for each", rounds: extent.choose(3, quick: 1), rows: rows),
             allocationSuite, slowConsumerSuite,
         ]
     }
@@ -61,7 +61,7 @@ extension Plan {
             ]
         }
         return Suite(
-            name: "A flood of 1 kB events that nobody takes: memory",
+            name: "A flood of 1 kB events without a consumer: memory",
             rounds: extent.choose(3, quick: 1),
             rows: rows
         )

@@ -1,9 +1,9 @@
-/// How much is done.
+/// The amount of work.
 enum Extent: String, Sendable {
     case full
-    /// Fewer rounds of fewer events: for a first look.
+    /// Fewer rounds with fewer events, for a first look.
     case quick
-    /// As little as shows that each measurement can be made. The figures say nothing, and are not shown.
+    /// Only as much as shows that each measurement can be made. The figures mean nothing, and are not shown.
     case check
 
     func choose<Value>(_ full: Value, quick: Value, check: Value? = nil) -> Value {
@@ -15,11 +15,11 @@ enum Extent: String, Sendable {
     }
 }
 
-/// What is measured, and how long.
+/// The measurements, and their durations.
 struct Plan: Sendable {
     let extent: Extent
     let hasTLS: Bool
-    /// Whether the kernel tells what memory a process has.
+    /// Whether the kernel reports the memory of a process.
     let hasMemory: Bool
 
     var rounds: Int { extent.choose(5, quick: 2, check: 1) }
@@ -36,7 +36,7 @@ struct Plan: Sendable {
         return all.flatMap(\.self)
     }
 
-    /// Per size: how many events make a run of a good part of a second.
+    /// For each size: the number of events for a run of a good part of a second.
     static let sizes = [
         Size(size: 100, name: "100 B", events: 300_000),
         Size(size: 1_000, name: "1 kB", events: 150_000),

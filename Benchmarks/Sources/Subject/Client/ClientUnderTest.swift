@@ -3,7 +3,7 @@ import PusherClient
 import SodiumReference
 import Workload
 
-/// The client as its users have it.
+/// The client, built and used as its users do.
 enum ClientUnderTest {
     static func make(
         _ target: Target,
@@ -23,7 +23,7 @@ enum ClientUnderTest {
             )
         )
         options.authMethod = authMethod ?? fixedAuthorization
-        // The channels that ask for more events are never answered.
+        // The generator never answers subscriptions that request more events.
         options.timeouts.subscription = .seconds(3_600)
         options.retryPolicy = .delays([.zero])
         options.tls.certificateVerification = .insecurelyTrustAnyCertificate
@@ -34,7 +34,7 @@ enum ClientUnderTest {
         return Pusher(key: "app-key", options: options)
     }
 
-    /// The same for every channel: the generator does not check it.
+    /// The same for every channel, because the generator does not check it.
     private static var fixedAuthorization: AuthMethod {
         let sharedSecret = Data(SealedBytes.key).base64EncodedString()
         return .authorizer { request in
@@ -47,6 +47,6 @@ enum ClientUnderTest {
     }
 }
 
-/// Keeps the optimizer from leaving out what nobody looks at.
+/// Keeps the optimizer from removing work whose result is not used.
 @inline(never)
 func use(_ value: Int) {}

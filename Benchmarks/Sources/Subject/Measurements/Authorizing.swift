@@ -4,7 +4,7 @@ import NIOPosix
 import PusherClient
 import Workload
 
-/// Many private channels through an endpoint that answers at once, against the requests alone.
+/// Many private channels through an endpoint that answers at once; the reference makes only the requests.
 struct Authorizing {
     let arguments: Arguments
 
@@ -32,7 +32,7 @@ struct Authorizing {
     }
 
     private func requests(_ count: Int) async -> [String: Double] {
-        // As many at once as the client has by default.
+        // As many at once as the client's default.
         let connections = PusherClientOptions.Limits().authorizationsAtOnce
         let target = arguments.target
         let countdown = Countdown(count)

@@ -2,7 +2,8 @@ import CReference
 import Foundation
 import Workload
 
-/// A loop in C over a socket that blocks: what the machine can do, so that figures of other machines can be compared.
+/// A loop in C over a blocking socket: the maximum speed of the machine, so that figures of other machines can be
+/// compared.
 struct BareLoop {
     let arguments: Arguments
     let workload: Workload
@@ -68,7 +69,7 @@ struct BareLoop {
 
     private func subscribe(_ channel: String, on descriptor: Int32) throws {
         let text = Array(#"{"event":"pusher:subscribe","data":{"channel":"\#(channel)"}}"#.utf8)
-        // A mask of zeros is one too.
+        // A mask of zeros is valid too.
         try send([0x81, 0x80 | UInt8(text.count), 0, 0, 0, 0] + text, to: descriptor)
     }
 
@@ -78,7 +79,7 @@ struct BareLoop {
     }
 }
 
-/// What was received, and not read yet.
+/// The bytes that were received and not read yet.
 private struct Input {
     let descriptor: Int32
     var counts = reference_counts()
@@ -96,7 +97,7 @@ private struct Input {
         }
     }
 
-    /// Takes what is there, and counts the frames in it.
+    /// Takes the available bytes, and counts their frames.
     mutating func read() throws {
         let taken = reference_read_frames(bytes, count, &scratch, &counts)
         if taken > 0 { remove(taken) } else { try receive() }

@@ -3,7 +3,7 @@ import NIOWebSocket
 import PusherClient
 import Workload
 
-/// Events that the client sends, as fast as it can, until the server has them all.
+/// Events that the client sends as fast as it can, until the server has them all.
 struct ClientEvents {
     let arguments: Arguments
 

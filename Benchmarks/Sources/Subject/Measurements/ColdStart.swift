@@ -26,7 +26,7 @@ struct ColdStart {
         return result(end)
     }
 
-    /// - Parameter usage: At the first event.
+    /// - Parameter usage: The usage at the first event.
     private func result(_ usage: ProcessUsage) -> [String: Double] {
         ["wall": usage.wall - Double(arguments.number("started")) / 1_000, "cpu": usage.cpu]
     }

@@ -4,7 +4,7 @@ import PusherProtocol
 import SodiumReference
 import Workload
 
-/// What happens to an event in one process, without a socket: decoding its envelope, and decrypting its data.
+/// The work for an event in one process, without a socket: decoding its envelope, and decrypting its data.
 struct Decoding {
     let arguments: Arguments
 
@@ -41,7 +41,7 @@ struct Decoding {
         Payload.envelope(event: Workload.eventName, channel: Workload().channelName(0), data: json)
     }
 
-    /// The time of one call, which gives a size that has to be used.
+    /// The time of one call, which returns a size that has to be used.
     private func repeated(_ body: () throws -> Int) rethrows -> [String: Double] {
         let count = arguments.number("events", default: 100_000)
         for _ in 0..<(count / 10) { use(try body()) }

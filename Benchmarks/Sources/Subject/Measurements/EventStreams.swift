@@ -3,7 +3,8 @@ import NIOCore
 import ServerSentEvents
 import Workload
 
-/// What an event of an event stream costs: the client, its parser alone, and the bytes of the response only counted.
+/// The cost of an event of an event stream: the client, its parser alone, and a reference that only counts the bytes of
+/// the response.
 struct EventStreams {
     let arguments: Arguments
 
@@ -51,7 +52,7 @@ struct EventStreams {
         return try perEvent(since: start, count)
     }
 
-    /// One event of so many bytes, in chunks of 100.
+    /// One event of this many bytes, in chunks of 100.
     private func oneLine() throws -> [String: Double] {
         let size = arguments.number("size")
         let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 100)

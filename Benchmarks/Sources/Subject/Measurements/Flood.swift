@@ -3,7 +3,7 @@ import NIOWebSocket
 import PusherClient
 import Workload
 
-/// Events as fast as they can be taken: what one costs.
+/// The cost of an event when events come as fast as possible.
 struct Flood {
     let arguments: Arguments
     let workload: Workload
@@ -15,7 +15,7 @@ struct Flood {
         workload.channels = arguments.number("channels", default: 1)
         workload.events = arguments.number("events", default: 100_000)
         workload.size = arguments.number("size", default: 100)
-        // Less than the client keeps for those who are slow, and not more than a cache or two.
+        // Less than the client buffers for slow listeners, and not more than a cache or two.
         workload.window = min(32_768, max(64, 16 * 1_024 * 1_024 / max(workload.size, 1) & ~1))
         self.workload = workload
     }
@@ -24,7 +24,7 @@ struct Flood {
         switch arguments.implementation {
         case "c-loop": try BareLoop(arguments: arguments, workload: workload).run()
         case "raw-counter":
-            // Nothing in the frames is looked at.
+            // The frames are not read.
             try await reference { meter in { meter.event($0.data.readableBytes) } }
         case "json-decoder": try await reference { JSONEnvelopeConsumer(meter: $0).consume }
         case "scan-dispatch":

@@ -5,8 +5,8 @@ import Synchronization
 import WebSocketClient
 import Workload
 
-/// What SignalR costs: calls of a handler as fast as they can be taken, and calls of the hub that are answered at once. The
-/// reference is the same WebSocket with nothing done about the frames but to count them.
+/// The cost of SignalR: calls of a handler as fast as possible, and calls of the hub that are answered at once. The
+/// reference is the same WebSocket, which only counts frames.
 struct HubMessages {
     let arguments: Arguments
 
@@ -44,7 +44,7 @@ struct HubMessages {
         return result
     }
 
-    /// Has the hub send more when half of what it sent has come.
+    /// Makes the hub send more when half of its calls have arrived.
     private func meter(_ load: HubLoad, _ connection: HubConnection) -> Meter {
         Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) { [weak connection] _ in
             Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
@@ -143,7 +143,7 @@ private final class FrameConnection: Sendable {
         receive: @escaping @Sendable (Int) -> Void
     ) throws {
         let request = try WebSocketRequest(url: url)
-        // The answer to the handshake is as small as no other frame.
+        // The answer to the handshake is smaller than all other frames.
         let frame: @Sendable (Int) -> Void = { size in if size > 3 { receive(size) } else { shaken() } }
         let opened = WebSocketConnector().connect(to: request, on: eventLoop) { [self] event in
             switch event {

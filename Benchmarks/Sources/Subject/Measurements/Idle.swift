@@ -3,7 +3,7 @@ import NIOCore
 import PusherClient
 import Workload
 
-/// Connections on which nothing happens: how often the process wakes up for them.
+/// Connections without events: how often they wake up the process.
 struct Idle {
     let arguments: Arguments
 
@@ -33,8 +33,8 @@ struct Idle {
         return wakeUps.merging(["connections": Double(clients.count + channels.count)]) { first, _ in first }
     }
 
-    /// Sleeps on a thread that knows nothing of tasks: one that does would be woken, and while a thread of Dispatch's
-    /// blocks, Dispatch looks after it once a second.
+    /// Sleeps on a thread without tasks. A thread with tasks would be woken, and while a thread of Dispatch blocks,
+    /// Dispatch checks it once a second.
     private func watch(seconds: Int) async -> [String: Double] {
         await withCheckedContinuation { continuation in
             Thread { continuation.resume(returning: Self.watchBlocking(seconds: seconds)) }.start()
@@ -42,7 +42,7 @@ struct Idle {
     }
 
     private static func watchBlocking(seconds: Int) -> [String: Double] {
-        // The threads of Dispatch end when they had nothing to do for 5 s.
+        // The threads of Dispatch end after 5 s without work.
         sleep(8)
         let (from, first) = (Date().timeIntervalSince1970, ProcessMemory.wakeUps())
         sleep(UInt32(seconds))

@@ -4,7 +4,7 @@ import PusherClient
 import Synchronization
 import Workload
 
-/// How long a lone event takes from the generator's write to the callback.
+/// The time of a single event from the generator's write to the callback.
 struct Latency {
     let arguments: Arguments
 
@@ -34,7 +34,7 @@ struct Latency {
     }
 }
 
-/// Reads the stamp where it stands in the frame.
+/// Reads the stamp at its place in the frame.
 private struct StampReader {
     let offset: Int
     let arrivals: Arrivals
@@ -70,7 +70,7 @@ private final class Arrivals: Sendable {
 
     func finished() async -> [String: Double] {
         _ = await countdown.finished()
-        // The first ones find everything cold.
+        // The first ones run with cold caches.
         let latencies = latencies.withLock { Array($0.dropFirst($0.count / 10)) }
         return ["p50": latencies.percentile(0.5), "p99": latencies.percentile(0.99)]
     }

@@ -2,8 +2,7 @@ import NIOCore
 import PusherClient
 import Workload
 
-/// What one more of something takes of the memory that is resident: a slope, so that what the process needs anyway is
-/// left out of it.
+/// The resident memory of one more object: a slope, so that the process's basic memory does not count.
 struct Memory {
     let arguments: Arguments
     private var count: Int { arguments.number("count", default: 1_000) }
@@ -53,7 +52,7 @@ struct Memory {
     /// - Parameter bound: Whether a callback is bound on each channel.
     private func channels(bound: Bool) async throws -> [String: Double] {
         var workload = Workload()
-        // Fewer than there are: no events are wanted.
+        // Fewer channels, because no events are needed.
         workload.channels = 1
         let pusher = ClientUnderTest.make(arguments.target, workload)
         try await pusher.connected()
@@ -69,7 +68,7 @@ struct Memory {
             observation.cancel()
             first += count
         }
-        // Tables grow by doubling: the same room is left in them before and after.
+        // Tables grow by doubling, so the free space in them is the same before and after.
         return try await slope(warmUp: count, subscribe)
     }
 
@@ -82,7 +81,7 @@ struct Memory {
         try await pusher.connected()
         var next = 0
         func subscribe(_ count: Int) async throws {
-            // What carries the list is in memory already when the second one comes.
+            // The memory for the list is already there when the second one arrives.
             try await pusher.subscribe(workload.channelName(next)).subscribed()
             next += 1
         }

@@ -3,7 +3,7 @@ import NIOWebSocket
 import PusherClient
 import Workload
 
-/// Joins and leaves of very many members on one channel: what one costs.
+/// The cost of joins and leaves of very many members on one channel.
 struct PresenceStorm {
     let arguments: Arguments
 

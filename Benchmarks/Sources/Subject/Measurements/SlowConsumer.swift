@@ -3,7 +3,7 @@ import Foundation
 import PusherClient
 import Workload
 
-/// A flood of events for somebody who takes none: what is kept of it, and whether that has an end.
+/// A flood of events without a consumer: the memory that is kept, and whether it is limited.
 struct SlowConsumer {
     let arguments: Arguments
 
@@ -42,7 +42,7 @@ struct SlowConsumer {
         ]
     }
 
-    /// Waits until the process has nothing to do any more.
+    /// Waits until the process has no more work.
     private func quiet() async {
         var used = ProcessUsage.now.cpu
         var calm = 0

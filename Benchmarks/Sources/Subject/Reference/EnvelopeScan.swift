@@ -3,10 +3,9 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// The least that a client can do: one pass over the envelope, the data unescaped into a string, and a closure called.
+/// The minimum for a client: one pass over the envelope, the data unescaped into a string, and a call of a closure.
 ///
-/// It trusts its input, as no client may: all values are strings, and nothing but quotation marks and backslashes is
-/// escaped.
+/// It trusts its input, as no client may: all values are strings, and only quotation marks and backslashes are escaped.
 struct ScanningConsumer {
     let channel: [UInt8]
     let callback: @Sendable (String) -> Void
@@ -31,12 +30,12 @@ struct ScanningConsumer {
 
 private struct EnvelopeScan {
     private let bytes: UnsafeRawBufferPointer
-    /// Of the brace or the comma before the next key.
+    /// The offset of the brace or the comma before the next key.
     private var offset = 0
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The key's first letter, which tells them all apart; then the value follows.
+    /// The key's first letter, which identifies it; then the value follows.
     mutating func nextKey() -> UInt8? {
         guard offset + 3 < bytes.count else { return nil }
         let start = offset + 2
@@ -52,16 +51,16 @@ private struct EnvelopeScan {
         return bytes[start..<end]
     }
 
-    /// Where the next quotation mark stands.
+    /// The position of the next quotation mark.
     private func end(from start: Int) -> Int {
         var end = start
         while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += 1 }
         return min(end, bytes.count - 1)
     }
 
-    /// Eight bytes at a time as long as none of them is a quotation mark or a backslash.
+    /// Eight bytes at a time, unless one of them is a quotation mark or a backslash.
     mutating func takeUnescaped() -> String {
-        // Whole words are written, so there has to be room for one more.
+        // Whole words are written, so one more must fit.
         String(unsafeUninitializedCapacity: bytes.count - offset + 8) { text in
             let output = UnsafeMutableRawBufferPointer(text)
             var count = 0
@@ -95,7 +94,7 @@ private struct EnvelopeScan {
     private static let quotationMarks: UInt64 = 0x2222_2222_2222_2222
     private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
 
-    /// The highest bit of the first byte that is zero, and perhaps of some after it.
+    /// The highest bit of the first zero byte, and perhaps of later bytes.
     private static func zeroBytes(_ word: UInt64) -> UInt64 {
         (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
     }

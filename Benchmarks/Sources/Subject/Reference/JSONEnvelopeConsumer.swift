@@ -3,7 +3,7 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// Has Foundation decode the envelope, as a client that is not made for speed does.
+/// Decodes the envelope with Foundation, as a client that is not made for speed does.
 struct JSONEnvelopeConsumer {
     struct Message: Decodable {
         let event: String

@@ -5,9 +5,9 @@ import NIOSSL
 import NIOWebSocket
 import Workload
 
-/// A WebSocket over SwiftNIO's stock pipeline, with as little in it as there can be: what the client is compared with.
+/// A WebSocket over SwiftNIO's stock pipeline with as little work as possible, for comparison with the client.
 enum ReferenceConnection {
-    /// Connects, and gives the channel over to the handler.
+    /// Connects, and passes the channel to the handler.
     static func open(
         _ target: Target,
         _ workload: Workload,
@@ -16,7 +16,7 @@ enum ReferenceConnection {
         try await connect(target, workload, on: MultiThreadedEventLoopGroup.singleton.next(), makeHandler).get()
     }
 
-    /// Connects, and gives the channel over to the handler.
+    /// Connects, and passes the channel to the handler.
     static func connect(
         _ target: Target,
         _ workload: Workload,

@@ -2,9 +2,9 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// Subscribes as the client would, and hands on what comes after the answers to that.
+/// Subscribes as the client would, and passes on the frames after the answers.
 ///
-/// It is not generic in what consumes the frames: the compiler would not specialize it, and the reference be slow.
+/// It is not generic over its consumer, because the compiler would not specialize it, and the reference would be slow.
 final class ReferenceHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame

@@ -3,7 +3,8 @@ import PusherClient
 import PusherTestServer
 import ServiceLifecycle
 
-/// A server-side program: it handles orders until it is asked to stop, and tells swift-metrics what its client counts.
+/// A server-side program: it handles orders until it is asked to stop, and passes its client's statistics to
+/// swift-metrics.
 ///
 ///     worker                      # three orders on a server of this process
 ///     worker APP-KEY CLUSTER      # the hosted service, until SIGTERM or Control-C
@@ -54,7 +55,7 @@ struct OrderHandler: Service {
     private let logger: Logger
 
     init(_ pusher: Pusher, limit: Int, logger: Logger) {
-        // Made before the client connects, so that it misses nothing.
+        // Made before the client connects, so that it misses no order.
         orders = pusher.subscribe("orders").values(named: "created", as: Order.self)
         self.limit = limit
         self.logger = logger

@@ -2,7 +2,7 @@
 protocol BuiltInAuthorizer: Authorizer, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     var maximumBatchSize: Int { get }
 
-    /// One result for each request, in order. All are of the same connection.
+    /// One result for each request, in order. All are for the same connection.
     func authorize(
         _ requests: [AuthorizationRequest],
         in context: AuthorizationContext
@@ -12,7 +12,7 @@ protocol BuiltInAuthorizer: Authorizer, CustomStringConvertible, CustomDebugStri
 extension BuiltInAuthorizer {
     var maximumBatchSize: Int { 1 }
 
-    /// Gives nil: without a client there is no way to make a request. A client does not come here.
+    /// Returns nil, because requests need a client. The client does not call it.
     func fetchAuthValue(
         socketID: String,
         channelName: String,
@@ -35,11 +35,11 @@ extension AuthMethod {
         }
     }
 
-    /// One result for each request, in order. Never hangs the caller's thread, and ends soon when its task is
+    /// One result for each request, in order. It never blocks the caller's thread, and ends soon after its task is
     /// cancelled.
     ///
-    /// - Parameter requests: All of one connection, and not more than ``maximumBatchSize``: it is the caller who cuts
-    ///   them into batches.
+    /// - Parameter requests: All for one connection, and not more than ``maximumBatchSize``. The caller splits them
+    ///   into batches.
     package func authorize(
         _ requests: [AuthorizationRequest],
         in context: AuthorizationContext
@@ -66,9 +66,8 @@ extension AuthorizationError {
     fileprivate static func noMethod(_ request: AuthorizationRequest) -> AuthorizationError {
         AuthorizationError(
             .noMethod,
-            "channel '\(request.channelName)' needs an authorization, and there is no way to get one: give "
-                + "PusherClientOptions an authMethod, for example .endpoint(authEndpoint: \"https://…\"), or hand the "
-                + "authorization over when you subscribe"
+            "Authorization of channel '\(request.channelName)' failed: there is no authMethod. Set one in the options, for "
+                + "example .endpoint(\"https://…\"), or pass the signature when you subscribe."
         )
     }
 }

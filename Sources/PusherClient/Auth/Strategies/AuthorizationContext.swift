@@ -2,12 +2,12 @@ package import RealtimeHTTP
 
 /// The parts of the client that the strategies need.
 package struct AuthorizationContext: Sendable {
-    /// The app key, its case kept.
+    /// The app key in its original case.
     package var key: String
     private let requester: any HTTPRequester
-    /// Nil if no key of the server is pinned.
+    /// Nil if the options pin no key of the server.
     private let pinnedHost: PinnedHost?
-    /// The user on presence channels, if the signatures are made here.
+    /// The user on presence channels, if the client makes the signatures.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     /// The time limit of one request.
     package var timeout: Duration
@@ -32,7 +32,7 @@ package struct AuthorizationContext: Sendable {
 }
 
 extension AuthorizationContext {
-    /// The answer to a request of a strategy, which is refused if it goes to the host whose key is pinned.
+    /// Sends a request of a strategy and returns the answer. Refuses requests to the host whose key is pinned.
     func response(
         to request: HTTPRequest,
         for subject: AuthorizationSubject
@@ -46,7 +46,7 @@ extension AuthorizationContext {
     }
 }
 
-/// Whom or what a message is about.
+/// The subject of a message.
 package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
     case channel(String)
     case channels(Int)
@@ -62,26 +62,27 @@ package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension AuthorizationError {
-    /// For a wait that nobody needs any more.
+    /// Makes the error for a wait that was cancelled.
     static func cancelled(_ subject: AuthorizationSubject) -> AuthorizationError {
         AuthorizationError(
             .requestFailed,
-            "the authorization of \(subject) was cancelled before there was an answer",
+            "Authorization of \(subject) cancelled: the client does not need the answer any more.",
             cause: CancellationError()
         )
     }
 
-    /// For what code of the user threw. Its text is not repeated: nobody knows what is in it.
+    /// Makes the error for a failure in the app's code. The text of that error is not repeated, because it may contain
+    /// secrets.
     static func thrown(_ error: any Error, by who: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         if let error = error as? AuthorizationError { return error }
         return AuthorizationError(
             .authorizerFailed,
-            "\(who) threw an error of type \(type(of: error)) for \(subject); it is the cause of this one",
+            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. The cause has it.",
             cause: error
         )
     }
 
-    /// For a request that brought no answer.
+    /// Makes the error for a request without an answer.
     static func notAnswered(_ error: any Error, url: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         let answerer = (error as? HTTPRequestError)?.url
         let place = HTTPRequest.printable(url: answerer, askedFor: url)
@@ -94,7 +95,7 @@ extension AuthorizationError {
             let canHelp = error.kind == .timedOut || error.kind == .failed
             return AuthorizationError(
                 error.kind == .redirectRefused ? .redirectRefused : .requestFailed,
-                "\(place) gave no answer for \(subject): \(error.message)",
+                "Authorization of \(subject) failed: \(place) gave no answer, because \(error.message).",
                 url: HTTPRequest.printable(url: answerer ?? url),
                 recovery: canHelp ? .retry(after: .zero) : .none,
                 cause: error.cause
@@ -102,7 +103,7 @@ extension AuthorizationError {
         default:
             return AuthorizationError(
                 .requestFailed,
-                "\(place) gave no answer for \(subject): the request failed",
+                "Authorization of \(subject) failed: \(place) gave no answer.",
                 url: HTTPRequest.printable(url: url),
                 recovery: .retry(after: .zero),
                 cause: error
@@ -115,6 +116,6 @@ extension AuthorizationError {
         _ subject: AuthorizationSubject,
         cause: (any Error)? = nil
     ) -> AuthorizationError {
-        AuthorizationError(.invalidRequest, "no authorization of \(subject) can be asked for: \(why)", cause: cause)
+        AuthorizationError(.invalidRequest, "Authorization of \(subject) failed: \(why).", cause: cause)
     }
 }

@@ -7,9 +7,9 @@ import RealtimeHTTP
 
 /// Requests that an ``AuthRequestBuilderProtocol`` makes.
 enum BuiltRequest {
-    /// In bytes, of a request's body.
+    /// In bytes.
     static let maximumBodySize = 1_048_576
-    /// The default of every `URLRequest`, which the app has not chosen.
+    /// The default of every `URLRequest`. It is not the app's choice.
     static let untouchedTimeout: TimeInterval = 60
 
     static func authorize(
@@ -78,12 +78,16 @@ enum BuiltRequest {
         while true {
             let count = stream.read(&chunk, maxLength: chunk.count)
             guard count >= 0 else {
-                throw .invalidRequest("its httpBodyStream could not be read", subject, cause: stream.streamError)
+                throw .invalidRequest(
+                    "the httpBodyStream of the request could not be read",
+                    subject,
+                    cause: stream.streamError
+                )
             }
             guard count > 0 else { return body }
             body += chunk.prefix(count)
             guard body.count <= maximumBodySize else {
-                throw .invalidRequest("its body has more than \(maximumBodySize) bytes", subject)
+                throw .invalidRequest("the body of the request has more than \(maximumBodySize) bytes", subject)
             }
         }
     }

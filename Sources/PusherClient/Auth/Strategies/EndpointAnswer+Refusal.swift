@@ -2,16 +2,16 @@ package import Foundation
 import RealtimeHTTP
 
 extension EndpointAnswer {
-    /// The most bytes of a refusal that an error holds: one character can be as long as the whole.
+    /// The longest body of a refusal that an error holds, in bytes. The number of characters would not limit it.
     package static let maximumBodySize = 10_000
-    /// The longest that a `Retry-After` is obeyed.
+    /// The longest `Retry-After` that is obeyed, in seconds.
     package static let maximumRetryDelay = 60
 
     func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
         var error = error(
             .refused,
-            "\(place) answered with status \(status) for \(subject)"
-                + (Self.advice(status).map { "; \($0)" } ?? ""),
+            "Authorization of \(subject) refused: \(place) answered with status \(status)."
+                + (Self.advice(status).map { " \($0)" } ?? ""),
             status: status
         )
         error.body = body.map { $0.prefix(fittingUTF8Bytes: Self.maximumBodySize) }
@@ -29,12 +29,12 @@ extension EndpointAnswer {
 
     private static func advice(_ status: Int) -> String? {
         switch status {
-        case 300..<400: "it names no place to go on to"
-        case 401: "the backend does not know who asks: are the headers right?"
-        case 403: "the backend does not allow it"
-        case 404: "is the URL right?"
-        case 405: "is the method right?"
-        case 419: "it asks for a CSRF token: send one in a header, or exempt the endpoint"
+        case 300..<400: "It redirects without a location."
+        case 401: "The backend does not know the user. Check the headers."
+        case 403: "The backend does not allow it."
+        case 404: "Check the URL."
+        case 405: "Check the HTTP method."
+        case 419: "It requires a CSRF token. Send one in a header, or exempt the endpoint."
         default: nil
         }
     }

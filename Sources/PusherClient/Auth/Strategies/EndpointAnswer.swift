@@ -1,11 +1,11 @@
 import PusherProtocol
 package import RealtimeHTTP
 
-/// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
+/// The answer of an authorization endpoint, and its possible defects (protocol clause 8).
 package struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
     package static let maximumAuthSize = ClientStateMachine.maximumAuthLength
-    /// In bytes. What servers take is less.
+    /// In bytes. Servers accept less.
     package static let maximumDataSize = ClientStateMachine.maximumDataLength
 
     let response: HTTPResponse
@@ -47,7 +47,7 @@ package struct EndpointAnswer {
     ) throws(AuthorizationError) -> Authorization {
         let subject = AuthorizationSubject.channel(name)
         guard let answer = answers[name] else {
-            throw invalid("has no member for \(subject); the answer to a batch is keyed by channel", subject)
+            throw invalid("has no member for \(subject). The answer to a batch is keyed by channel", subject)
         }
         guard let status = answer["status"]?.integer else {
             throw invalid(#"has no whole number as "status" of \#(subject)"#, subject)
@@ -70,7 +70,7 @@ package struct EndpointAnswer {
             )
         }
         guard !response.isCut else { throw invalid("has more than \(response.body.count) bytes", subject) }
-        // Files of some backends begin with a mark, which nobody sees, and which is no JSON.
+        // The files of some backends begin with a byte-order mark, which is invisible and not JSON.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let body = response.body.dropFirst(response.body.starts(with: mark) ? mark.count : 0)
         guard let text = String(validating: body, as: UTF8.self) else {
@@ -78,17 +78,17 @@ package struct EndpointAnswer {
         }
         guard let value = JSONValue(parsing: text) else {
             throw invalid(
-                body.isEmpty ? "is empty" : isHTML(text) ? Self.htmlPage : "is no JSON, or nested too deep",
+                body.isEmpty ? "is empty" : isHTML(text) ? Self.htmlPage : "is not JSON, or nested too deep",
                 subject
             )
         }
-        guard value.object != nil else { throw invalid("is \(value.kindName); it must be a JSON object", subject) }
+        guard value.object != nil else { throw invalid("is \(value.kindName). It must be a JSON object", subject) }
         return value
     }
 
     private static let htmlPage = """
-        is an HTML page, where JSON is expected: likely a login page, or an error page of the backend. Does the request \
-        carry what tells the backend who asks, and is the URL right?
+        is an HTML page instead of JSON, probably a login page or an error page of the backend. Check the URL, and the \
+        headers that identify the user
         """
 
     private func isHTML(_ text: String) -> Bool {
@@ -104,11 +104,11 @@ package struct EndpointAnswer {
     ) throws(AuthorizationError) -> Authorization {
         let auth = try string("auth", of: object, subject, maximumSize: Self.maximumAuthSize)
         guard let auth, !auth.isEmpty else {
-            throw invalid(#"has no "auth" for \#(subject); it must be a string of the form KEY:SIGNATURE"#, subject)
+            throw invalid(#"has no "auth" for \#(subject). It must be a string of the form KEY:SIGNATURE"#, subject)
         }
         if subject == .user {
             guard let data = try string("user_data", of: object, subject, maximumSize: Self.maximumDataSize) else {
-                throw invalid(#"has no "user_data"; it must be a string that holds the user's JSON text"#, subject)
+                throw invalid(#"has no "user_data". It must be a string that holds the user's JSON text"#, subject)
             }
             return Authorization(auth: auth, data: data)
         }
@@ -136,22 +136,22 @@ package struct EndpointAnswer {
         case let value?:
             let advice =
                 value.object == nil || !name.hasSuffix("_data")
-                ? "it must be a string"
-                : "it must be a string that holds the JSON text which was signed: encode the object to JSON, sign that "
-                    + "text, and put it in as a string"
-            throw invalid(#"has \#(value.kindName) as "\#(name)" for \#(subject); \#(advice)"#, subject)
+                ? "It must be a string"
+                : "It must be a string with the JSON text that was signed. Encode the object to JSON, sign that text, "
+                    + "and send it as a string"
+            throw invalid(#"has \#(value.kindName) as "\#(name)" for \#(subject). \#(advice)"#, subject)
         }
     }
 
     private func invalid(_ what: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         error(
             .invalidResponse,
-            "the answer of \(place) for \(subject) \(what)",
+            "Invalid authorization: the answer of \(place) for \(subject) \(what).",
             status: response.status
         )
     }
 
-    /// The value of a field with one of these in its name may let anyone act as the user.
+    /// A field with one of these in its name may hold a secret that lets anybody act as the user.
     private static let secretFields = [
         "auth", "cookie", "credential", "csrf", "jwt", "key", "location", "password", "refresh", "secret", "session",
         "signature", "token", "xsrf",
@@ -159,11 +159,11 @@ package struct EndpointAnswer {
 
     private static func isSecret(_ field: String) -> Bool {
         let field = field.lowercased()
-        // The server's demand is not secret, and says what was wrong.
+        // This field is not secret, and describes the problem.
         return field != "www-authenticate" && secretFields.contains { field.contains($0) }
     }
 
-    /// With what is known of the answer, but for what may be secret.
+    /// The error with the known parts of the answer, except those that may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,

@@ -1,6 +1,6 @@
 import RealtimeHTTP
 
-/// Asks an ``AuthEndpoint`` (protocol clause 8).
+/// Sends requests to an ``AuthEndpoint`` (protocol clause 8).
 struct EndpointAuthorizer: BuiltInAuthorizer {
     let endpoint: AuthEndpoint
 
@@ -103,7 +103,7 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         }
     }
 
-    /// `socket_id`, the channels, the parameters: in this order.
+    /// The form with `socket_id`, the channels and the parameters, in this order.
     private func form(
         for request: AuthEndpoint.Request,
         parameters: AuthEndpoint.Parameters,
@@ -114,7 +114,10 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         pairs += request.channelNames.map { (isBatch ? "channel_name[]" : "channel_name", $0) }
         for parameter in parameters.elements {
             guard !["socket_id", "channel_name", "channel_name[]"].contains(parameter.name) else {
-                throw .invalidRequest("the parameter '\(parameter.name)' is the protocol's own; leave it out", subject)
+                throw .invalidRequest(
+                    "the parameter '\(parameter.name)' belongs to the protocol. Leave it out",
+                    subject
+                )
             }
             pairs.append((parameter.name, parameter.value))
         }

@@ -1,8 +1,8 @@
 import Dispatch
 import NIOConcurrencyHelpers
 
-/// Waits for code that may answer late, twice or never: the first answer counts, and the wait ends at once when the
-/// waiting task is cancelled. Whatever comes later is dropped.
+/// Waits for code that may answer late, twice or never. The first answer counts, and the wait ends at once when the
+/// waiting task is cancelled. Later answers are dropped.
 package final class FirstAnswer<Value: Sendable>: Sendable {
     private enum State {
         case open
@@ -17,7 +17,7 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
 
     package func give(_ value: Value) { end(with: value) }
 
-    /// Nil if the task was cancelled first. To be called once.
+    /// Nil if the task was cancelled first. Call it once.
     package func value() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -31,8 +31,8 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
         } onCancel: {
             end(with: nil)
         }
-        // By way of the lock, and not of the continuation: if that is resumed before the task has stopped for it,
-        // ThreadSanitizer does not see that one thread hands the value to another.
+        // The lock hands over the value, and not the continuation: if the continuation is resumed before the task is
+        // suspended, ThreadSanitizer does not see that one thread hands the value to another.
         return state.withLockedValue { state in
             guard case .given(let value) = state else { return nil }
             state = .over
@@ -57,10 +57,11 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
     }
 }
 
-/// Calls of code that is the user's: it may block, take no notice of cancellation, or never answer.
+/// Calls the app's code, which may block, ignore cancellation, or never answer.
 enum UserCode {
-    /// Each call has a queue of its own, and so a thread at once. The global queues have as many threads as there are
-    /// cores, and grow by one a second if those block: a few waiting calls would hold up all others in the process.
+    /// Each call has its own queue, and so starts on a thread at once. The global queues have as many threads as there
+    /// are cores, and one more each second while those block. A few waiting calls would block all others in the
+    /// process.
     static func onQueue(_ body: @escaping @Sendable () -> Void) {
         DispatchQueue(label: "pusher.authorization").async(execute: body)
     }
@@ -72,7 +73,7 @@ enum UserCode {
         return await answer.value()
     }
 
-    /// Nil if the task was cancelled first. The body's own task is cancelled then, and not waited for.
+    /// Nil if the task was cancelled first. In that case the body's own task is cancelled, and not awaited.
     static func asynchronously<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {

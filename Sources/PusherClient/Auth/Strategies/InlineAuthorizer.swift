@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Makes signatures with the secret of the app (protocol clause 8), and the keys of encrypted channels (clause 10).
+/// Makes signatures with the app's secret (protocol clause 8), and the keys of encrypted channels (clause 10).
 struct InlineAuthorizer: BuiltInAuthorizer {
     enum MasterKey: Sendable {
         case none
@@ -80,7 +80,7 @@ struct InlineAuthorizer: BuiltInAuthorizer {
             return SharedSecret.base64(channel: request.channelName, masterKey: masterKey)
         case .none:
             throw .invalidRequest(
-                "an encrypted channel needs the encryption master key; use .inline(secret:encryptionMasterKey:)",
+                "an encrypted channel needs the encryption master key. Use .inline(secret:encryptionMasterKey:)",
                 .channel(request.channelName)
             )
         case .unusable:

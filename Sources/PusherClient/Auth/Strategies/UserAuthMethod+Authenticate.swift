@@ -1,8 +1,8 @@
 import PusherEncryption
 
 extension UserAuthMethod {
-    /// The user's signature; its `data` is the `user_data`. Never hangs the caller's thread, and ends soon when its
-    /// task is cancelled.
+    /// The user's signature; its `data` is the `user_data`. It never blocks the caller's thread, and ends soon after
+    /// its task is cancelled.
     package func authenticate(
         socketID: String,
         in context: AuthorizationContext
@@ -25,8 +25,8 @@ extension UserAuthMethod {
             return .failure(
                 AuthorizationError(
                     .noMethod,
-                    "there is no way to sign a user in: give PusherClientOptions a userAuthMethod, for example "
-                        + ".endpoint(\"https://…\")"
+                    "Authorization of the user failed: there is no userAuthMethod. Set one in the options, for example "
+                        + ".endpoint(\"https://…\")."
                 )
             )
         }

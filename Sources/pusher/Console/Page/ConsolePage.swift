@@ -1,7 +1,7 @@
 import Foundation
 import PusherTestServer
 
-/// The page: one document without any outside resource.
+/// The page: one document without external resources.
 struct ConsolePage {
     let html: String
     /// The content security policy: only the page's own code and styles.
@@ -28,7 +28,7 @@ struct ConsolePage {
             snippets: ConsoleSnippet.all(for: server)
         )
         let encoded = try JSONEncoder().encode(configuration)
-        // So that no value ends the element that it is in.
+        // So that no value can end the element that contains it.
         let json = String(decoding: encoded, as: UTF8.self).replacing("<", with: "\\u003c")
         let nonce = ConsoleAccess.makeToken()
         self.html = Self.document(nonce: nonce, configuration: json)

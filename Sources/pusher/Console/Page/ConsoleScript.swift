@@ -1,5 +1,5 @@
 extension ConsolePage {
-    /// Every text of a client or a backend becomes text of the page by `textContent`, never markup.
+    /// The script inserts texts of clients and backends by `textContent`, never as markup.
     static let script = #"""
         "use strict";
         const $ = (id) => document.getElementById(id);
@@ -13,8 +13,7 @@ extension ConsolePage {
 
         // MARK: The log
         //
-        // `rows` has the newest lines, `shown` those of them that the filter lets through. Of these, only the ones in view
-        // have an element.
+        // `rows` has the newest lines, `shown` those that pass the filter. Only lines in view have an element.
 
         const ROW_HEIGHT = 22;
         const LIMIT = 20000;
@@ -63,7 +62,7 @@ extension ConsolePage {
             count += 1;
           }
           if (!follows) unseen += count;
-          // Not at each line: moving the rest takes time.
+          // Not for each line, because moving the remaining lines takes time.
           if (rows.length > LIMIT + 500) trim();
         }
 
@@ -73,7 +72,7 @@ extension ConsolePage {
           let count = 0;
           while (count < shown.length && dropped.has(shown[count])) count += 1;
           shown.splice(0, count);
-          // Text that a person reads does not move.
+          // A text must not move while a person reads it.
           if (!follows) log.scrollTop -= count * ROW_HEIGHT;
         }
 
@@ -191,7 +190,7 @@ extension ConsolePage {
           draw();
         }
 
-        // Of the lines that are drawn: when the browser tells of its scrolling, more may have come.
+        // It counts drawn lines only: when the browser reports scrolling, more lines may have arrived.
         const isAtEnd = () => log.scrollTop + log.clientHeight >= log.scrollHeight - ROW_HEIGHT;
 
         function reveal(position) {
@@ -388,7 +387,7 @@ extension ConsolePage {
             ...state.connections.map(({id}) => option(JSON.stringify({socket: id}), `connection ${id}`)),
             ...state.channels.map(({name}) => option(JSON.stringify({channel: name}), `subscribers of ${name}`)),
           );
-          // A fault must not go to all because its connection has ended.
+          // When its connection has ended, a fault must not apply to all connections.
           if (![...$("target").options].some((known) => known.value === chosen)) {
             const {socket, channel} = JSON.parse(chosen);
             $("target").append(option(chosen, `${socket ?? channel}, gone`));
@@ -515,7 +514,7 @@ extension ConsolePage {
           };
           updates.onerror = () => {
             showLink("lost", "not connected");
-            // Otherwise the browser tries again by itself.
+            // In all other states the browser reconnects by itself.
             if (updates.readyState === EventSource.CLOSED) setTimeout(renew, 1000);
           };
         }

@@ -9,8 +9,8 @@ import Swift5App
 import Swift6App
 import WebSocketClient
 
-/// Runs an app of each kind against the embedded servers, until each has received the event that the server publishes, has
-/// talked to a hub, and has followed a feed; and a backend, a WebSocket and an event stream alone.
+/// Runs an app of each kind against the embedded servers, until each has received the server's event, called a hub, and
+/// followed a feed. It also runs a backend, a WebSocket and an event stream alone.
 @main
 struct Consumer {
     static func main() async throws {

@@ -13,7 +13,7 @@ package final class ChatScreen {
         self.feed = feed
     }
 
-    /// Says hello, and returns what the hub answers and sends.
+    /// Says hello, and returns the hub's answer and its call.
     package func sayHello() async throws -> [String] {
         await connection.on("Announce") { [weak self] (text: String) in await self?.show(text) }
         let announcements = connection.messages(of: "Announce", as: String.self)

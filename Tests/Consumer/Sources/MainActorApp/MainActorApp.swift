@@ -17,7 +17,7 @@ package final class Screen {
         pusher.delegate = self
     }
 
-    /// Shows texts until the first event of the channel has come, and returns them.
+    /// Shows texts until the first event of the channel arrives, and returns them.
     package func show() async throws -> [String] {
         let channel = pusher.subscribe("private-orders")
         let orders = channel.values(named: "created", as: Order.self)

@@ -2,7 +2,7 @@ import Foundation
 import ServerSentEvents
 import SignalRClient
 
-/// A chat as it came from Microsoft's client, and a feed as it came from IKEventSource.
+/// A chat that was written for Microsoft's client, and a feed that was written for IKEventSource.
 package class Swift5Chat {
     let connection: HubConnection
     let source: EventSource
@@ -13,7 +13,7 @@ package class Swift5Chat {
         source = EventSource(url: feed)
     }
 
-    /// Says hello, and returns what the hub answers.
+    /// Says hello, and returns the hub's answer.
     package func sayHello() async throws -> String {
         await connection.on("ReceiveMessage") { (user: String, text: String) in print("\(user): \(text)") }
         connection.onClosed { error in if let error { print(error) } }

@@ -14,7 +14,7 @@ package struct Swift6App: Sendable {
         pusher = Pusher(key: key, options: options)
     }
 
-    /// The id of the first order, or nil if the channel ends before.
+    /// The id of the first order, or nil if the channel ends earlier.
     package func firstOrder() async throws -> Int? {
         let channel = pusher.subscribe("private-orders")
         let orders = channel.values(named: "created", as: Order.self)

@@ -15,7 +15,7 @@ package struct Swift6Chat: Sendable {
         self.feed = feed
     }
 
-    /// Says hello, and returns what the hub answers.
+    /// Says hello, and returns the hub's answer.
     package func sayHello() async throws -> String {
         try await connection.withConnection { try await connection.invoke(.greet, "Swift 6 mode") }
     }

@@ -2,7 +2,7 @@ import PusherClient
 import RealtimeHTTP
 import TestSupport
 
-/// Answers as the test says, and keeps the requests.
+/// Gives the answers of the test, and records the requests.
 final class FakeRequester: HTTPRequester {
     typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
@@ -15,7 +15,7 @@ final class FakeRequester: HTTPRequester {
         self.init { _ in HTTPResponse(status: status, headers: headers, body: Array(body.utf8)) }
     }
 
-    /// With a signature that anything takes.
+    /// With a signature that every test accepts.
     convenience init() { self.init(200, #"{"auth":"key:signature"}"#) }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
@@ -25,7 +25,7 @@ final class FakeRequester: HTTPRequester {
 
     func shutdown() {}
 
-    /// What was sent in the bodies.
+    /// The bodies that were sent.
     var bodies: [String?] { requests.elements.map { $0.body.map { String(decoding: $0, as: UTF8.self) } } }
 
     /// A client's context with this requester.

@@ -1,9 +1,9 @@
 import PusherClient
 import PusherProtocol
 
-/// What the app has been told of its channels, and what that must be consistent with: nobody comes twice or
-/// goes without having come, what was held of an encrypted channel keeps its order, a client event goes out once, in
-/// order, and on a channel that is subscribed.
+/// Records the reports to the app about its channels, and checks that they are consistent: no member joins twice or
+/// leaves without having joined, held events of an encrypted channel keep their order, and a client event goes out
+/// once, in order, and on a subscribed channel.
 ///
 /// Numbers show the order: encrypted events are called `e1`, `e2`…, client events `client-1`, `client-2`…
 struct ChannelLedger {

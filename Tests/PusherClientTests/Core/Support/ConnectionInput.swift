@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// Everything that can happen to a connection, but for closes with a code.
+/// All inputs of a connection, except closes with a code.
 enum ConnectionInput: CaseIterable {
     case connect, disconnect, release, subscribe
     case opened, greeted, greetedUnusably
@@ -14,7 +14,7 @@ enum ConnectionInput: CaseIterable {
 }
 
 extension ConnectionInput {
-    /// A timer that does not run in the state does not fire.
+    /// A timer that does not run in this state does not fire.
     func apply(to client: inout CoreClient) -> Transcript {
         switch self {
         case .connect: client.connect()

@@ -2,14 +2,14 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The states of the connection, and what a state has gone through if that matters.
+/// The states of the connection, and their history if it matters.
 enum ConnectionSituation: CaseIterable {
     case initialized
     /// No socket yet.
     case connecting
-    /// The socket is open, and the greeting has not come.
+    /// The socket is open, and the greeting has not arrived.
     case opened
-    /// The greeting came before the news that the socket is open.
+    /// The greeting arrived before the report that the socket is open.
     case greeted
     case connectedJustNow, connectedForFiveSeconds, connectedForAMinute
     /// A ping was sent.

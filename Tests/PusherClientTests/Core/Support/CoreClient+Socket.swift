@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// What comes from the socket.
+/// The input from the socket.
 extension CoreClient {
     @discardableResult
     mutating func opened(_ attempt: Int? = nil) -> Transcript {

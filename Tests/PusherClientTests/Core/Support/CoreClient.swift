@@ -2,13 +2,13 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The machine with a clock and timers that a test moves by hand. Attempts, channels and waiting calls are numbered or
-/// named in the order in which they appear, and the ledger is checked after each input.
+/// The machine with a clock and timers that a test controls. Attempts, channels and waiting calls have numbers or names
+/// in their order of appearance, and the ledger is checked after each input.
 struct CoreClient {
     private(set) var machine: ClientStateMachine
     var ledger = Ledger()
     private(set) var now = Self.origin
-    /// The event loop's clock, which stands still while the computer is suspended.
+    /// The event loop's clock, which stops while the computer is suspended.
     private var loopTime = Duration.zero
     private var channels: [ChannelID: String] = [:]
     private var waiters: [WaiterID] = []
@@ -105,7 +105,7 @@ struct CoreClient {
 
     // MARK: Authorizations, sign-in, client events
 
-    /// Answers the oldest question that is about this channel; nil for the user.
+    /// Answers the oldest question about this channel; nil for the user.
     @discardableResult
     mutating func authorized(
         _ name: String?,
@@ -119,14 +119,14 @@ struct CoreClient {
         return answer(id, result ?? .success(.good(question)))
     }
 
-    /// Answers a question, whether it still stands or not.
+    /// Answers a question, whether it is pending or not.
     @discardableResult
     mutating func answer(_ id: AuthorizationTry, _ result: Result<Authorization, AuthorizationError>) -> Transcript {
         ledger.authorized(id)
         return input { $0.authorized(id, result, now: $1, into: &$2) }
     }
 
-    /// The connection stands, and the channel is subscribed.
+    /// The connection is open, and the channel is subscribed.
     static func subscribed(
         _ name: String,
         _ success: Envelope? = nil,
@@ -162,7 +162,7 @@ struct CoreClient {
         return input { $0.trigger([.init(event: event, data: .json("1"))], on: name, id, now: $1, into: &$2) }
     }
 
-    /// A client event of which only the newest counts.
+    /// A client event that replaces earlier ones of its name.
     @discardableResult
     mutating func sendLatest(
         _ event: String,
@@ -270,7 +270,7 @@ struct CoreClient {
 
     // MARK: Time
 
-    /// Lets time pass: timers fire when they are due.
+    /// Advances the time: timers fire when they are due.
     @discardableResult
     mutating func advance(by duration: Duration) -> Transcript {
         let end = loopTime + duration
@@ -287,23 +287,23 @@ struct CoreClient {
         return transcript
     }
 
-    /// The computer sleeps: the clock goes on, and the event loop's timers do not.
+    /// The computer sleeps: the clock continues, and the event loop's timers stop.
     mutating func suspend(for duration: Duration) { now += duration }
 
-    /// The timer that runs for a purpose.
+    /// The running timer for a purpose.
     func timer(_ purpose: TimerID.Purpose) -> TimerID? { ledger.timers.keys.first { $0.purpose == purpose } }
 
-    /// Fires a timer, whether or not it is due, or still known.
+    /// Fires a timer, whether or not it is due, or still valid.
     @discardableResult
     mutating func fire(_ timer: TimerID) -> Transcript {
         ledger.fired(timer)
         let pending = machine.subscriptions.values.filter(\.isPending).map(\.name)
-        // What the server is taken not to have had is sent again.
+        // The client repeats subscriptions that the server seems to have dropped.
         if [.subscriptionPace, .subscription].contains(timer.purpose) { for name in pending { ledger.answered(name) } }
         return input { $0.timerFired(timer, now: $1, into: &$2) }
     }
 
-    /// Fires the timer that runs for a purpose, now.
+    /// Fires the running timer for a purpose, now.
     @discardableResult
     mutating func fire(_ purpose: TimerID.Purpose) -> Transcript { timer(purpose).map { fire($0) } ?? [] }
 
@@ -342,7 +342,7 @@ extension ClientStateMachine {
         authorizationsGathered(batchSize: batchSize, now: now, into: &effects)
     }
 
-    /// What goes out, goes out at once.
+    /// Outgoing messages are written at once.
     mutating func wrote(_ effect: Effect, now: Instant) {
         switch effect {
         case .send(let id, _), .sendMessage(let id, _), .sendClientEvent(let id, _): wrote(on: id, now: now)
@@ -350,7 +350,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// What the shell knows, the tests look up: what the call waits for.
+    /// The tests look up the reason why the call waits, which the shell would know.
     mutating func cancel(_ waiter: WaiterID, into effects: inout [Effect]) {
         let name = subscriptions.values.first { $0.waiters.contains(waiter) }?.name
         cancelWaiter(waiter, subscribing: name, into: &effects)

@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// What a random walk has come by: one that reaches little shows little.
+/// The states that a random walk has reached: a walk that reaches few shows little.
 struct Coverage {
     private(set) var counts: [String: Int] = [:]
 
@@ -62,7 +62,7 @@ struct Coverage {
         if let held = subscription.decryption?.held, held.count > 1 { count("event held") }
     }
 
-    /// What only the difference between before and after an input shows.
+    /// Records what only a comparison of the states before and after an input shows.
     mutating func record(before: ClientStateMachine, after: ClientStateMachine, _ effects: [Effect]) {
         for old in before.subscriptions.values {
             guard let new = after.subscriptions[old.name] else { continue }

@@ -3,30 +3,30 @@ import PusherClient
 import PusherProtocol
 import RealtimePrimitives
 
-/// Keeps account of what the machine has asked for, and notes every effect that must not be.
+/// Records the effects of the machine, and notes every forbidden one.
 ///
-/// It knows the machine's promises only: one attempt at a time, nothing sent unless connected, no timer that nobody
-/// needs, changes that follow from one another, one outcome for each waiting call.
+/// It knows only the machine's promises: one attempt at a time, nothing sent unless connected, no unnecessary timer, a
+/// valid order of changes, one outcome for each waiting call.
 struct Ledger {
     private(set) var violations: [String] = []
-    /// All attempts, in their order.
+    /// All attempts, in order.
     private(set) var attempts: [AttemptID] = []
     private(set) var liveAttempt: AttemptID?
-    /// The timers that run, with the time of the event loop at which they are due.
+    /// The running timers, with the time of the event loop at which they are due.
     private(set) var timers: [TimerID: Duration] = [:]
     private(set) var state = ConnectionState.disconnected
     private(set) var status = ConnectionStateMachine.Status.initialized
     private(set) var questions: [RetryQuestionID] = []
-    /// That of the last question.
+    /// The last question.
     private(set) var lastQuestion: RetryQuestion?
-    /// The authorizers that are being asked, with what they are asked.
+    /// The running authorizations, with their questions.
     private(set) var authorizations: [AuthorizationTry: AuthorizationQuestion] = [:]
-    /// The requests that they are in.
+    /// The requests that contain them.
     private var requests: [AuthorizationTry: Int] = [:]
     private var requestCount = 0
     /// Whether the machine waits for another turn of the loop to ask for authorizations.
     private(set) var isGathering = false
-    /// The calls that still wait.
+    /// The calls that are still waiting.
     private(set) var waiters: Set<WaiterID> = []
     private var retired: Set<ChannelID> = []
     private var isReleased = false
@@ -47,7 +47,7 @@ struct Ledger {
 
     mutating func fired(_ timer: TimerID) {
         timers[timer] = nil
-        // It is not awaited any more, and may be asked for again.
+        // The client no longer waits for it, and may request it again.
         guard timer.purpose == .ownChannel else { return }
         unanswered = unanswered.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) }
     }

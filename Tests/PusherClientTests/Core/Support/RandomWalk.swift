@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import TestSupport
 
-/// Gives a machine one input after the other, drawn at random, and asks the ledger after each.
+/// Gives a machine random inputs, and checks the ledger after each.
 struct RandomWalk {
     private let seed: UInt64
     private var generator: SeededGenerator
@@ -11,14 +11,14 @@ struct RandomWalk {
     private var now = Instant()
     private var loopTime = Duration.zero
     private var inputCount = 0
-    /// Put into words only when something was wrong.
+    /// Formatted only after a failure.
     private var lastInputs: [() -> String] = []
     private var violations: [String] = []
     private(set) var connectionCount = 0
     private(set) var coverage = Coverage()
     /// Numbers events so that their order can be checked.
     private var eventCount = 0
-    /// What is in encrypted events; they are made once, since each costs some work.
+    /// The content of encrypted events. They are made once, because encryption is slow.
     private let secrets: [Envelope]
 
     private static let names = [
@@ -61,7 +61,7 @@ struct RandomWalk {
     // MARK: Steps
 
     mutating func step() {
-        // Every second walk is a calm one: what takes several answers to come to is seldom come to in a storm.
+        // Every second walk is calm, because states that need several answers are seldom reached in a storm.
         if seed.isMultiple(of: 2), generator.oneIn(2) { return help() }
         switch Int.random(in: 0..<100, using: &generator) {
         case 0..<5: input("connect") { $0.connect(now: $1, into: &$2) }
@@ -84,7 +84,7 @@ struct RandomWalk {
         case 84..<86: trigger(draw(Self.names))
         case 86: push()
         case 87..<92:
-            // Mostly so short that answers come in time.
+            // Mostly so short that answers arrive in time.
             let longest = generator.oneIn(4) ? 40_000 : 1_000
             pass(.milliseconds(Int.random(in: 0..<longest, using: &generator)))
         case 92..<93: now += .seconds(Int.random(in: 0..<600, using: &generator))
@@ -115,13 +115,13 @@ struct RandomWalk {
     }
 
     private mutating func subscribe(_ name: String) {
-        // An authorization that is passed before the first connection is used on it, for any socket id.
+        // An authorization that is passed before the first connection is used there, for any socket id.
         let socketID = machine.socketID ?? (connectionCount > 0 ? "nothing" : nil)
         let own = generator.oneIn(8) ? socketID.map { Authorization(auth: "key:\($0)/\(name)") } : nil
         input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
     }
 
-    /// What applications do that are impatient.
+    /// The calls of an impatient app.
     private mutating func push() {
         switch Int.random(in: 0..<5, using: &generator) {
         case 0: input("check") { $0.checkConnection(timeout: .seconds(5), now: $1, into: &$2) }
@@ -153,7 +153,7 @@ struct RandomWalk {
         return (0..<parts).map { .init(event: "client-\(eventCount - parts + 1 + $0)", data: .json("1")) }
     }
 
-    /// The server answers what is pending, or confirms what nobody asked for.
+    /// The server answers a pending request, or confirms one that does not exist.
     private mutating func answer() {
         let pending = machine.subscriptions.values.filter(\.isPending).map(\.name).sorted()
         if machine.signIn.isAwaitingServer, generator.oneIn(3) { return receive(.signedIn("u")) }
@@ -170,7 +170,7 @@ struct RandomWalk {
         receive(envelope)
     }
 
-    /// One that is asked for answers, or one that never was.
+    /// A pending authorization is answered, or one that never existed.
     private mutating func authorize() {
         let asked = ledger.authorizations.keys.sorted()
         // The next turn of the loop may come late, and after other inputs.
@@ -245,7 +245,7 @@ struct RandomWalk {
         input("received \(envelope.jsonText) on \(attempt)") {
             $0.received(envelope, on: attempt, now: $1, into: &$2)
         } noting: { machine, ledger in
-            // The machine takes this for an answer, and the request is no longer pending.
+            // The machine treats this as an answer, and the request is no longer pending.
             for name in pending where machine.subscriptions[name]?.isPending != true { ledger.answered(name) }
         }
     }
@@ -258,7 +258,7 @@ struct RandomWalk {
         input("closed \(attempt) \(closure)") { $0.closed(attempt, closure, now: $1, into: &$2) }
     }
 
-    /// One that is due, one that is not, or one that never was.
+    /// A due timer, a later one, or one that never existed.
     private mutating func fireTimer() {
         let timers = ledger.timers.keys.sorted { $0.serial < $1.serial }
         let timer = timers.randomElement(using: &generator) ?? TimerID(.retry, 1 << 60)
@@ -268,7 +268,7 @@ struct RandomWalk {
     private mutating func fire(_ timer: TimerID) {
         ledger.fired(timer)
         if timer.purpose == .subscriptionPace {
-            // What the server is taken not to have had is sent again.
+            // The client repeats subscriptions that the server seems to have dropped.
             for subscription in machine.subscriptions.values where subscription.isPending {
                 ledger.answered(subscription.name)
             }
@@ -356,7 +356,7 @@ struct RandomWalk {
             machine.wrote(effect, now: now)
         }
         coverage.record(effects, machine)
-        // What was handed to the socket is written, or fails with it.
+        // Events that the socket has are written, or fail with it.
         for case .sendClientEvent(let attempt, let item) in effects {
             var more: [Effect] = []
             if let waiter = item.waiter, ledger.waiters.contains(waiter), generator.oneIn(5) {

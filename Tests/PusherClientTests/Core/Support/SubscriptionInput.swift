@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// Everything that can happen to a subscription.
+/// All inputs of a subscription.
 enum SubscriptionInput: CaseIterable {
     case subscribe, subscribeWithOwnAuthorization, unsubscribe
     case authorized, authorizationFailed, authorizationUnusable, authorizationTimer

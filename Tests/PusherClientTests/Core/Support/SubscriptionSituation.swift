@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The phases of a subscription, and how each was reached if that matters.
+/// The phases of a subscription, and their history if it matters.
 enum SubscriptionSituation: CaseIterable {
     case absent
     /// There is no connection yet.
@@ -71,7 +71,7 @@ enum SubscriptionSituation: CaseIterable {
 }
 
 extension Envelope {
-    /// A success as the kind of channel has it.
+    /// A success in the form that suits the kind of channel.
     static func anySuccess(_ channel: String) -> Envelope {
         ChannelKind(ofChannelNamed: channel).base == .presence ? .members(channel, ["1"]) : .success(channel)
     }

@@ -5,7 +5,7 @@ import PusherProtocol
 import Testing
 
 extension Authorization {
-    /// The ledger knows by the signature for which connection and channel it was made.
+    /// The signature tells the ledger for which connection and channel it was made.
     static func good(_ question: AuthorizationQuestion, key: TestKey = .first) -> Authorization {
         switch question.subject {
         case .user:
@@ -29,7 +29,7 @@ struct TestKey {
 
     var base64: String { Data(repeating: byte, count: 32).base64EncodedString() }
 
-    /// An event that only this key opens.
+    /// An event that only this key decrypts.
     func message(_ text: String, on channel: String, event: String = "message") throws -> Envelope {
         let key = try #require(SecretKey(base64: base64))
         return Envelope(

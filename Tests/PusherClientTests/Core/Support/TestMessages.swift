@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// What a server says.
+/// The messages of a server.
 extension Envelope {
     /// `pusher:connection_established`.
     static func greeting(_ number: Int, activityTimeout: String? = "120") -> Envelope {

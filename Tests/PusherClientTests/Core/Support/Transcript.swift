@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import RealtimePrimitives
 
-/// Effects in words, so that a test reads as what happened: `["abort 1", "report pongTimedOut"]`.
+/// Effects in words, so that a test reads like a protocol: `["abort 1", "report pongTimedOut"]`.
 ///
 /// The texts are made on demand, because most transcripts are not read.
 struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral {
@@ -68,7 +68,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         return sum
     }
 
-    /// What goes to the transport: `open 1`, `send 1 ping`, `close 1 1000`, `abort 1`.
+    /// The calls of the transport: `open 1`, `send 1 ping`, `close 1 1000`, `abort 1`.
     var wire: Transcript { only(.wire) }
     /// `set pong 30s`, `stop pong`.
     var timers: Transcript { only(.timer) }
@@ -81,10 +81,10 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     /// How waiting calls end: `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
 
-    /// All but timers, and states of the connection.
+    /// All except timers and states of the connection.
     var acts: Transcript { filtered { $0.kind != .timer && $0.kind != .change } }
 
-    /// All but timers, and states, which statuses tell better.
+    /// All except timers and states, which statuses show in more detail.
     var summary: Transcript {
         filtered { effect in
             if case .stateChanged = effect { false } else { effect.kind != .timer }
@@ -119,7 +119,7 @@ extension Effect {
     }
 }
 
-/// Gives ids the names under which tests know them.
+/// Gives ids the names that tests use.
 struct Names {
     var now: Instant
     var attempts: [AttemptID]

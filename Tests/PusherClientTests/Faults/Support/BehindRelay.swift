@@ -6,7 +6,7 @@ import TestTLS
 
 @testable import PusherClient
 
-/// A server, a relay to it, and a client that reaches the server through the relay only.
+/// A server, a relay to it, and a client that can reach the server only through the relay.
 func withRelay(
     useTLS: Bool = false,
     activityTimeout: Double? = nil,
@@ -62,8 +62,8 @@ struct WatchedChannel {
         try await channel.subscribed()
     }
 
-    /// Publishes an event, and gives the data of the one that arrives. A machine that stands still for a while may lose
-    /// the connection again, and with it the event: it is published again then.
+    /// Publishes an event, and returns the data of the event that arrives. On a machine that stops for a while, the
+    /// connection may be lost again, and the event with it. It is then published again.
     mutating func relayed(_ data: String, by server: PusherTestServer) async throws -> String? {
         let (more, name) = (channel.resubscriptions, channel.name)
         let publishing = Task {
@@ -81,15 +81,15 @@ struct WatchedChannel {
 }
 
 extension PusherTimeouts {
-    /// With little time for an attempt to connect; the ones that fail by it are made again.
+    /// With a short connection timeout; attempts that fail because of it are repeated.
     static var hasty: Self {
         var timeouts = Self.patient
         timeouts.connectionAttempt = .seconds(3)
         return timeouts
     }
 
-    /// With little time for a pong, yet more than any machine takes to answer on loopback. An attempt that begins before
-    /// the fault is over can come to nothing, and is to be made again.
+    /// With a short pong timeout, but longer than any machine needs for an answer on loopback. An attempt that begins
+    /// before the fault has ended may fail, and is then repeated.
     static var alert: Self {
         var timeouts = Self.hasty
         timeouts.pong = .seconds(10)

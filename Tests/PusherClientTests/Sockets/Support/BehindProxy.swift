@@ -8,11 +8,11 @@ import TestTLS
 
 @testable import PusherClient
 
-/// A host that only a proxy knows.
+/// A host that only the proxy knows.
 let proxiedName = "ws.example.test"
 
-/// A proxy that alone knows where the server is, a server with a certificate for its name, and a client between which
-/// there is no other way.
+/// A proxy that alone knows the server's address, a server with a certificate for its name, and a client that has no
+/// other way to the server.
 func withProxy(
     useTLS: Bool = true,
     isProtected: Bool = false,
@@ -62,7 +62,7 @@ func authEndpoint(_ server: PusherTestServer) -> AuthMethod {
 }
 
 extension HTTPRequest {
-    /// With more time than any test takes.
+    /// With a timeout longer than any test.
     static func get(_ url: String) -> HTTPRequest {
         HTTPRequest(url: url, timeout: .patience, maximumResponseSize: 1_000)
     }

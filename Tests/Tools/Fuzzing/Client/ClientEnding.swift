@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// What must be true once the server is a good one.
+/// The properties that must hold after the server has become a good one.
 struct ClientEnding {
     let world: ClientWorld
 
@@ -15,7 +15,7 @@ struct ClientEnding {
 
     // MARK: Left to itself
 
-    /// Longer than all timers one after the other that can be needed for it.
+    /// Longer than the sum of all timers that may be needed.
     private static let patience = 180
 
     /// No call reaches it, and no socket is closed.
@@ -48,7 +48,7 @@ struct ClientEnding {
         }
     }
 
-    /// What is neither so nor has failed.
+    /// A channel that is neither subscribed nor failed.
     private var unfinished: [String] {
         guard let machine = world.client?.engine.machine else { return [] }
         var names: [String] = []
@@ -75,7 +75,7 @@ struct ClientEnding {
 
     private func connectAtLast() {
         world.connect()
-        // What the two do not agree about is not the client's fault if the server did not say it clearly.
+        // If the server was not clear, a disagreement is not the client's fault.
         if let server = world.network.current, !server.isHeard || server.claimed != server.subscriptions {
             server.end()
             world.settle()
@@ -116,7 +116,7 @@ struct ClientEnding {
 
     // MARK: Its end
 
-    /// All is made again on a connection of which the input has not had a part.
+    /// Everything is repeated on a connection that the input does not affect.
     private func loseConnection() {
         for server in world.network.servers { server.end() }
         world.settle()

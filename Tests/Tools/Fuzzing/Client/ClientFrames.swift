@@ -1,4 +1,4 @@
-/// Takes apart what the client sends, and insists on its being what a client may send.
+/// Parses the client's output, and requires it to be valid.
 struct ClientFrames {
     struct Frame {
         var opcode: UInt8
@@ -9,7 +9,7 @@ struct ClientFrames {
 
     mutating func append(_ more: [UInt8]) { bytes += more }
 
-    /// The next frame that is complete.
+    /// The next complete frame.
     mutating func next() -> Frame? {
         guard bytes.count >= 2 else { return nil }
         require(bytes[0] & 0xF0 == 0x80, "the client sends fragments, or reserved bits")

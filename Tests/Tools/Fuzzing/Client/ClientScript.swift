@@ -5,7 +5,7 @@ import PusherEncryption
 import PusherProtocol
 import RealtimeHTTP
 
-/// What happens to a client, a line for each thing. The first byte says what:
+/// The events of a client, one line each. The first byte is the kind of event:
 ///
 /// ```
 /// T text           a message                  + name          subscribe
@@ -100,7 +100,7 @@ struct ClientScript {
         }
     }
 
-    /// Seconds that a run has left; else an input could let time pass forever.
+    /// The remaining seconds of a run. Without a limit, an input could run forever.
     private mutating func take(_ digits: [UInt8]) -> Int {
         let seconds = min(max(Int(digits.text) ?? 1, 0), timeLeft)
         timeLeft -= seconds
@@ -128,7 +128,7 @@ struct ClientScript {
         )
     }
 
-    /// Sealed with the key that authorizations bring, if nothing else is said.
+    /// Sealed with the key from the authorizations, unless the input says otherwise.
     private mutating func sendEncrypted(_ rest: [UInt8]) {
         let name = rest.prefix { $0 != UInt8(ascii: " ") }
         let nonce = [UInt8](repeating: 7, count: SecretBox.nonceSize)

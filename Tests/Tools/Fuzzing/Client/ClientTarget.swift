@@ -3,9 +3,9 @@ import PusherClient
 import PusherProtocol
 import TestSupport
 
-/// No input ends the process. After each one the client has the timers and the channels of its state. As soon as the
-/// server behaves it comes to rest by itself, agrees with the server about its subscriptions, and is connected and
-/// subscribed again when it is told to; after `disconnect()` nothing of it is left, and nothing in memory after that.
+/// No input ends the process. After each input the client has the timers and the channels of its state. When the server
+/// behaves, the client comes to rest by itself, and both agree about its subscriptions. It connects and subscribes
+/// again when it is told to. After `disconnect()` nothing is left, not even memory.
 ///
 /// Input: lines, each a command: see ``ClientScript``.
 enum ClientTarget {
@@ -63,7 +63,7 @@ enum ClientTarget {
         checkServer(of: world, client, machine, after: line)
     }
 
-    /// No subscription is left at the server that the client knows nothing of.
+    /// The server has no subscription that the client does not know.
     private static func checkServer(
         of world: ClientWorld,
         _ client: Pusher,

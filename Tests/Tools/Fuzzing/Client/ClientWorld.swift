@@ -9,13 +9,13 @@ import PusherProtocol
 import TestSupport
 import WebSocketClient
 
-/// A whole client, whose server and whose time are those of an input.
+/// A whole client, whose server and time follow an input.
 final class ClientWorld {
     let network = ScriptedNetwork()
     let requester = ScriptedRequester()
     private(set) var client: Pusher?
     private let listener = Listener()
-    /// What `subscribe` and `unsubscribe` were last called for.
+    /// The channel of the last call of `subscribe` and `unsubscribe`.
     private(set) var wanted: Set<String> = []
     /// Whether the last call asked for a connection.
     private(set) var wantsConnection = false
@@ -29,7 +29,7 @@ final class ClientWorld {
 
     private let tasks: CapturedTasks
 
-    /// - Parameter tasks: Those of the current thread, which is the only one that `EmbeddedEventLoop` allows.
+    /// - Parameter tasks: The tasks of the current thread, the only one that `EmbeddedEventLoop` allows.
     init(_ tasks: CapturedTasks) {
         self.tasks = tasks
         let loop = network.loop
@@ -115,8 +115,8 @@ final class ClientWorld {
     /// The last report about the channel; nil if there is none.
     func outcome(of name: String) -> SubscriptionOutcome? { listener.outcome(of: name) }
 
-    /// The server, and all that lies between, is as it should be from now on. What the client has to find out by
-    /// itself, for example that nothing comes on its socket, is as it was.
+    /// From now on, the server and the network work properly. The client still has to find by itself that, for example,
+    /// no data arrives on its socket.
     func heal() {
         attention = .answering
         isGreeting = true
@@ -127,7 +127,7 @@ final class ClientWorld {
 
     // MARK: Time
 
-    /// Lets everything happen that is due.
+    /// Runs all work that is due.
     func settle() {
         for _ in 0..<1_000 {
             network.loop.run()
@@ -147,7 +147,7 @@ final class ClientWorld {
         require(false, "it does not come to rest")
     }
 
-    /// Lets seconds pass one by one, so that the server can answer meanwhile.
+    /// Advances the time second by second, so that the server can answer meanwhile.
     func advance(seconds: Int) {
         for _ in 0..<seconds {
             network.loop.advanceTime(by: .seconds(1))
@@ -155,7 +155,7 @@ final class ClientWorld {
         }
     }
 
-    /// The machine sleeps: the clock goes on, the timers do not.
+    /// The machine sleeps: the clock continues, the timers stop.
     func suspend(seconds: Int) { clock.suspend(for: .seconds(seconds)) }
 
     func drop() {
@@ -169,7 +169,7 @@ enum SubscriptionOutcome: Sendable {
     case failed
 }
 
-/// Reads every report, as an app does that shows them.
+/// Reads every report, like an app that shows them.
 private final class Listener: PusherDelegate {
     private let outcomes = NIOLockedValueBox<[String: SubscriptionOutcome]>([:])
 

@@ -1,9 +1,9 @@
-/// Where in a stream of frames its end is.
+/// The position of the end in a stream of frames.
 struct FramePosition {
     private var header: [UInt8] = []
     private var payloadLeft = 0
 
-    /// Whether what follows begins a frame.
+    /// Whether the next byte begins a frame.
     var isBetweenFrames: Bool { header.isEmpty && payloadLeft == 0 }
 
     mutating func advance(over bytes: [UInt8]) {

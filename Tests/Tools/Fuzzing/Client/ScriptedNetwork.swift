@@ -3,14 +3,14 @@ import NIOEmbedded
 import PusherClient
 import WebSocketClient
 
-/// Where the client's connections lead. Everything is on one thread.
+/// The destination of the client's connections. Everything runs on one thread.
 final class ScriptedNetwork {
     static let options = WebSocketOptions(maximumMessageSize: 4_096, maximumSendBufferSize: 65_536)
 
     let loop = EmbeddedEventLoop()
     private(set) var servers: [ScriptedServer] = []
     private var count = 0
-    /// How many of the next connections are refused.
+    /// The number of next connections to refuse.
     var refusals = 0
 
     func open(
@@ -31,7 +31,7 @@ final class ScriptedNetwork {
         return WebSocketTransport(WebSocketConnector(Self.options)).open(request, over: channel, receive: receive)
     }
 
-    /// The one that the client talks to.
+    /// The current connection of the client.
     var current: ScriptedServer? { servers.last { $0.isOpen } }
 
     func forgetClosed() { servers.removeAll { !$0.isOpen } }

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PusherClient
 import RealtimeHTTP
 
-/// Answers authorization requests as the input says, and correctly if it says nothing.
+/// Answers authorization requests according to the input, and by default correctly.
 final class ScriptedRequester: HTTPRequester {
     private struct State {
         var answers: [HTTPResponse] = []
@@ -25,7 +25,7 @@ final class ScriptedRequester: HTTPRequester {
         if Task.isCancelled { throw CancellationError() }
         let answer = state.withLockedValue { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
         if let answer {
-            // What a request that fails is.
+            // The error of a request that fails.
             if answer.status == 0 { throw HTTPRequestError(.failed, "no connection") }
             return answer
         }

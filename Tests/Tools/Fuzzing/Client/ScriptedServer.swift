@@ -3,13 +3,13 @@ import NIOCore
 import NIOEmbedded
 import PusherProtocol
 
-/// The server's end of one connection. It answers the upgrade, and, unless the input says otherwise, what the client
-/// sends after it, as a server does.
+/// The server's end of one connection. It answers the upgrade and later messages of the client as a server does, unless
+/// the input says otherwise.
 final class ScriptedServer {
-    /// What it does with what the client sends.
+    /// How it handles the client's messages.
     enum Attention {
         case answering
-        /// It answers nothing, and subscribes to nothing.
+        /// It answers no message, and makes no subscription.
         case ignoring
         /// It reads nothing until later.
         case stalled
@@ -23,13 +23,14 @@ final class ScriptedServer {
     private var position = FramePosition()
     private(set) var isUpgraded = false
     private(set) var hasSentClose = false
-    /// False after the server has sent anything malformed.
+    /// False after the server has sent any malformed data.
     private(set) var isPlain = true
-    /// False once something that it said by itself was no frame of its own, but went into one that the input has begun.
+    /// False after one of its own messages was not a frame of its own, because it became part of one that the input had
+    /// begun.
     private var isUnderstood = true
-    /// The channels that the client has subscribed, as the server knows it.
+    /// The channels that the client has subscribed to, according to the server.
     private(set) var subscriptions: Set<String> = []
-    /// Those that it has ignored the subscription of.
+    /// The channels whose subscription it has ignored.
     private var ignored: Set<String> = []
 
     init(number: Int, channel: EmbeddedChannel) {
@@ -40,10 +41,10 @@ final class ScriptedServer {
     var isOpen: Bool { channel.isActive }
     var socketID: String { "1.\(number)" }
 
-    /// Whether the client has heard what the server has said by itself, and will.
+    /// Whether the client has received the server's own messages, and will receive later ones.
     var isHeard: Bool { isUnderstood && position.isBetweenFrames }
 
-    /// The subscriptions, without the user's own channel, because the app has not asked for it.
+    /// The subscriptions, without the user's own channel, which the app has not requested.
     var channels: Set<String> { subscriptions.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) } }
 
     /// The subscriptions that the client may believe in, because the input has confirmed them.
@@ -51,7 +52,7 @@ final class ScriptedServer {
 
     // MARK: Sending
 
-    /// In one read each.
+    /// Each in one read.
     private func write(_ pieces: [[UInt8]]) {
         for piece in pieces where channel.isActive {
             channel.pipeline.fireChannelRead(ByteBuffer(bytes: piece))
@@ -65,7 +66,7 @@ final class ScriptedServer {
         write([frame])
     }
 
-    /// What the input has made up.
+    /// Answers that the input has made up.
     func sendScripted(_ pieces: [[UInt8]]) {
         isPlain = false
         if !isUpgraded { isUnderstood = false }
@@ -80,7 +81,7 @@ final class ScriptedServer {
             HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
             Sec-WebSocket-Accept: {accept}\r\n\r\n
             """
-        // Where such an answer ends, and frames begin, is not looked into.
+        // This does not look for the end of such an answer and the beginning of frames.
         if answer != nil { (isPlain, isUnderstood) = (false, false) }
         write([(answer ?? Array(usual.utf8)).replacing("{accept}".utf8, with: accept.utf8)])
     }
@@ -106,7 +107,7 @@ final class ScriptedServer {
 
     var hasRequest: Bool { request.suffix(4) == [13, 10, 13, 10] }
 
-    /// Reads what the client has sent; false if there is nothing.
+    /// Reads the client's messages; false if there are none.
     func receive(_ attention: Attention) -> Bool {
         var hasReceived = false
         while let buffer = (try? channel.readOutbound(as: ByteBuffer.self)) ?? nil {
@@ -154,7 +155,7 @@ final class ScriptedServer {
         require(auth == "key:\(socketID)", "the signature \(auth) is sent on \(socketID)")
     }
 
-    /// An unsubscription has no answer, and so is none the less.
+    /// An unsubscribe has no answer, so it is not pending.
     private func ignore(_ message: Envelope) {
         let name = message.data.value?["channel"]?.string ?? ""
         switch message.event {

@@ -1,5 +1,5 @@
-/// JSON (RFC 8259) as a tree, read in the simplest way. Halves of surrogate pairs and bytes that are no UTF-8 are
-/// U+FFFD, and nothing may be nested deeper than 511 levels.
+/// JSON (RFC 8259) as a tree, read in the simplest way. Halves of surrogate pairs and bytes that are not UTF-8 become
+/// U+FFFD, and the nesting limit is 511 levels.
 indirect enum PlainJSON: Equatable {
     case null
     case bool(Bool)
@@ -36,7 +36,7 @@ indirect enum PlainJSON: Equatable {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// How many arrays and objects are within each other.
+    /// The depth of nested arrays and objects.
     var depth: Int {
         switch self {
         case .array(let elements): 1 + (elements.map(\.depth).max() ?? 0)
@@ -197,7 +197,7 @@ struct PlainJSONParser {
         return Array(String(decoding: [first], as: UTF16.self).utf8)
     }
 
-    /// That of a `\uXXXX`.
+    /// The value of a `\uXXXX`.
     private func unit(at index: Int) -> UInt16? {
         guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u")
         else { return nil }

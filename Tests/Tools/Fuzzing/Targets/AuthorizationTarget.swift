@@ -3,13 +3,13 @@ import PusherProtocol
 import RealtimeHTTP
 import TestSupport
 
-/// The answer of an authorization endpoint becomes an authorization within its limits, or an error within its own, in
-/// which nothing stands that is secret.
+/// The answer of an authorization endpoint becomes an authorization within its limits, or an error within its own
+/// limits that contains no secret.
 ///
-/// Input: a byte for the subject, two for the status, and the body. In it `{pad}` stands for 1,000 bytes, and `{secret}`
-/// for what must not be shown.
+/// Input: a byte for the subject, two for the status, and the body. In it `{pad}` stands for 1,000 bytes, and
+/// `{secret}` for text that must not be shown.
 enum AuthorizationTarget {
-    /// Stands in every secret.
+    /// A part of every secret.
     private static let mark = "hush-hush"
     private static let url = "https://me:\(mark)@server.test/auth?token=\(mark)#\(mark)"
     private static let names = ["private-a", "presence-b", "private-encrypted-c"]
@@ -74,7 +74,7 @@ enum AuthorizationTarget {
         }
     }
 
-    /// The body of a refusal is shown on purpose, and nothing else is.
+    /// Only the body of a refusal is shown, on purpose.
     private static func checkSecrecy(of error: AuthorizationError, _ response: HTTPResponse, inBatch name: String?) {
         var bare = error
         bare.body = nil

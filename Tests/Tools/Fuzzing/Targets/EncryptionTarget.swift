@@ -2,11 +2,11 @@ import Foundation
 import PusherEncryption
 import PusherProtocol
 
-/// Nothing is taken for a sealed event that is none, what is sealed is opened again, one changed bit is noticed; and
-/// base64 is what Foundation takes it for.
+/// Only sealed events are accepted as such, a sealed text can be opened again, one changed bit is detected, and base64
+/// is decoded as by Foundation.
 ///
-/// Input: a byte that says what the rest is: `e` the data of an event, `b` base64, `k` a key in base64, `s` two bytes
-/// for what is changed, and a text to be sealed.
+/// Input: a byte for the kind of the rest: `e` the data of an event, `b` base64, `k` a key in base64, `s` two bytes for
+/// the change, and a text to seal.
 enum EncryptionTarget {
     private static let keyBytes = [UInt8](0..<32)
     private static let nonce = [UInt8](100..<124)
@@ -28,7 +28,7 @@ enum EncryptionTarget {
     private static func open(_ text: String, _ key: SecretKey) {
         for payload in [Envelope.Payload.string(text), .json(text)] {
             guard let message = try? EncryptedEvent.open(payload, with: key) else { continue }
-            // Whoever has the key made it: the same must come out in the plain way.
+            // It was made with the key, so the plain implementation must give the same result.
             guard case .value(.object(let members)) = PlainJSON.parse(Array(text.utf8)) else {
                 return require(false, "what is no object is opened: \(text)")
             }
@@ -50,7 +50,7 @@ enum EncryptionTarget {
             defer { memory.deallocate() }
             return Base64.decode(bytes.bindMemory(to: UInt8.self).span, into: memory).map { Array(memory[..<$0]) }
         }
-        // It takes more than we do: padding that is too long, and what follows it.
+        // Foundation accepts more: padding that is too long, and text after it.
         if let ours { require(ours == expected, "\(text.text) is \(ours), not \(String(describing: expected))") }
         if let expected, Data(expected).base64EncodedString() == text.text {
             require(ours != nil, "\(text.text) is refused")

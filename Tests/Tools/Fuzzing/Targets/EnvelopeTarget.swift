@@ -1,9 +1,9 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// The decoder of messages, which looks at each byte once, says what a plain one does that builds a tree; and what is
-/// encoded of it is decoded to the same. A message that is plain has the same values to the scan of plain ones, with the
-/// processor's vectors and without.
+/// The decoder of messages, which looks at each byte once, agrees with a plain one that builds a tree. An encoded
+/// result decodes to the same. For a plain message, the scan of plain ones gives the same values, with the processor's
+/// vectors and without.
 ///
 /// Input: the frame.
 enum EnvelopeTarget {
@@ -33,7 +33,7 @@ enum EnvelopeTarget {
         checkEncoding(ours)
     }
 
-    /// Frames are valid UTF-8 by then.
+    /// At this point frames are valid UTF-8.
     private static func checkScan(_ input: [UInt8]) {
         guard input.withUnsafeBytes(\.isUTF8) else { return }
         let expected = try? input.withExactMemory(decode)
@@ -101,7 +101,8 @@ extension Envelope {
         self = message.envelope(of: bytes, text)
     }
 
-    /// Whether the message has the shape that the scan is for: as it would be written, or with the keys in another order.
+    /// Whether the message has the shape that the scan expects: as the client would write it, or with the keys in
+    /// another order.
     fileprivate func isPlain(in input: [UInt8]) -> Bool {
         if case .json = data { return false }
         return !event.isEmpty && channel?.isEmpty != true && userID?.isEmpty != true && Array(jsonText.utf8) == input

@@ -1,10 +1,10 @@
 import EventStreamTestSupport
 import ServerSentEvents
 
-/// A stream gives the events of the standard's algorithm, however it is cut, and no event is larger than the limit.
+/// A stream gives the events of the standard's algorithm, however it is split, and no event is larger than the limit.
 ///
-/// Input: a byte for the limit, the number of bytes for the lengths of pieces, those, the stream. In it `{pad}` stands for
-/// 1,000 bytes.
+/// Input: a byte for the limit, the number of bytes with the lengths of pieces, those bytes, and the stream. In it
+/// `{pad}` stands for 1,000 bytes.
 enum EventStreamTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -21,7 +21,7 @@ enum EventStreamTarget {
         require(ParserRun(stream.map { [$0] }, limit: limit) == bounded, "byte by byte, bounded, it is not \(bounded)")
         require(expected.elements.starts(with: bounded.elements), "what is bounded is something else: \(bounded)")
         for event in bounded.events {
-            // A byte that is no UTF-8 becomes three.
+            // A byte that is not UTF-8 becomes three.
             require(event.data.utf8.count <= limit * 3, "an event has more than \(limit) bytes")
         }
     }

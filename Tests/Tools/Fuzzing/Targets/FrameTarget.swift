@@ -3,9 +3,10 @@ import PusherClient
 import PusherProtocol
 import WebSocketClient
 
-/// The frame reader makes of a stream of bytes what a plain one does that sees all of it at once, however it is cut.
+/// The frame reader agrees with a plain one that sees the whole stream at once, however it is split.
 ///
-/// Input: the number of bytes for the lengths of pieces, those, the size of the largest message by two, the stream.
+/// Input: the number of bytes with the lengths of pieces, those bytes, the size of the largest message as two bytes,
+/// and the stream.
 enum FrameTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -40,7 +41,7 @@ enum FrameTarget {
                     }
                     guard let output = try reader.next() else { break }
                     outputs.append(output)
-                    // Nothing follows a close frame.
+                    // No frame follows a close frame.
                     if case .close = output { break reading }
                 } while true
             } catch {
@@ -53,7 +54,7 @@ enum FrameTarget {
             violation?.closeCode.rawValue == expected.violation,
             "\(String(describing: violation)), not \(expected)"
         )
-        // A text may be refused while more of it is to come.
+        // A text may be rejected before it is complete.
         require(outputs.filter { $0 != .fragment } == expected.outputs, "\(outputs), not \(expected)")
         let fragments = outputs.count { $0 == .fragment }
         require(fragments == expected.fragments, "\(fragments) fragments, not \(expected)")

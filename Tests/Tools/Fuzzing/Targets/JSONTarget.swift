@@ -1,7 +1,7 @@
 import PusherProtocol
 
-/// The values that the client itself reads: never nested deeper than its limit, never made of what is no JSON, and the
-/// same again when they are written and read.
+/// The values that the client itself reads: they are never nested deeper than the limit, always come from valid JSON,
+/// and stay the same when they are written and read again.
 ///
 /// Input: the text.
 enum JSONTarget {
@@ -28,7 +28,7 @@ enum JSONTarget {
         case (.array(let values), .array(let others)):
             values.count == others.count && zip(values, others).allSatisfy { isSame($0, $1) }
         case (.object(let members), .object(let others)):
-            // Which of equal keys counts is not said.
+            // It is not defined which of equal keys counts.
             Set(members.keys) == Set(others.map(\.key))
                 && members.allSatisfy { key, value in others.contains { $0.key == key && isSame(value, $0.value) } }
         default: false

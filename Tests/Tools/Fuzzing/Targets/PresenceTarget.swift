@@ -1,15 +1,15 @@
 import PusherClient
 import PusherProtocol
 
-/// The list of members equals a plain list that is kept by ids, and each reported change is what changed.
+/// The list of members equals a plain list by ids, and each reported change is the difference.
 ///
-/// Input: lines. The first byte says what happened, the rest is the payload: `=` a subscription succeeded, `+` somebody
-/// came, `-` somebody left, `~` the connection was lost. If a small letter stands before it, the payload is a string.
+/// Input: lines. The first byte is the event, the rest is the payload: `=` a subscription succeeded, `+` a member
+/// joined, `-` a member left, `~` the connection was lost. After a small letter, the payload is a string.
 enum PresenceTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
         var roster = PresenceRoster()
-        /// The ids, in the order in which they came.
+        /// The ids, in the order in which they joined.
         var ids: [String] = []
         var isCurrent = false
         var isFirst = true

@@ -2,10 +2,10 @@ import Foundation
 import PusherClient
 import RealtimeHTTP
 
-/// A redirect leads to another place of the same origin, and takes everything there; a `Retry-After` is a time within its
+/// A redirect leads to another place of the same origin, with the whole request. A `Retry-After` is a time within its
 /// limits.
 ///
-/// Input: a byte that chooses the request and the status, and the `Location`, which is taken for a `Retry-After` too. In
+/// Input: a byte that chooses the request and the status, and the `Location`, which also serves as a `Retry-After`. In
 /// it `{pad}` stands for 1,000 bytes.
 enum RedirectTarget {
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)
@@ -54,7 +54,7 @@ enum RedirectTarget {
         var port: String
     }
 
-    /// By the text, since a URL that is read in two ways is what an attacker would send.
+    /// Compared as text, because an attacker would send a URL that can be read in two ways.
     private static func origin(_ url: String) -> Origin {
         let scheme = url.prefix { $0 != ":" }.lowercased()
         let authority = url.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }

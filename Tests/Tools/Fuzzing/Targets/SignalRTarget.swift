@@ -1,9 +1,11 @@
 import RealtimeMessagePack
 import SignalRCore
 
-/// What a SignalR server sends means the same however it is cut, can be written again, and never leaves a call without an end.
+/// The messages of a SignalR server mean the same however they are split, can be written again, and leave no call
+/// without an end.
 ///
-/// Input: a byte for the protocol, the number of bytes for the lengths of pieces, those, the bytes after the handshake.
+/// Input: a byte for the protocol, the number of bytes with the lengths of pieces, those bytes, and the bytes after the
+/// handshake.
 enum SignalRTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -23,7 +25,7 @@ enum SignalRTarget {
         connect(hubProtocol, bytes.pieces(lengths))
     }
 
-    /// The messages up to the first that breaks the protocol.
+    /// The messages before the first violation of the protocol.
     private static func messages(_ hubProtocol: HubProtocol, _ pieces: [[UInt8]]) -> [HubMessage] {
         var reader = HubFrameReader(limit: 4_096)
         reader.begin(hubProtocol)
@@ -41,7 +43,7 @@ enum SignalRTarget {
         return messages
     }
 
-    /// A connection with a call and a stream, to which a server sends the pieces.
+    /// A connection with a call and a stream, which receives the pieces.
     private static func connect(_ hubProtocol: HubProtocol, _ pieces: [[UInt8]]) {
         var configuration = HubStateMachine.Configuration(hubProtocol)
         configuration.maximumMessageSize = 4_096

@@ -1,9 +1,9 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// The validator says what the standard library does, however the text is cut, and says no at once.
+/// The validator agrees with the standard library, however the text is split, and rejects invalid text at once.
 ///
-/// Input: a byte that says how many bytes there are for the lengths of pieces, those, the text.
+/// Input: a byte with the number of bytes for the lengths of pieces, those bytes, and the text.
 enum UTF8Target {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -28,7 +28,7 @@ enum UTF8Target {
 }
 
 extension [UInt8] {
-    /// In memory of just that size, so that a tool that watches memory sees the first byte that is read beyond it.
+    /// In memory of exactly that size, so that AddressSanitizer detects a read of the first byte beyond it.
     func withExactMemory<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
         defer { memory.deallocate() }

@@ -1,12 +1,12 @@
 import NIOCore
 import WebSocketClient
 
-/// The answer to an upgrade means the same however it is cut, and what follows it is left alone.
+/// The answer to an upgrade means the same however it is split, and later bytes are untouched.
 ///
-/// Input: the number of bytes for the lengths of pieces, those, the answer. In it `{accept}` stands for the right
-/// `Sec-WebSocket-Accept`, and `{pad}` for 1,000 bytes.
+/// Input: the number of bytes with the lengths of pieces, those bytes, and the answer. In it `{accept}` stands for the
+/// right `Sec-WebSocket-Accept`, and `{pad}` for 1,000 bytes.
 enum UpgradeTarget {
-    /// That of RFC 6455, section 1.3.
+    /// The key of RFC 6455, section 1.3.
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
     private static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 

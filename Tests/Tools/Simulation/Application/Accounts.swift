@@ -1,18 +1,18 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// Keeps account of client events, which must not be lost without a word.
+/// Records client events, which must not be lost silently.
 struct Accounts: Sendable {
-    /// Numbers of the client events that went out.
+    /// Numbers of the client events that were sent.
     private var sent: Set<Int> = []
     private var lastSent: [String: Int] = [:]
-    /// How many were triggered, and of how many it was said that they do not go out.
+    /// The number of triggered events, and of those that were reported as not sent.
     var triggered = 0
     var reported = 0
-    /// Those that calls wait for, in tasks of their own: nobody knows which of two tasks is the first.
+    /// Events of waiting calls, in separate tasks. The order of two tasks is unknown.
     private var awaited: Set<Int> = []
 
-    /// A client event goes out. What is wrong with that, if something is.
+    /// A client event is sent. The violation in that, if there is one.
     mutating func sent(_ number: Int, on channel: String) -> String? {
         guard sent.insert(number).inserted else { return "the client event \(number) goes out twice" }
         guard !awaited.contains(number) else { return nil }
@@ -24,19 +24,19 @@ struct Accounts: Sendable {
 
     func hasSent(_ number: Int) -> Bool { sent.contains(number) }
 
-    /// - Parameter queued: How many still wait.
+    /// - Parameter queued: The number of waiting events.
     func missing(queued: Int) -> String? {
         let unknown = triggered - sent.subtracting(awaited).count - reported - queued
         return unknown > 0 ? "\(unknown) of \(triggered) client events are lost without a word" : nil
     }
 }
 
-/// The members that a channel tells of, change by change.
+/// The members of a channel according to its reported changes.
 struct FollowedMembers: Sendable {
     private(set) var ids: Set<String> = []
     private var hasBegun = false
 
-    /// What is wrong with a change, if something is.
+    /// The violation in a change, if there is one.
     mutating func apply(_ change: MembershipChange) -> String? {
         switch change {
         case .replaced(let members, let added, let removed):

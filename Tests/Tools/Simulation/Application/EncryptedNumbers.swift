@@ -1,13 +1,12 @@
 import PusherEncryption
 import PusherProtocol
 
-/// The numbers of events on encrypted channels, read with any of the keys that the server ever had.
+/// The numbers of events on encrypted channels, decrypted with any key that the server ever had.
 struct EncryptedNumbers: Sendable {
     private var keys: [String: [SecretKey]] = [:]
-    /// Those that were received: they may be held back for their key, and so come to handlers that were bound after
-    /// they had been received.
+    /// The received events. They may be held until a key arrives, and then reach handlers that were bound later.
     private var received: [String: Set<Int>] = [:]
-    /// Those of channels that were unsubscribed just now, which may be in the middle of a delivery.
+    /// Events of channels that were just unsubscribed, which may be in the middle of a delivery.
     private var forgotten: [String: Set<Int>] = [:]
 
     mutating func addKey(_ secret: String?, of channel: String) {
@@ -38,6 +37,6 @@ struct EncryptedNumbers: Sendable {
 
     mutating func forgetEvents() { (received, forgotten) = ([:], [:]) }
 
-    /// Everything has happened that was due.
+    /// All due work has been done.
     mutating func settled() { forgotten = [:] }
 }

@@ -2,21 +2,21 @@ import NIOConcurrencyHelpers
 import PusherClient
 import PusherProtocol
 
-/// A callback or a sequence, and what has to come to it.
+/// A callback or a sequence, and its expected events.
 struct ExpectingHandler: Sendable {
     struct Expectation: Sendable {
         var number: Int
-        /// It has to come. Otherwise it may.
+        /// The event has to arrive. Otherwise it may.
         var isDue: Bool
     }
 
     enum Stage: Hashable, Sendable {
         case bound
-        /// Nothing new is for it; what came before may still be read.
+        /// No new event is for it; earlier ones may still be read.
         case finished
-        /// Nothing may come to it.
+        /// No event may arrive.
         case ended
-        /// Nobody looks at what still comes.
+        /// Further events are not checked.
         case dropped
     }
 
@@ -27,7 +27,7 @@ struct ExpectingHandler: Sendable {
     let isSequence: Bool
     var stage = Stage.bound
     private var pending: [String: [Expectation]] = [:]
-    /// The last number that came on each channel.
+    /// The last number that arrived on each channel.
     private var last: [String: Int] = [:]
     private(set) var received: Set<Int> = []
 
@@ -46,10 +46,10 @@ struct ExpectingHandler: Sendable {
         pending[channel, default: []].append(Expectation(number: number, isDue: isDue))
     }
 
-    /// What is wrong with an event that comes, if something is.
+    /// The violation of an arriving event, if there is one.
     ///
     /// - Parameters:
-    ///   - isAnnounced: Whether the app was told that the channel is subscribed.
+    ///   - isAnnounced: Whether the app has been told that the channel is subscribed.
     ///   - wasHeld: Whether it may have been received before the handler was bound.
     mutating func receive(_ number: Int, on channel: String, isAnnounced: Bool, wasHeld: Bool) -> String? {
         switch stage {
@@ -63,33 +63,33 @@ struct ExpectingHandler: Sendable {
             if wasHeld, number > lastNumber || channel.contains("cache-") { return nil }
             return "event \(number) on \(channel) comes twice, out of turn, or from nowhere"
         }
-        // If the same event may have come before the subscription too, this may be that one.
+        // If the same event may have arrived before the subscription too, this may be that one.
         let isDue = pending[channel]?.allSatisfy { $0.isDue || $0.number != number } == true
         if isDue, !isAnnounced, !isSequence {
             return "event \(number) comes before it is told that \(channel) is subscribed"
         }
         let passed = pending[channel]?[..<index] ?? []
         let missed = passed.filter(\.isDue).map(\.number)
-        // The same event may have come before, as what it was that might come.
+        // The same event may have arrived before, as one that was allowed.
         pending[channel]?.replaceSubrange(...index, with: passed.filter { $0.number == number })
         return missed.isEmpty ? nil : "event \(number) on \(channel) comes before \(missed)"
     }
 
-    /// The app was told that the event cannot be read.
+    /// The app was told that the event could not be decrypted.
     mutating func unreadable(_ number: Int, on channel: String) {
         guard let index = index(of: number, on: channel) else { return }
         pending[channel]?.remove(at: index)
     }
 
-    /// Where it is expected: rather if it has to come than if it may.
+    /// The list that expects it; a required event has priority over an allowed one.
     private func index(of number: Int, on channel: String) -> Int? {
         let events = pending[channel] ?? []
         return events.firstIndex { $0.number == number && $0.isDue } ?? events.firstIndex { $0.number == number }
     }
 
-    /// What should have come and did not. Nothing more of it is expected.
+    /// The required events that did not arrive. No more of its events are expected.
     ///
-    /// - Parameter isMeant: Whether the events of a channel should have come by now.
+    /// - Parameter isMeant: Whether the events of a channel should have arrived by now.
     mutating func takeMissing(_ isMeant: (String) -> Bool) -> [String] {
         var missing: [String] = []
         for (channel, events) in pending where isMeant(channel) {
@@ -105,7 +105,7 @@ struct ExpectingHandler: Sendable {
         if self.channel == channel, stage == .bound { stage = isSequence ? .finished : .ended }
     }
 
-    /// What was received may come, and need not.
+    /// Received events are allowed, but not required.
     mutating func relax(_ channel: String?) {
         for name in pending.keys where channel == nil || channel == name {
             pending[name] = pending[name]?.map { Expectation(number: $0.number, isDue: false) }
@@ -143,7 +143,7 @@ extension WireLedger {
     func setStage(_ stage: ExpectingHandler.Stage, of id: Int) {
         state.withLockedValue { state in
             state.handlers[id]?.stage = stage
-            // Nothing that comes to it is looked at any more.
+            // Its events are no longer checked.
             if stage == .dropped { state.handlers[id] = nil }
         }
     }
@@ -156,11 +156,11 @@ extension WireLedger {
         state.withLockedValue { _ = $0.wanted.insert(channel) }
     }
 
-    /// A scope began between the end of the last one's work and the end of its lease. The client keeps the subscription, and
-    /// does not announce it again.
+    /// A scope began after the last one's body had ended, and before the end of its lease. The client keeps the
+    /// subscription, and does not announce it again.
     func keptSubscription(to channel: String) { state.withLockedValue { _ = $0.announced.insert(channel) } }
 
-    /// The app has unsubscribed: nothing may come to what was bound on the channel, and sequences end.
+    /// The app has unsubscribed: the channel's callbacks must get no events, and sequences end.
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in
             state.wanted.remove(channel)
@@ -171,15 +171,15 @@ extension WireLedger {
         }
     }
 
-    /// The app has called the client from within a delivery: what the rest of that does to a channel, or to all
-    /// of them, is left open.
+    /// The app has called the client during a delivery. The effect of the rest of that delivery on one or all channels
+    /// is undefined.
     func reacted(to channel: String?) {
         state.withLockedValue { state in
             for id in state.handlers.keys { state.handlers[id]?.relax(channel) }
         }
     }
 
-    /// Everything has happened that was due, but for what waits for a key.
+    /// All due work has been done, except events that wait for a key.
     func settled() {
         let missing = state.withLockedValue { state in
             state.pacing.settled()
@@ -191,7 +191,7 @@ extension WireLedger {
         for text in missing { violations.add(text) }
     }
 
-    /// Nothing waits for a key any more.
+    /// No event waits for a key any more.
     func checkEncrypted() {
         let missing = state.withLockedValue { state in
             state.takeMissing(state.handlers.keys.sorted()) { $0.hasPrefix("private-encrypted-") }

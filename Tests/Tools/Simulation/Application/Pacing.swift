@@ -1,21 +1,21 @@
 import PusherProtocol
 
-/// When attempts to connect may begin, in the time of the client's clock: when the retry policy's wait is over, when the
-/// application asks, or at once after what the protocol says so of.
+/// The times at which attempts to connect may begin, by the client's clock: after the retry policy's wait, when the app
+/// asks, or at once if the protocol says so.
 struct Pacing: Sendable {
-    /// How many there were.
+    /// The number of attempts.
     private(set) var attempts = 0
-    /// The end of the wait that the policy has decided on since the last end of a connection.
+    /// The end of the wait that the policy has chosen since the last end of a connection.
     private var until: ContinuousClock.Instant?
-    /// How often the app has asked in this moment.
+    /// The number of calls of the app at this moment.
     private var calls = 1
     private var establishedAt: ContinuousClock.Instant?
-    /// How long the last connection had held.
+    /// The duration of the last connection.
     private var lifetime: Duration?
-    /// What the server has said on the last connection, by a close frame or an error.
+    /// The server's last close frame or error on the last connection.
     private var codes: [CloseCode] = []
 
-    /// Whether the server has said on the last connection that trying again does not help.
+    /// Whether the server has said on the last connection that retrying does not help.
     var isRefused: Bool { codes.contains { $0.reaction == .stop || $0.reaction == .switchToTLS } }
 
     mutating func called() { calls += 1 }
@@ -32,10 +32,10 @@ struct Pacing: Sendable {
         establishedAt = nil
     }
 
-    /// Everything has happened that was due.
+    /// All due work has been done.
     mutating func settled() { calls = 0 }
 
-    /// What is wrong with an attempt that begins now, if something is.
+    /// The violation of an attempt that begins now, if there is one.
     mutating func opened(_ now: ContinuousClock.Instant) -> String? {
         attempts += 1
         defer {

@@ -1,18 +1,18 @@
 import NIOCore
 
-/// The subscriptions that the client has sent on one connection, and what the server has answered.
+/// The subscriptions that the client has sent on one connection, and the server's answers.
 struct SentSubscriptions: Sendable {
-    /// Those that are not answered, and when they were sent.
+    /// The unanswered ones, and when they were sent.
     private var unanswered: [String: NIODeadline] = [:]
     private var awaitedAnswers: [String: Int] = [:]
-    /// Those that the client has asked for, and not given up since.
+    /// The requested ones that the client has not cancelled.
     private var asked: Set<String> = []
     private var confirmed: Set<String> = []
     private var confirmedInRead: Set<String> = []
     private var refusedInRead: Set<String> = []
     private var forgottenAt: NIODeadline?
-    /// The channels that the server has for this connection, if it has said so after it was asked, and neither side
-    /// has said since that this is over.
+    /// The channels that the server has confirmed for this connection on request, and that neither side has ended
+    /// since.
     private(set) var held: Set<String> = []
 
     func isConfirmed(_ channel: String) -> Bool { confirmed.contains(channel) }
@@ -20,16 +20,16 @@ struct SentSubscriptions: Sendable {
 
     // MARK: The client
 
-    /// What is wrong with it, if something is.
+    /// The violation in it, if there is one.
     mutating func subscribed(_ channel: String, _ now: NIODeadline, isDisturbed: Bool) -> String? {
         confirmed.remove(channel)
         asked.insert(channel)
         let isHeld = held.contains(channel)
         let last = unanswered.updateValue(now, forKey: channel)
-        // What came before an error, or before the time for an answer was over, is not waited for any more.
+        // After an error, or after the timeout, earlier requests are no longer pending.
         awaitedAnswers[channel] = last == nil ? 1 : awaitedAnswers[channel, default: 0] + 1
-        // An error in the same read may be taken for the answer. What waited for a client that slept may be sent when
-        // the time for an answer is over.
+        // An error in the same read may count as the answer. A message that waited for a sleeping client may be sent
+        // after the timeout.
         if isDisturbed || refusedInRead.contains(channel) || now == forgottenAt { unanswered[channel] = nil }
         if isHeld { return "\(channel) is subscribed, which it was already" }
         if let last, now - last < .seconds(10) { return "\(channel) is subscribed twice" }
@@ -52,10 +52,10 @@ struct SentSubscriptions: Sendable {
     // MARK: The server
 
     mutating func confirmed(_ channel: String, _ now: NIODeadline) {
-        // A confirmation that comes too late may find the client about to subscribe anew.
+        // A late confirmation may arrive when the client is about to subscribe again.
         let isInTime = unanswered.removeValue(forKey: channel).map { now - $0 < .seconds(10) } ?? false
         awaitedAnswers[channel] = max(0, awaitedAnswers[channel, default: 0] - 1)
-        // What nobody has asked for is no answer.
+        // A message without a request is not an answer.
         guard awaitedAnswers[channel] == 0, asked.contains(channel) else { return }
         confirmed.insert(channel)
         confirmedInRead.insert(channel)
@@ -70,7 +70,7 @@ struct SentSubscriptions: Sendable {
         held.remove(channel)
     }
 
-    /// An error that names no channel but in its text, if at all.
+    /// An error that names a channel only in its text, or not at all.
     mutating func failed(_ text: String) {
         unanswered = [:]
         confirmed = confirmed.filter { !text.contains($0) }

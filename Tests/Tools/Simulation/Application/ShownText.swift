@@ -2,7 +2,7 @@ import Logging
 import NIOConcurrencyHelpers
 import TestSupport
 
-/// Keeps what the client shows to people: what it logs, and its errors in every form in which they are printed.
+/// Keeps the client's output for people: its log, and its errors in every printed form.
 final class ShownText: Sendable {
     private let state = NIOLockedValueBox<[String]>([])
 

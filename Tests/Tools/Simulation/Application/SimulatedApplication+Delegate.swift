@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// The reports of one client to the app. A released client reports its last state, and nobody listens.
+/// The reports of one client to the app. A released client reports its last state, and no listener gets it.
 final class SimulatedDelegate: PusherDelegate {
     private let application: SimulatedApplication
 
@@ -33,8 +33,8 @@ final class SimulatedDelegate: PusherDelegate {
         checkBlame(name, error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError)
     }
 
-    /// No channel is blamed for an error that named none, if the server has it. The server can refuse a channel that it has,
-    /// if it did not hear that the client unsubscribed.
+    /// An error without a channel fails no channel that the server has. The server can reject a channel that it has, if
+    /// it missed the client's unsubscribe.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
         guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),

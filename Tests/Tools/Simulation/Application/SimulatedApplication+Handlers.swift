@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// What the app has bound and reads, and what its callbacks do.
+/// The app's callbacks and readers, and the actions of its callbacks.
 extension SimulatedApplication {
     @discardableResult
     func bind(_ name: String?, event: String?, reaction: Action.Reaction? = nil) -> Int? {

@@ -55,7 +55,7 @@ extension SimulatedApplication {
     }
 
     private func useChannel(_ name: String, of pusher: Pusher) async {
-        // Nobody may have dropped the client meanwhile.
+        // The client may have been released meanwhile.
         guard self.pusher === pusher else { return }
         let id = state.withLockedValue { state in
             state.lastID += 1
@@ -79,7 +79,7 @@ extension SimulatedApplication {
         if isLast { state.withLockedValue { _ = $0.endingScopes.remove(name) } }
     }
 
-    /// Cancels one of the tasks, counted round.
+    /// Cancels one of the tasks, in turn.
     func cancel(_ index: Int) {
         let task = state.withLockedValue { state -> Task<Void, Never>? in
             let ids = state.waits.keys.sorted()
@@ -102,7 +102,7 @@ extension SimulatedApplication {
         }
         let task = Task { [weak self] in
             guard let self else { return }
-            // An error is as good an end as any.
+            // An error is a valid end too.
             try? await body(self)
             state.withLockedValue { _ = $0.waits.removeValue(forKey: id) }
         }

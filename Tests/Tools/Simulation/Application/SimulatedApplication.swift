@@ -2,54 +2,54 @@ import Foundation
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// A program that uses the client: its calls, what it has bound, and the tasks that wait.
+/// A program that uses the client: its calls, its callbacks, and its waiting tasks.
 final class SimulatedApplication: Sendable {
     struct State: Sendable {
         var pusher: Pusher?
         var delegate: SimulatedDelegate?
-        /// Whether the last call asked for a connection, or for its end.
+        /// Whether the last call requested a connection, or its end.
         var wantsConnection = false
-        /// How many calls have asked for either since everything came to rest; nil if tasks did so among others, and
-        /// nobody knows who was the last.
+        /// The number of such calls since everything came to rest; nil if tasks made some of them, so that the last one
+        /// is unknown.
         var connectionCalls: Int? = 0
         var wantsSignIn = false
-        /// The channels that were subscribed to.
+        /// The channels of `subscribe` calls.
         var held: Set<String> = []
-        /// The tasks that subscribe to a channel for as long as they last.
+        /// The tasks that subscribe to a channel for their lifetime.
         var scopes: [String: Set<Int>] = [:]
-        /// The channels whose last scope has done its work, and still has its lease.
+        /// The channels whose last scope has finished its body, and still has its lease.
         var endingScopes: Set<String> = []
         var lastID = 0
-        /// The callbacks that are called with everything.
+        /// The callbacks for all events.
         var witnesses: [Int] = []
         var bindings: [Binding] = []
         /// What keeps callbacks bound, unless the app cancels it: as long as their channel or the client lives.
         var observations: [EventObservation] = []
         var readers: [Reader] = []
-        /// They read on for as long as the client lives.
+        /// They read as long as the client lives.
         var followers: [Reader] = []
         var followed: [String: Followed] = [:]
         /// Readers whose sequences have to end, and readers whose sequences have ended.
         var endingReaders: Set<Int> = []
         var endedReaders: Set<Int> = []
-        /// The engines of clients that were dropped.
+        /// The engines of released clients.
         var droppedEngines: [WeakEngine] = []
-        /// Tasks that wait for something.
+        /// Waiting tasks.
         var waits: [Int: Wait] = [:]
         var connectionState = ConnectionState.disconnected
         var lastStatus: ConnectionStatus?
         /// The last report about each channel.
         var outcomes: [String: Outcome] = [:]
-        /// How often the client reported a connection, and a subscription.
+        /// The number of reported connections, and subscriptions.
         var connectedCount = 0
         var subscribedCounts: [String: Int] = [:]
-        /// Whether the server has the client subscribed to a channel.
+        /// Whether the client is subscribed to a channel according to the server.
         var hasAtServer: (@Sendable (String) -> Bool)?
-        /// True once the server has said on this connection what is not so.
+        /// True after the server has sent false information on this connection.
         var isLiedTo = false
-        /// The channels that the server refuses in the name of another one.
+        /// The channels that the server rejects with another one's name.
         var falselyRefused: Set<String> = []
-        /// The channels that the server was ever told to refuse.
+        /// The channels that the server was ever told to reject.
         var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
@@ -63,10 +63,10 @@ final class SimulatedApplication: Sendable {
 
     struct Wait: Sendable {
         var task: Task<Void, Never>
-        /// What it waits for; nil for a client event to be written.
+        /// The awaited event; nil for the write of a client event.
         var awaited: Action.Awaited?
 
-        /// Whether it waits for nothing that has to come.
+        /// Whether the event that it waits for may never come.
         var isEndless: Bool { if case .scope = awaited { true } else { false } }
     }
 
@@ -80,7 +80,7 @@ final class SimulatedApplication: Sendable {
         var task: Task<Void, Never>
     }
 
-    /// A presence channel, and who is said to be on it.
+    /// A presence channel, and its reported members.
     struct Followed: Sendable {
         var channel: ObjectIdentifier
         var members = FollowedMembers()
@@ -114,13 +114,13 @@ final class SimulatedApplication: Sendable {
 
     var waitCount: Int { state.withLockedValue { $0.waits.count } }
 
-    /// What calls wait for, apart from client events.
+    /// The reasons why calls wait, apart from client events.
     var awaited: [Action.Awaited] { state.withLockedValue { $0.waits.values.compactMap(\.awaited) } }
 
-    /// The calls that should have come back once everything is in order.
+    /// The calls that should have returned after everything is in order.
     var overdueWaitCount: Int { state.withLockedValue { $0.waits.values.count { !$0.isEndless } } }
 
-    /// The sequences that should have ended by now, and have not. They are not asked about again.
+    /// The sequences that should have ended by now, and have not. They are not checked again.
     func takeEndlessReaders() -> [Int] {
         state.withLockedValue { state in
             defer { state.endingReaders = [] }
@@ -135,10 +135,10 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// From now on errors may be about nothing.
+    /// From now on an error may belong to no request.
     func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
 
-    /// The server refuses a channel from now on, or does not, and names another one.
+    /// From now on, the server rejects a channel, or accepts it again, and names another one.
     func refuses(_ channel: String, falsely isFalse: Bool) {
         state.withLockedValue { state in
             state.refused.insert(channel)
@@ -151,7 +151,7 @@ final class SimulatedApplication: Sendable {
 
     // MARK: The client
 
-    /// - Parameter number: Which of the clients it is.
+    /// - Parameter number: The number of the client.
     func use(_ pusher: Pusher, number: Int) {
         let delegate = SimulatedDelegate(self)
         pusher.delegate = delegate
@@ -185,7 +185,7 @@ final class SimulatedApplication: Sendable {
         }
         let task = Task { [weak self, weak pusher] in
             for await status in statuses {
-                // What is said in farewell is not about the client that there is now.
+                // The last reports of a released client do not apply to the current one.
                 guard let pusher, self?.pusher === pusher else { continue }
                 self?.state.withLockedValue { $0.lastStatus = status }
             }
@@ -199,7 +199,7 @@ final class SimulatedApplication: Sendable {
         bindWitnesses(pusher)
     }
 
-    /// One callback is called with everything, and one with what is for the user.
+    /// One callback for all events, and one for the user's events.
     private func bindWitnesses(_ pusher: Pusher) {
         let (id, userID) = (nextID(), nextID())
         let ledger = ledger
@@ -214,11 +214,11 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// Lets go of the client, and of everything that has to do with it.
+    /// Releases the client, and everything that belongs to it.
     func dropClient() {
         let (bindings, readers, witnesses) = state.withLockedValue { ($0.bindings, $0.readers, $0.witnesses) }
         for witness in witnesses { ledger.setStage(.dropped, of: witness) }
-        // Tasks that wait hold the client for a moment longer.
+        // Waiting tasks hold the client for a moment longer.
         for binding in bindings { ledger.setStage(.dropped, of: binding.id) }
         for reader in readers { ledger.setStage(.dropped, of: reader.id) }
         ledger.replaceClient(nil, nil)
@@ -239,14 +239,14 @@ final class SimulatedApplication: Sendable {
             state.wantsSignIn = false
             return pusher
         }
-        // Released outside the lock: that is a call of the client.
+        // Released outside the lock, because the release calls the client.
         withExtendedLifetime(dropped) {}
         cancelAll()
     }
 
     // MARK: Connecting
 
-    /// Notes that a call asks for a connection, or for its end.
+    /// Records that a call requests a connection, or its end.
     func willAsk(forConnection wantsConnection: Bool, inTask isInTask: Bool = false) {
         if wantsConnection { ledger.called() }
         state.withLockedValue { state in
@@ -351,8 +351,8 @@ final class SimulatedApplication: Sendable {
 }
 
 extension PusherClientError {
-    /// Whether it says that a client event was not sent.
+    /// Whether it reports a client event that was not sent.
     fileprivate var isAboutClientEvent: Bool {
-        message.contains("client event") || code == .clientEventsNotAllowed
+        message.contains("Client event") || code == .clientEventsNotAllowed
     }
 }

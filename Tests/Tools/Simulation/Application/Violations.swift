@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// What was found that must not be.
+/// The violations that were found.
 final class Violations: Sendable {
     private let texts = NIOLockedValueBox<[String]>([])
 
@@ -9,7 +9,7 @@ final class Violations: Sendable {
 
     func add(_ text: String) {
         texts.withLockedValue { texts in
-            // The first ones say what went wrong. Later ones are consequences.
+            // The first ones show the defect. Later ones are consequences.
             if texts.count < 20 { texts.append(text) }
         }
     }

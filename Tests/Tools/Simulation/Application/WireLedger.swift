@@ -3,25 +3,25 @@ import NIOCore
 import PusherClient
 import PusherProtocol
 
-/// Reads along on the wire, and knows from it which event has to come to whom.
+/// Reads the wire, and derives from it which handler has to get which event.
 ///
-/// An event is due to a handler if its bytes came on the connection that counts, after the server had confirmed the
-/// last subscription that the client sent, and while the handler was bound. All others may come, in their order, and
-/// at most as often as they were received.
+/// A handler has to get an event if three conditions hold. Its bytes arrived on the current connection, after the
+/// server had confirmed the client's last subscription, and while the handler was bound. All other events may arrive,
+/// in order, and at most as often as they were received.
 final class WireLedger: Sendable {
-    /// What the client says of itself, for each channel.
+    /// The client's own state, for each channel.
     struct Claims: Sendable {
         var isConnected: @Sendable () -> Bool
         var isSubscribed: @Sendable (String) -> Bool
-        /// Whether it has decided on something that it has not carried out yet.
+        /// Whether it has decided on an action that it has not carried out yet.
         var isBusy: @Sendable () -> Bool
     }
 
     struct State: Sendable {
         var claims: Claims?
-        /// The connection that counts.
+        /// The current connection.
         var current: ObjectIdentifier?
-        /// The client that is looked at; nil if there is none.
+        /// The current client; nil if there is none.
         var client: Int?
         var isEstablished = false
         var subscriptions = SentSubscriptions()
@@ -29,21 +29,21 @@ final class WireLedger: Sendable {
         var wanted: Set<String> = []
         /// The channels that were reported as subscribed on this connection.
         var announced: Set<String> = []
-        /// True if an error came in this read: what it leads to is not foreseen here. A client that was busy carries it
-        /// out after the read, and before that what it had decided on without knowing of the error.
+        /// True if an error arrived in this read, because its effects are not predicted here. A busy client carries it
+        /// out after the read, and before that its earlier decisions.
         var isDisturbed = false
-        /// From now on what the client says of itself decides.
+        /// From now on the client's own state decides.
         var trustsClaims = false
         var handlers: [Int: ExpectingHandler] = [:]
-        /// Those that something may still have to come to.
+        /// The handlers that may still get events.
         var expecting: Set<Int> = []
         var encrypted = EncryptedNumbers()
         var eventCount = 0
         var accounts = Accounts()
-        /// Of everything that went over the wire.
+        /// A digest of all messages on the wire.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var messageCount = 0
-        /// What happened, for whoever looks for the reason; nil if nobody does.
+        /// The record of events, for finding the reason of a violation; nil unless requested.
         var trace: [String]?
     }
 
@@ -59,7 +59,7 @@ final class WireLedger: Sendable {
         self.now = now
     }
 
-    /// A number that no event had before.
+    /// A number that no earlier event had.
     func nextNumber() -> Int {
         state.withLockedValue { state in
             state.eventCount += 1
@@ -124,7 +124,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// Another client takes the place of the one there was.
+    /// Another client replaces the previous one.
     func replaceClient(_ claims: Claims?, _ client: Int?) {
         state.withLockedValue { state in
             state.begin(nil)
@@ -138,17 +138,17 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// The app asks for a connection, now.
+    /// The app requests a connection, now.
     func called() { state.withLockedValue { $0.pacing.called() } }
 
-    /// The retry policy has decided, that of a client which may be one of the past.
+    /// The retry policy has decided, possibly for an earlier client.
     func decided(_ delay: Duration, by client: Int) {
         state.withLockedValue { state in
             if state.client == client { state.pacing.decided(now() + delay) }
         }
     }
 
-    /// Time has passed that timers do not know of: what is not answered may have been given up.
+    /// Time has passed without timers, so unanswered requests may have timed out.
     func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered(loop.now) } }
 
     // MARK: What the client sends
@@ -205,7 +205,7 @@ final class WireLedger: Sendable {
 }
 
 extension WireLedger.State {
-    /// Not of the data, some of which is encrypted with what chance brings.
+    /// Not of the data, because some of it is encrypted with random bytes.
     fileprivate mutating func note(_ envelope: Envelope, _ time: NIODeadline) {
         messageCount += 1
         for byte in "\(time.uptimeNanoseconds) \(envelope.event) \(envelope.channel ?? "")".utf8 {
@@ -220,7 +220,7 @@ extension WireLedger.State {
         isDisturbed = false
     }
 
-    /// What is wrong with it, if something is.
+    /// The violation in it, if there is one.
     fileprivate mutating func written(_ envelope: Envelope, now: NIODeadline) -> String? {
         guard let channel = envelope.data.value?["channel"]?.string else { return nil }
         switch envelope.event {
@@ -248,13 +248,13 @@ extension WireLedger.State {
             if let channel = envelope.channel { subscriptions.refused(channel) }
         case EventName.error:
             isDisturbed = true
-            // One after the greeting is only news (protocol clause 6.2).
+            // An error after the greeting is only a report (protocol clause 6.2).
             if !isEstablished { pacing.told(envelope.data.value?["code"]?.integer) }
             subscriptions.failed(envelope.data.text ?? "")
         default:
             guard let channel = envelope.channel, !EventName.isProtocolEvent(envelope.event) else { return }
             let isUsers = channel.hasPrefix(ChannelName.serverToUserPrefix)
-            // Who has signed out gets nothing, whatever the server confirms.
+            // A signed-out user gets no events, whatever the server confirms.
             let isKnown = isSubscribed || !isUsers && subscriptions.isConfirmedInRead(channel)
             let isAnswered = trustsClaims || (subscriptions.isConfirmed(channel) && !isDisturbed)
             let isOwn = isUsers || wanted.contains(channel) && isAnswered

@@ -1,7 +1,7 @@
 package import PusherTestServer
 
-/// One thing that the app, the network, the server or time does. All of it stands in the value, so that a list
-/// of actions can be repeated, shortened, and kept.
+/// One action of the app, the network, the server or time. The value contains the whole action, so that a list of
+/// actions can be repeated, shortened and stored.
 package enum Action: Hashable, Sendable {
     // MARK: The app
 
@@ -15,27 +15,27 @@ package enum Action: Hashable, Sendable {
     case bind(String, event: String?)
     /// The same for all channels.
     case bindToAll(event: String?)
-    /// Binds a callback that does something the first time that it is called.
+    /// Binds a callback that acts the first time it is called.
     case bindReacting(String, Reaction)
-    /// Unbinds one of the callbacks, counted round.
+    /// Unbinds one of the callbacks, in turn.
     case unbind(Int)
     /// Begins to read a sequence of a channel's events.
     case read(String, event: String?)
-    /// Drops one of the sequences, counted round.
+    /// Releases one of the sequences, in turn.
     case stopReading(Int)
     case trigger(String)
     /// Sends a client event and waits until it is written.
     case send(String)
     case signIn
     case signOut
-    /// Waits for what the name says, in a task.
+    /// Waits in a task for the named event.
     case await(Awaited)
-    /// Cancels one of the waiting tasks, counted round.
+    /// Cancels one of the waiting tasks, in turn.
     case cancel(Int)
     case checkConnection
     case reconnectNow
     case switchEndpoint
-    /// Drops the client, and makes another.
+    /// Releases the client, and makes another.
     case dropClient
 
     // MARK: The network
@@ -45,12 +45,12 @@ package enum Action: Hashable, Sendable {
     case cutIntoPieces(upTo: Int?)
     case fragment(upTo: Int)
     case nextConnections(ConnectOutcome, count: Int)
-    /// The connection ends; the client hears of it after this many milliseconds.
+    /// The connection ends; the client notices it after this many milliseconds.
     case cut(heardAfter: Int)
-    /// Everything is lost from now on, without an end.
+    /// From now on everything is lost, without an end of the connection.
     case goDeaf(toClient: Bool, toServer: Bool)
     case failRequests(Bool)
-    /// The operating system takes what is written only after this many milliseconds.
+    /// The operating system accepts written messages only after this many milliseconds.
     case slowWrites(milliseconds: Int)
     /// Blocks WebSockets that are asked for; nil lets them through.
     case blockUpgrades(PusherTestRelay.UpgradeFault?)
@@ -60,12 +60,12 @@ package enum Action: Hashable, Sendable {
     case close(code: Int?)
     case error(code: Int?, message: String)
     case dropConnections
-    /// The server loses what it knows, and comes back.
+    /// The server loses its state, and starts again.
     case restart(refusing: Int)
     case publish(String, event: String)
     case publishUnreadable(String)
     case rotateKey
-    /// What a backend sends that has not heard of the new key yet.
+    /// An event from a backend that does not have the new key yet.
     case publishWithOldKey(String)
     case failAuthorizations(PusherTestServer.AuthorizationFault, count: Int)
     case failSignIns(PusherTestServer.AuthorizationFault, count: Int)
@@ -86,7 +86,7 @@ package enum Action: Hashable, Sendable {
     case publishToUser
     case forgetCache
     case announceActivityTimeout(seconds: Int?)
-    /// Connections end on which the client sends nothing for so long, with a close frame or without.
+    /// Connections on which the client is silent for this long end, with a close frame or without.
     case limitIdleTime(seconds: Int?, closes: Bool)
     case terminateUser
     /// Treats the next requests of HTTP transports so.
@@ -100,13 +100,13 @@ package enum Action: Hashable, Sendable {
     // MARK: Time
 
     case advance(milliseconds: Int)
-    /// The machine sleeps: its clock goes on, its timers do not.
+    /// The machine sleeps: its clock continues, its timers stop.
     case suspend(seconds: Int)
-    /// The client does nothing until it wakes, while network and server go on. Its timers stand still, or are late.
+    /// The client does nothing until it wakes, while network and server continue. Its timers stop, or are late.
     case fallAsleep(isSuspended: Bool)
     case wake
 
-    /// What a callback does, in the middle of a delivery.
+    /// The action of a callback, during a delivery.
     package enum Reaction: Hashable, Sendable {
         case unbindItself
         case unsubscribe(String)
@@ -119,23 +119,23 @@ package enum Action: Hashable, Sendable {
         case unsubscribeAll
     }
 
-    /// What a task waits for.
+    /// The event that a task waits for.
     package enum Awaited: Hashable, Sendable {
         case connected
         case disconnected
         case subscribed(String)
         case signedIn
-        /// `withChannel`: a subscription for as long as the task goes on.
+        /// `withChannel`: a subscription for the lifetime of the task.
         case scope(String)
     }
 }
 
-/// An action, and how it meets the client.
+/// An action, and its timing.
 package struct PlannedAction: Hashable, Sendable {
     package var action: Action
-    /// Whether calls are made on the client's event loop, or from elsewhere.
+    /// Whether calls are made on the client's event loop, or elsewhere.
     package var isOnLoop: Bool
-    /// Whether what the action leads to happens before the next one.
+    /// Whether the effects of the action come before the next one.
     package var settles: Bool
 
     package init(_ action: Action, isOnLoop: Bool = false, settles: Bool = true) {

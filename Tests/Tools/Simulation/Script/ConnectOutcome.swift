@@ -1,6 +1,6 @@
 /// The outcome of an attempt to connect.
 package enum ConnectOutcome: Hashable, Sendable {
-    /// The connection is made, this many milliseconds later.
+    /// The connection opens, this many milliseconds later.
     case slow(milliseconds: Int)
     case refused
     /// The name cannot be resolved.

@@ -1,8 +1,8 @@
 import TestSupport
 
-/// What needs several things in a row would hardly ever come about by chance.
+/// Sequences of actions that random choice would hardly ever make.
 extension ScriptWriter {
-    /// Whether the next action comes before what this one leads to.
+    /// Whether the next action comes before the effects of this one.
     mutating func hurriesOn(after action: Action) -> Bool {
         switch action {
         case .subscribe: generator.oneIn(8)
@@ -11,37 +11,37 @@ extension ScriptWriter {
         }
     }
 
-    /// What follows an action at once.
+    /// The actions that follow at once.
     ///
-    /// - Parameter isHurried: Whether it comes before what the action leads to.
+    /// - Parameter isHurried: Whether it comes before the effects of the action.
     mutating func sequel(of action: Action, isHurried: Bool) -> [PlannedAction] {
         switch action {
-        // A channel that is given up before the server has answered.
+        // A channel that is unsubscribed before the server has answered.
         case .subscribe(let name) where isHurried && generator.oneIn(2):
             return [PlannedAction(.unsubscribe(name))]
-        // More client events than the server takes in a second.
+        // More client events than the server accepts in a second.
         case .trigger where generator.oneIn(4):
             return Array(repeating: PlannedAction(action, settles: false), count: 12)
-        // A key that not all of the backend's servers know yet.
+        // A key that not all of the backend's servers have yet.
         case .rotateKey where generator.oneIn(2):
             let name = encryptedChannel()
             return [
                 PlannedAction(.publish(name, event: "first"), settles: generator.oneIn(2)),
                 PlannedAction(.publishWithOldKey(name)),
             ]
-        // Client events that the connection does not survive.
+        // Client events during which the connection is lost.
         case .slowWrites(let milliseconds) where milliseconds > 0 && generator.oneIn(2):
             let triggers = Array(repeating: PlannedAction(.trigger(channel())), count: 3)
             return triggers + [PlannedAction(draw([.cut(heardAfter: 0), .dropConnections, .reconnectNow]))]
-        // A server that finds out about the old connection when it has the next one already.
+        // A server that notices the end of the old connection when it already has the next one.
         case .goDeaf(_, toServer: true) where generator.oneIn(2):
             return [PlannedAction(.reconnectNow), PlannedAction(.advance(milliseconds: 30_000))]
         case .fallAsleep:
             return whileAsleep()
-        // A loss, and a call that knows nothing of it yet.
+        // A loss, and a call that comes before the client notices it.
         case _ where action.losesConnection && isHurried:
             return [PlannedAction(draw([.reconnectNow, .switchEndpoint, .disconnect]))]
-        // A client that is left disconnected meets little.
+        // A client that stays disconnected tests little.
         case _ where action.endsConnection && generator.oneIn(2):
             let pause = generator.oneIn(2) ? [PlannedAction(.advance(milliseconds: 2_500))] : []
             return pause + [PlannedAction(.connect, settles: !generator.oneIn(4))]
@@ -50,7 +50,7 @@ extension ScriptWriter {
         }
     }
 
-    /// What happens while the client sleeps, until it wakes.
+    /// The actions while the client sleeps, until it wakes.
     private mutating func whileAsleep() -> [PlannedAction] {
         var actions: [PlannedAction] = []
         for _ in 0..<Int.random(in: 1...3, using: &generator) {

@@ -1,10 +1,10 @@
 import PusherTestServer
 import TestSupport
 
-/// Makes up what happens, from a seed.
+/// Makes a script from a seed.
 ///
-/// Each script has only some of the kinds of actions, more of some than of others: what needs several of a kind in a
-/// row would hardly ever come about if all are equally likely.
+/// Each script has only some of the kinds of actions, with different frequencies. If all were equally likely, several
+/// of the same kind in a row would hardly ever occur.
 struct ScriptWriter {
     static let channels = [
         "news", "cache-news", "private-room", "private-cache-room", "presence-room", "presence-cache-room",
@@ -36,7 +36,7 @@ struct ScriptWriter {
         if generator.oneIn(5) {
             settings.messageLimit = draw([.perSecond(3), .perSecond(10), .perMinute(20), .droppingPerSecond(6)])
             if case .droppingPerSecond = settings.messageLimit {
-                // What was dropped for the limit has to be connected again.
+                // A connection that was dropped because of the limit has to be opened again.
                 settings.autoReconnect = true
                 settings.retryPolicy = .fixed(milliseconds: 500)
             }
@@ -84,7 +84,7 @@ struct ScriptWriter {
         var actions = [PlannedAction(.connect)]
         while actions.count < count {
             let action = action(drawKind())
-            // A closing handshake that nothing comes into is soon over.
+            // A closing handshake without other input is soon over.
             let isHasty = action == .disconnect ? !generator.oneIn(3) : generator.oneIn(4)
             let isOnLoop = action.isCall && generator.oneIn(4)
             actions.append(PlannedAction(action, isOnLoop: isOnLoop, settles: !isHasty))
@@ -108,7 +108,7 @@ struct ScriptWriter {
         /// Scripts without HTTP have none of these.
         var isOfHTTP: Bool { self == .transports || self == .upgrades }
 
-        /// Without these little happens at all.
+        /// Without these, little happens.
         var isCommon: Bool { self == .subscribing || self == .passing || self == .publishing || self == .binding }
     }
 
@@ -196,7 +196,7 @@ struct ScriptWriter {
 }
 
 extension Action {
-    /// Whether it can be made on the event loop as well as elsewhere.
+    /// Whether it can be made both on the event loop and elsewhere.
     fileprivate var isCall: Bool {
         switch self {
         case .advance, .fallAsleep, .wake: false
@@ -205,7 +205,7 @@ extension Action {
     }
 }
 
-/// What the server does.
+/// The server's actions.
 extension ScriptWriter {
     private mutating func serverAction(_ kind: Kind) -> Action {
         switch kind {
@@ -269,7 +269,7 @@ extension ScriptWriter {
         draw([
             .status(403), .status(503), .status(429, headers: [.init(name: "Retry-After", value: "3")]), .body("no"),
             .body(#"{"auth":7}"#),
-            // Without what presence and encrypted channels need besides.
+            // Without the extra needs of presence and encrypted channels.
             .body(#"{"auth":"app-key:00"}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,
             .wrongSignature, .wrongSharedSecret,
         ])

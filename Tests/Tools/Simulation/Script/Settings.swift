@@ -1,18 +1,18 @@
 import PusherClient
 package import PusherTestServer
 
-/// What a simulated world is made with.
+/// The settings of a simulated world.
 package struct Settings: Hashable, Sendable {
-    /// For what chance decides while the world runs.
+    /// The seed of random decisions during the run.
     package var seed: UInt64
-    /// Which of ``dialects`` the server speaks.
+    /// Which of ``dialects`` the server uses.
     package var dialect: Int
     package var useTLS: Bool
     package var autoReconnect: Bool
     package var retryPolicy: Retry
     /// In seconds.
     package var activityTimeout: Double?
-    /// In seconds; nil for a server that never asks.
+    /// In seconds; nil for a server that never pings.
     package var serverPingInterval: Int?
     package var authorization: Authorization
     package var authorizationsAtOnce: Int
@@ -50,7 +50,7 @@ package struct Settings: Hashable, Sendable {
     package enum MessageLimit: Hashable, Sendable {
         case perSecond(Int)
         case perMinute(Int)
-        /// What is beyond it ends the connection.
+        /// A message beyond it ends the connection.
         case droppingPerSecond(Int)
     }
 
@@ -59,7 +59,7 @@ package struct Settings: Hashable, Sendable {
         case `default`
         /// Always this many milliseconds.
         case fixed(milliseconds: Int)
-        /// Gives up after this many attempts.
+        /// Stops after this many attempts.
         case limited(attempts: Int)
     }
 
@@ -69,7 +69,7 @@ package struct Settings: Hashable, Sendable {
         case batches
         /// With the app's secret.
         case inline
-        /// By a function of the app's.
+        /// With a function of the app.
         case function
     }
 

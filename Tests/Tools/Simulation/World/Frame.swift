@@ -5,7 +5,7 @@ import WebSocketClient
 
 /// Frames as a server sends them.
 enum Frame {
-    /// - Parameter fragments: In how many frames the message is sent.
+    /// - Parameter fragments: The number of frames for the message.
     static func encode(_ opcode: WebSocketOpcode, _ payload: [UInt8], fragments: Int = 1) -> [UInt8] {
         var bytes: [UInt8] = []
         let size = max(1, (payload.count + fragments - 1) / max(1, fragments))

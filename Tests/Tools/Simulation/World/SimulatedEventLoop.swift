@@ -2,10 +2,10 @@ package import Dispatch
 import NIOConcurrencyHelpers
 package import NIOCore
 
-/// The event loop of a simulated world. Nothing runs but when the world says so, and time passes only then.
+/// The event loop of a simulated world. Work runs only when the world says so, and time passes only then.
 ///
-/// It belongs to one thread, which is "on the loop" only while it runs what the loop was given: calls of the
-/// application come from elsewhere, as they do in a real program.
+/// It belongs to one thread, which is "on the loop" only while it runs the loop's work. Calls of the app come from
+/// elsewhere, as in a real program.
 package final class SimulatedEventLoop: EventLoop {
     private struct Entry: Sendable {
         var deadline: NIODeadline
@@ -20,7 +20,7 @@ package final class SimulatedEventLoop: EventLoop {
         var serial: UInt64 = 0
         /// In the order in which they are due, the next one last.
         var entries: [Entry] = []
-        /// What the client would do if it were awake; nil while it is.
+        /// The work that the client would do if it were awake; nil while it is.
         var sleeping: [Entry]?
 
         mutating func insert(
@@ -103,7 +103,7 @@ package final class SimulatedEventLoop: EventLoop {
 
     // MARK: For the world
 
-    /// When the next task is due; nil if there is none.
+    /// The time of the next task; nil if there is none.
     var nextDeadline: NIODeadline? { state.withLockedValue { $0.entries.last?.deadline } }
 
     /// Whether a task is due now.
@@ -111,7 +111,7 @@ package final class SimulatedEventLoop: EventLoop {
         state.withLockedValue { state in state.entries.last.map { $0.deadline <= state.now } ?? false }
     }
 
-    /// Runs the task that is due next, if it is due now.
+    /// Runs the next task, if it is due now.
     func runNext() {
         let entry = state.withLockedValue { state -> Entry? in
             guard let next = state.entries.last, next.deadline <= state.now else { return nil }
@@ -123,13 +123,13 @@ package final class SimulatedEventLoop: EventLoop {
         state.withLockedValue { $0.isInside = false }
     }
 
-    /// Nothing will be run any more.
+    /// No further work will run.
     func removeAll() {
         let entries = state.withLockedValue { state in
             defer { (state.entries, state.sleeping) = ([], nil) }
             return state.entries + (state.sleeping ?? [])
         }
-        // What they hold is let go outside the lock.
+        // The objects that they hold are released outside the lock.
         withExtendedLifetime(entries) {}
     }
 
@@ -137,7 +137,7 @@ package final class SimulatedEventLoop: EventLoop {
 
     var isAsleep: Bool { state.withLockedValue { $0.sleeping != nil } }
 
-    /// The client does nothing from now on.
+    /// From now on the client does nothing.
     func fallAsleep() {
         state.withLockedValue { state in
             guard state.sleeping == nil else { return }
@@ -146,9 +146,9 @@ package final class SimulatedEventLoop: EventLoop {
         }
     }
 
-    /// The client goes on.
+    /// The client continues.
     ///
-    /// - Parameter pause: How long its timers stood still; zero if they are only late.
+    /// - Parameter pause: How long its timers stopped; zero if they are only late.
     func wake(after pause: TimeAmount) {
         state.withLockedValue { state in
             let entries = state.sleeping ?? []
@@ -167,13 +167,13 @@ package final class SimulatedEventLoop: EventLoop {
         return body()
     }
 
-    /// Time passes; what is due then is not run yet.
+    /// Advances the time without running due work.
     func setNow(_ deadline: NIODeadline) {
         state.withLockedValue { $0.now = max($0.now, deadline) }
     }
 }
 
-/// The loop as the client has it: what it is given stands still while the client sleeps.
+/// The loop as the client sees it: its work stops while the client sleeps.
 final class ClientEventLoop: EventLoop {
     private let loop: SimulatedEventLoop
 

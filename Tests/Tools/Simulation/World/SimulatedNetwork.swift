@@ -5,17 +5,17 @@ import PusherProtocol
 import PusherTestServer
 import TestSupport
 
-/// What lies between the client and the server: latency, losses, and bytes that are cut anywhere.
+/// The network between the client and the server: latency, losses, and bytes that are split anywhere.
 final class SimulatedNetwork: Sendable {
-    /// How what is sent arrives.
+    /// How messages arrive.
     struct Conditions: Hashable, Sendable {
-        /// In milliseconds. Whole tens, so that much arrives together.
+        /// In milliseconds. Multiples of ten, so that many messages arrive together.
         var latency = 0...0
         /// The largest size of a piece, in bytes; nil for whole frames.
         var pieceSize: Int?
-        /// In how many frames a message is sent at the most.
+        /// The largest number of frames for a message.
         var fragments = 1
-        /// How long what the client writes is not taken.
+        /// How long the system does not accept the client's messages.
         var writeDelay = TimeAmount.zero
     }
 
@@ -34,7 +34,7 @@ final class SimulatedNetwork: Sendable {
         var hasBadRequests = false
         /// Whether the server gets nothing that the client sends.
         var hasDeafServer = false
-        /// The client whose connections count. Those of its forerunner may still be about to end.
+        /// The current client. The connections of the previous client may not have ended yet.
         var client = 0
     }
 
@@ -167,7 +167,7 @@ final class SimulatedNetwork: Sendable {
         set { state.withLockedValue { $0.conditions = newValue } }
     }
 
-    /// The next attempts fare so.
+    /// The next attempts have these outcomes.
     func expect(_ outcome: ConnectOutcome, count: Int) {
         state.withLockedValue { $0.outcomes += Array(repeating: outcome, count: count) }
     }
@@ -177,7 +177,7 @@ final class SimulatedNetwork: Sendable {
         set { state.withLockedValue { $0.failsRequests = newValue } }
     }
 
-    /// From now on the server gets nothing that the client sends, or gets it again.
+    /// From now on the server receives nothing from the client, or receives it again.
     func setServerDeaf(_ isDeaf: Bool) {
         state.withLockedValue { $0.hasDeafServer = isDeaf }
         if isDeaf { current?.setInconsistent() }
@@ -236,7 +236,7 @@ final class SimulatedNetwork: Sendable {
 
     var openCount: Int { state.withLockedValue { $0.openCount } }
 
-    /// The network goes, and the connections with it, which know it.
+    /// The network ends, with the connections that refer to it.
     func dismantle() {
         heal()
         let old = state.withLockedValue { state in
@@ -246,7 +246,7 @@ final class SimulatedNetwork: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Everything is in order from now on. What is silent remains so.
+    /// From now on everything works. Silent connections stay silent.
     func heal() {
         let links = state.withLockedValue { state in
             state.conditions = Conditions()

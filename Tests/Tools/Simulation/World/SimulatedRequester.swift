@@ -12,7 +12,7 @@ final class SimulatedRequester: HTTPRequester {
 
     init(network: SimulatedNetwork) { self.network = network }
 
-    /// The requests that have not come back to the client.
+    /// The pending requests of the client.
     var runningCount: Int { running.withLockedValue { $0 } }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {

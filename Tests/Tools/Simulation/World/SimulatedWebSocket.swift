@@ -17,14 +17,14 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     private struct State: Sendable {
         var link: InMemoryLink?
-        /// What is on its way to the client, with the time at which it arrives.
+        /// Bytes on their way to the client, with their times of arrival.
         var arriving: [(due: NIODeadline, item: Item)] = []
         var lastArrival = NIODeadline.uptimeNanoseconds(0)
         var lastDeparture = NIODeadline.uptimeNanoseconds(0)
         var reader = WebSocketFrameReader(maximumMessageSize: 1 << 20)
         var isOpen = false
         var isReading = true
-        /// What the client is called with; nil once it gets nothing more.
+        /// The function that calls the client; nil when it gets nothing more.
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
         var isClosing = false
@@ -63,7 +63,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     private func receive(_ event: TransportEvent) { state.withLockedValue { $0.receive }?(event) }
 
-    /// What the client is called with is let go outside the lock.
+    /// The function is released outside the lock.
     private func end() {
         _ = state.withLockedValue { state in
             state.isEnded = true
@@ -75,14 +75,14 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         }
     }
 
-    /// The server hears of the end, if it hears anything. Link and connection, which know each other, part.
+    /// The server notices the end, if it can. Link and connection, which refer to each other, are separated.
     private func leave() {
         depart { $0.abort() }
         let hearsLater = state.withLockedValue { state in
             if !state.losesToServer { state.link = nil }
             return state.link != nil
         }
-        // A server notices by itself that a client is silent for good, and may have the next connection by then.
+        // A server notices by itself that a client stays silent, and may have the next connection by then.
         if hearsLater { loop.scheduleTask(in: .seconds(20)) { self.tellServerOfEnd() } }
     }
 
@@ -127,16 +127,16 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         loop.scheduleTask(in: delay) { self.passWrites() }
     }
 
-    /// The operating system takes a message.
+    /// The operating system accepts a message.
     private func pass(_ text: String, _ promise: EventLoopPromise<Void>?) {
         connection?.sent(text)
         promise?.succeed()
         depart { $0.send(text) }
     }
 
-    /// It takes all that waits.
+    /// It accepts all waiting messages.
     private func passWrites() {
-        // Whether they are taken is the client's news: it learns of it when it is awake.
+        // The client learns whether they are accepted when it is awake.
         if loop.isAsleep { return loop.execute(isClient: true) { self.passWrites() } }
         for (text, promise) in takeWrites() { pass(text, promise) }
     }
@@ -168,7 +168,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     // MARK: What the network does
 
-    /// Loses everything from now on.
+    /// From now on loses everything.
     func lose(toClient: Bool, toServer: Bool) {
         state.withLockedValue { state in
             state.losesToClient = state.losesToClient || toClient
@@ -182,7 +182,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         depart { $0.abort() }
     }
 
-    /// The server hears at last that the client has gone.
+    /// The server finally notices that the client has gone.
     func tellServerOfEnd() {
         let link = state.withLockedValue { state -> InMemoryLink? in
             guard state.isEnded else { return nil }
@@ -241,9 +241,9 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         loop.scheduleTask(deadline: due) { self.read() }
     }
 
-    /// Everything that has arrived is one read.
+    /// All bytes that have arrived are one read.
     private func read() {
-        // What comes while the client sleeps waits for it in the operating system.
+        // Bytes that arrive while the client sleeps wait in the operating system.
         if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         let items = state.withLockedValue { state -> [Item] in
             guard !state.isEnded, state.isReading else { return [] }
@@ -269,7 +269,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         receive(.readComplete)
     }
 
-    /// True if something was complete.
+    /// True if a message was complete.
     private func handle(_ bytes: [UInt8]) -> Bool {
         state.withLockedValue { $0.reader.append(ByteBuffer(bytes: bytes)) }
         var hasOutput = false

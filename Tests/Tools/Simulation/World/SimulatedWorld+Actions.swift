@@ -3,11 +3,11 @@ import PusherClient
 import PusherEncryption
 import PusherTestServer
 
-/// Doing what a script says.
+/// Carries out a script.
 extension SimulatedWorld {
     func perform(_ planned: PlannedAction) {
         if planned.isOnLoop {
-            // Whoever calls there, the loop runs.
+            // The loop runs, whichever thread calls.
             wake()
             loop.inside { perform(planned.action) }
         } else {
@@ -41,7 +41,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Nobody may try to connect again and again without a pause.
+    /// No app may retry endlessly without a pause.
     private func pass(_ duration: Duration) {
         let before = network.openCount
         advance(by: duration)
@@ -139,7 +139,7 @@ extension SimulatedWorld {
             let data = #"{"nonce":"AAAA","ciphertext":"AAAA"}"#
             server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
         case .rotateKey:
-            // What signs with the secret in the app has the key there too.
+            // An app that signs with its secret has the key there too.
             guard settings.authorization != .inline else { return }
             for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
                 oldSecrets[name] = server.authorization(forSocket: "1.1", channel: name).sharedSecret
@@ -151,13 +151,13 @@ extension SimulatedWorld {
             server.failAuthorizations(count, with: fault)
         case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
         case .failSubscriptions(let channel, let fault):
-            // Any other name is not that of the channel which is refused.
+            // A different name from that of the rejected channel.
             let isFalse = if case .error(_, let message) = fault { message != "no" } else { false }
             application.refuses(channel, falsely: isFalse)
             server.failSubscriptions(to: channel, with: fault)
         case .failConnections(let fault, let count): server.failConnections(count, with: fault)
         case .goSilent:
-            // What the client says meanwhile is lost, and the connection is not.
+            // The client's messages are lost meanwhile, but the connection stays open.
             network.setServerDeaf(true)
             server.goSilent()
         case .speakAgain:
@@ -210,23 +210,23 @@ extension SimulatedWorld {
         }
     }
 
-    /// Whether the server takes as many pings as it takes to be never silent for so long. Nobody can satisfy one that wants
-    /// more of them than it takes.
+    /// Whether the server accepts as many pings as its idle limit requires. If it requires more of them than it
+    /// accepts, no client can satisfy it.
     private func takesPings(every seconds: Int) -> Bool {
         if case .perMinute = settings.messageLimit { seconds >= 10 } else { true }
     }
 
-    /// Whether a text says something of a subscription, of members or of the user that is not so.
+    /// Whether a text contains false information about a subscription, members or the user.
     private static func isClaim(_ text: String) -> Bool {
         ["pusher_internal:", "subscription_error", "signin_success", "connection_established"].contains {
             text.contains($0)
         }
     }
 
-    /// Those of the client: other members are spared.
+    /// The client's connections; those of other members are not affected.
     private var clients: PusherTestServer.Target { .socket(socketID ?? "none") }
 
-    /// The client's, as the server knows it; nil if it has no connection.
+    /// The client's connection according to the server; nil if there is none.
     var socketID: String? {
         // The latest is the client's, if it has one.
         let others = Set(members.compactMap(\.socketID))

@@ -3,9 +3,9 @@ import NIOCore
 import PusherClient
 import PusherTestServer
 
-/// What must hold once nothing disturbs the client any more.
+/// The properties that must hold after all faults have ended.
 extension SimulatedWorld {
-    /// All faults end; what the client has to find out by itself, for example a silent socket, stays as it is.
+    /// All faults end, except those that the client has to find by itself, for example a silent socket.
     func heal() {
         wake()
         network.heal()
@@ -48,8 +48,8 @@ extension SimulatedWorld {
         advance(by: Self.patience / 2)
         let count = network.openCount
         advance(by: Self.patience / 2)
-        // An idle limit is no fault that ends: the client has to have learned to live with it. It may try to do without
-        // the pings, and what it sends on the next connection may meet a limit on messages.
+        // An idle limit does not end: the client has to have learned it. It may try to stop the pings, and its messages
+        // on the next connection may exceed a limit.
         let hasLesson = application.pusher?.engine.machine.keepAlive.lastSilence != nil
         violations.check(
             network.openCount - count <= (hasLesson ? 3 : 0),
@@ -57,7 +57,7 @@ extension SimulatedWorld {
         )
         // A client that does not reconnect cannot learn a limit, and would lose its last connection because of it.
         server.server.setIdleLimit(settings.autoReconnect ? server.server.options.dialect.idleLimit : nil)
-        // The last try to do without the pings may just have cost a connection.
+        // The last try without the pings may just have cost a connection.
         if hasLesson, case .waiting? = application.pusher?.connection.status { advance(by: .seconds(60)) }
         checkInvariants()
         guard let pusher = application.pusher else { return }
@@ -128,7 +128,7 @@ extension SimulatedWorld {
             signInAgain(pusher)
             advance(by: .seconds(60))
         }
-        // It may have met the server's own idle limit only now, and lost a connection to it.
+        // It may have reached the server's own idle limit only now, and lost a connection because of it.
         if case .waiting = pusher.connection.status { advance(by: .seconds(60)) }
         guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
         else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
@@ -146,7 +146,7 @@ extension SimulatedWorld {
         checkSignIn(pusher, connection.userId)
     }
 
-    /// The user is signed in, or it was said that this has failed.
+    /// The user is signed in, or was reported as failed.
     private func signInAgain(_ pusher: Pusher) {
         guard application.state.withLockedValue({ $0.wantsSignIn }) else { return }
         switch pusher.engine.machine.signIn.phase {
@@ -214,7 +214,7 @@ extension SimulatedWorld {
         application.cancelAll()
         settle()
         violations.check(application.waitCount == 0, "\(application.waitCount) calls never came back")
-        // Scopes end with their tasks, and with them their channels.
+        // Scopes end with their tasks, and their channels with them.
         advance(by: .seconds(15))
         checkInvariants()
         let holdings = loop.inside { pusher.engine.holdings }

@@ -2,7 +2,7 @@ import ClientTestSupport
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// What must hold after each step, whatever has happened.
+/// The properties that must hold after each step.
 extension SimulatedWorld {
     func checkInvariants() {
         guard !loop.isAsleep, let pusher = application.pusher else { return }
@@ -66,13 +66,13 @@ extension SimulatedWorld {
         )
     }
 
-    /// Whether the settings let the client stop trying.
+    /// Whether the settings allow the client to stop.
     var mayGiveUp: Bool {
         if case .limited = settings.retryPolicy { return true }
         return !settings.autoReconnect
     }
 
-    /// It has stopped only if it may.
+    /// It has stopped only if that is allowed.
     private func checkEnd(_ machine: ClientStateMachine) {
         switch machine.connection.state {
         case .refused(let error):
@@ -86,7 +86,7 @@ extension SimulatedWorld {
         violations.check(readers.isEmpty, "the sequences \(readers) have not ended with what they are of")
     }
 
-    /// No call waits for an outcome that the connection's state has decided.
+    /// No call waits for an outcome that the connection's state has already decided.
     private func checkWaits(_ machine: ClientStateMachine) {
         let state = machine.connectionState
         for awaited in application.awaited {
@@ -101,7 +101,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// Whoever follows the changes has the same members.
+    /// A listener of the changes has the same members.
     private func checkFollowed(_ subscription: SubscriptionStateMachine) {
         guard subscription.isSubscribed, let roster = subscription.roster,
             let followed = application.state.withLockedValue({ $0.followed[subscription.name] }),
@@ -119,7 +119,7 @@ extension SimulatedWorld {
         if let problem = rules.problem(with: running) { violations.add(problem) }
     }
 
-    /// Whatever waits for the server has a timer that ends it.
+    /// Every request to the server has a timer that ends it.
     private func checkTimers(_ running: [TimerID.Purpose], _ machine: ClientStateMachine) {
         guard machine.connectionState == .connected else { return }
         let isSubscribing = machine.subscriptions.values.contains(where: \.isPending)
@@ -151,7 +151,7 @@ extension SimulatedWorld {
         )
     }
 
-    /// What is asked for is wanted.
+    /// Every request is wanted.
     private func checkTries(_ tries: Int, _ machine: ClientStateMachine) {
         let wanted = machine.authorizations.jobs.count
         violations.check(tries <= wanted, "\(tries) authorizations are asked for, and \(wanted) wanted")

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PusherClient
 import PusherTestServer
 
-/// What must hold between client and server, as soon as both have heard everything.
+/// The properties that must hold between client and server when no message is on its way.
 extension SimulatedWorld {
     /// Both have the same subscriptions.
     func checkServer() {
@@ -12,7 +12,7 @@ extension SimulatedWorld {
         else { return }
         let subscriptions = pusher.engine.machine.subscriptions.values
         let (real, known) = (Set(own.subscribedChannels), Set(subscriptions.map(\.name)))
-        // A limit drops messages that end subscriptions, too.
+        // A limit also drops unsubscribe messages.
         let hasLimit = settings.messageLimit != nil
         let forgotten = hasLimit ? [] : real.filter { !$0.hasPrefix("#") && !known.contains($0) }
         violations.check(forgotten.isEmpty, "the server still has the subscriptions \(forgotten.sorted())")

@@ -7,7 +7,7 @@ import PusherTestServer
 import RealtimePrimitives
 import TestSupport
 
-/// Says what another policy decides on.
+/// Reports the decisions of another policy.
 private struct WatchedRetryPolicy: RetryPolicy {
     let policy: any RetryPolicy
     let decided: @Sendable (Duration) -> Void
@@ -19,8 +19,8 @@ private struct WatchedRetryPolicy: RetryPolicy {
     }
 }
 
-/// A client and its application, a server, and the network between them, in a time of their own. One thread does
-/// everything, in an order that the seed decides.
+/// A client and its app, a server, and the network between them, with their own time. One thread does everything, in an
+/// order that the seed decides.
 final class SimulatedWorld {
     let settings: Settings
     let loop = SimulatedEventLoop()
@@ -35,16 +35,16 @@ final class SimulatedWorld {
     private let jitter: NIOLockedValueBox<SeededGenerator>
     private let clock: SuspendableClock
     var members: [OtherMember] = []
-    /// Numbers of events that the server published last on each channel.
+    /// The number of the last event that the server published on each channel.
     var published: [String: Int] = [:]
     /// For each encrypted channel, the secret before the last change of the key.
     var oldSecrets: [String: String] = [:]
-    /// All keys that encrypted channels have had.
+    /// All keys of the encrypted channels so far.
     private(set) var sharedSecrets: Set<String> = []
     private let shown: ShownText?
-    /// Since when the client does nothing, and whether its timers stand still meanwhile.
+    /// Since when the client has been stopped, and whether its timers stopped too.
     private var sleep: (since: NIODeadline, isSuspended: Bool)?
-    /// How long the server keeps messages back now, and until when it may have some that it kept back before.
+    /// How long the server delays messages now, and until when it may have earlier delayed ones.
     private var serverDelay = Duration.zero
     private var delayedUntil = NIODeadline.uptimeNanoseconds(0)
     /// Which of the two endpoints the client was told to connect to.
@@ -80,8 +80,8 @@ final class SimulatedWorld {
             case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
             }
         if settings.messageLimit != nil {
-            // As Reverb does it, the only server with such a limit. If the limit drops the end of a subscription, the next
-            // one is a duplicate: a server that does not answer these would keep the client waiting.
+            // Like Reverb, the only server with such a limit. If the limit drops an unsubscribe, the next subscription
+            // is a duplicate. A server that does not answer duplicates would keep the client waiting.
             options.dialect.duplicateSubscription = .success
         }
         options.httpTransports.sendsPrelude = settings.sendsPrelude
@@ -111,7 +111,7 @@ final class SimulatedWorld {
         )
         application.use(pusher, number: transport.client)
         let server = server
-        // A limit drops messages that end subscriptions, too.
+        // A limit also drops unsubscribe messages.
         guard settings.messageLimit == nil else { return }
         application.state.withLockedValue { state in
             state.hasAtServer = { [weak pusher] name in
@@ -181,7 +181,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// The keys that the server encrypts with now.
+    /// The current keys of the server.
     func noteKeys() {
         for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
             let secret = server.server.authorization(forSocket: "1.1", channel: name).sharedSecret
@@ -190,12 +190,12 @@ final class SimulatedWorld {
         }
     }
 
-    /// Requests that have not come back to the client.
+    /// Pending requests of the client.
     var requestCount: Int { requester.withLockedValue { $0?.runningCount ?? 0 } }
 
     // MARK: Time
 
-    /// Lets everything happen that is due.
+    /// Runs all work that is due.
     func settle() {
         var steps = 0
         let isAwake = !loop.isAsleep
@@ -213,7 +213,7 @@ final class SimulatedWorld {
         ledger.settled()
     }
 
-    /// Lets time pass, with everything that it brings.
+    /// Advances the time, with all its effects.
     func advance(by duration: Duration) {
         let end = loop.now + TimeAmount(duration)
         settle()
@@ -224,23 +224,22 @@ final class SimulatedWorld {
         loop.setNow(end)
     }
 
-    /// The machine sleeps: the clock goes on, the timers do not.
+    /// The machine sleeps: the clock continues, the timers stop.
     func suspend(for duration: Duration) {
         clock.suspend(for: duration)
         ledger.suspended()
     }
 
-    /// The client does nothing from now on, while the network and the server go on.
+    /// From now on the client does nothing, while the network and the server continue.
     ///
-    /// - Parameter isSuspended: Whether its timers stand still. Otherwise its event loop is only held up, and they are
-    ///   late.
+    /// - Parameter isSuspended: Whether its timers stop. Otherwise only its event loop is blocked, and they are late.
     func fallAsleep(isSuspended: Bool) {
         wake()
         loop.fallAsleep()
         sleep = (loop.now, isSuspended)
     }
 
-    /// The client goes on.
+    /// The client continues.
     func wake() {
         guard let (since, isSuspended) = sleep else { return }
         sleep = nil
@@ -254,15 +253,15 @@ final class SimulatedWorld {
         serverDelay = delay
     }
 
-    /// Whether the server has nothing more to say than what is on its way.
+    /// Whether the server's last messages are all on their way.
     var hasServerSaidAll: Bool { serverDelay == .zero && delayedUntil < loop.now }
 
-    /// Nothing is left to do for anybody.
+    /// All work is done.
     var isIdle: Bool { loop.nextDeadline == nil && tasks.isEmpty }
 }
 
 extension SimulatedWorld {
-    /// Ends what a run has left of the world: whoever is in it knows the others, and would be kept.
+    /// Cleans the world up after a run, because its objects refer to each other and would stay in memory.
     func abandon() {
         application.dropClient()
         for member in members { member.leave() }

@@ -1,4 +1,4 @@
-// What examples take for granted.
+// The declarations that examples require.
 
 func show(_ items: Any?...) {}
 

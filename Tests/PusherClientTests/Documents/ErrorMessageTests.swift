@@ -1,0 +1,140 @@
+import Foundation
+import Testing
+
+@testable import PusherClient
+
+/// Reads the messages in the sources, so that no error is left out.
+@Suite("Messages of errors")
+struct ErrorMessageTests {
+    /// These texts are parts of other messages.
+    private static let clauseTypes: Set = ["TLSFailure", "HTTPRequestError", "WebSocketViolation"]
+    private static let clauseFiles = ["WebSocketViolation.swift"]
+    /// The words of Microsoft's clients, which apps search for, and texts that begin with another message.
+    private static let asTheyAre = [
+        "Invocation canceled due to the underlying connection being closed.",
+        "□ The first event asks for another one.", "□ The environment variable □ names this proxy.",
+        "WebSocket not opened. □", "Connection lost. □",
+        // A reason of `TLSFailure`.
+        "it cannot be set up on this machine. If the system has no certificates of authorities, install "
+            + "ca-certificates, or set tls.trustRoots",
+        "□ has waited for 5 s, and nothing connects. Call connect().",
+    ]
+    private static let folders = [
+        "PusherClient", "PusherCore", "WebSocketClient", "RealtimeNetworking", "ServerSentEvents", "SignalRClient",
+        "SignalRCore", "PusherServerAPI", "PusherTestServer", "RealtimeHTTP",
+    ]
+
+    private static func messages(in folder: String) throws -> [SourceMessages.Message] {
+        try SourceMessages(in: folder).messages.filter { message in
+            // Texts of the protocol go over the wire as servers write them. A logged text is not an error.
+            if folder == "PusherTestServer" { return message.receiver?.contains("ServerError") == true }
+            return message.receiver != "log"
+        }
+    }
+
+    @Test("each says what failed and why: \"<what failed>: <reason>. <what to do>.\"", arguments: folders)
+    func form(folder: String) throws {
+        for message in try Self.messages(in: folder) {
+            let isClause =
+                message.receiver.map(Self.clauseTypes.contains) == true
+                || Self.clauseFiles.contains { message.place.contains($0) }
+            guard !isClause, !Self.asTheyAre.contains(message.text) else { continue }
+            #expect(message.text.contains(/^[A-Z□][^:]*: .*[.□]$/), "\(message)")
+            #expect(!message.text.contains(";"), "\(message)")
+        }
+    }
+
+    /// Words that look like type names.
+    private static let names: Set = ["WebSocket", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
+
+    @Test("no message has the name of a Swift type or a word of NIO in it", arguments: folders)
+    func words(folder: String) throws {
+        for message in try Self.messages(in: folder) {
+            let types = message.text.matches(of: /\b[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+\b/).map { String($0.0) }
+            #expect(types.allSatisfy(Self.names.contains), "\(message)")
+            #expect(!message.text.contains(/NIO|BoringSSL|event loop(?! group)|Optional\(|promise/), "\(message)")
+            // A message contains a type's name only if the app has chosen the type, and then in quotes.
+            for part in message.interpolations where part.contains(/\btype\b/) {
+                #expect(message.text.contains("'□'") || part.contains("'"), "\(message)")
+            }
+        }
+    }
+
+    @Test("durations have a unit, and are in milliseconds below a second", arguments: folders)
+    func durations(folder: String) throws {
+        for message in try Self.messages(in: folder) {
+            for part in message.interpolations
+            where part.contains(/^(wait|timeout|delay|interval|elapsed|duration|backOffReset)\b/) {
+                #expect(part.contains("inWords") || message.text.contains("□ s "), "\(message)")
+            }
+        }
+    }
+
+    @Test(
+        "each error has a code that exists",
+        arguments: [
+            ("PusherCore/Errors/PusherClientError.swift", ["PusherClient", "PusherCore"]),
+            ("PusherCore/Errors/AuthorizationError.swift", ["PusherClient", "PusherCore"]),
+            ("WebSocketClient/Values/WebSocketError.swift", ["WebSocketClient"]),
+            ("ServerSentEvents/Values/EventStreamError.swift", ["ServerSentEvents"]),
+            ("SignalRCore/Errors/SignalRClientError.swift", ["SignalRClient", "SignalRCore"]),
+            ("PusherServerAPI/PusherServerAPIError.swift", ["PusherServerAPI"]),
+        ]
+    )
+    func codes(definition: String, users: [String]) throws {
+        let codes = try SourceMessages.codes(in: definition)
+        #expect(codes.count > 5)
+        var source = ""
+        for folder in users + ["RealtimeNetworking"] {
+            let root = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(folder)
+            for path in try FileManager.default.subpathsOfDirectory(atPath: root.path)
+            where path.hasSuffix(".swift") && !definition.hasSuffix(path) {
+                source += try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+            }
+        }
+        let code = source.split(separator: "\n").filter { !$0.contains(/^\s*\/\//) }.joined(separator: "\n")
+        let used = Set(code.matches(of: /\.(\w+)/).map { String($0.1) })
+        // The network's errors have codes of the same names.
+        let named = Set(code.matches(of: /case (\w+)/).map { String($0.1) })
+        #expect(codes.filter { !used.contains($0) && !named.contains($0) } == [])
+    }
+
+    @Test("the tool's messages are sentences without names of types")
+    func tool() throws {
+        let root = TestSources.package.appendingPathComponent("Sources/pusher")
+        var count = 0
+        for path in try FileManager.default.subpathsOfDirectory(atPath: root.path) where path.hasSuffix(".swift") {
+            let source = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+            let errors = source.matches(of: /(?:ValidationError|ExitMessage|\.failure|ConsoleError)\("(.*?)"[,)]/)
+            for match in errors {
+                count += 1
+                let text = match.1
+                #expect(text.contains(/^(?:[A-Z]|--|\\\()/) && text.contains(/[.?)]$/), "\(path): \(text)")
+                #expect(!text.contains(/NIO|[a-z]Error\b|Optional/), "\(path): \(text)")
+            }
+        }
+        #expect(count > 30)
+    }
+
+    @Test("the scanner finds a message in every form")
+    func scanner() {
+        let source = #"""
+            // PusherClientError(.notConnected, "a comment")
+            throw PusherClientError(.notConnected, "No \(name ?? "one") here: \(reason).")
+            throw WebSocketError(
+                proxy == nil ? .connectionFailed : .proxyFailed,
+                """
+                Two lines: \
+                one text.
+                """,
+                cause: error
+            )
+            let message = "First: second." + " Third."
+            logger.debug("not a message")
+            """#
+        let messages = SourceMessages.messages(in: source, file: "F.swift")
+        #expect(messages.map(\.text) == ["No □ here: □.", "Two lines: one text.", "First: second. Third."])
+        #expect(messages.map(\.code) == ["notConnected", "connectionFailed", nil])
+        #expect(messages[0].interpolations == [#"name ?? "one""#, "reason"] && messages[0].place == "F.swift:2")
+    }
+}
