@@ -51,7 +51,7 @@ enum RequestFailure {
             notConnected(through: proxy, error)
         case NIOSSLError.uncleanShutdown:
             HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
-        case is HTTPParserError: HTTPRequestError(.failed, "what the server sent is not HTTP", cause: error)
+        case is HTTPParserError: HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
         default:
             HTTPRequestError(.failed, "the request failed", cause: error)

@@ -80,7 +80,7 @@ struct HTTPFailureTests {
         } _: { port in
             let error = await requester.failure(.to("http://127.0.0.1:\(port)", method: "GET", body: nil))
             #expect(error?.kind == .failed)
-            #expect(error?.message == "what the server sent is not HTTP")
+            #expect(error?.message == "the server's answer is not HTTP")
         }
     }
 
