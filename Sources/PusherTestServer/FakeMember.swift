@@ -60,7 +60,7 @@ extension PusherTestServer {
     @discardableResult
     public func join(_ userId: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?
-        var failure = ServerError(.invalidMember, "Member \"\(userId)\" cannot join.")
+        var failure = ServerError(.invalidMember, "Member \"\(userId)\" cannot join: the server has stopped.")
         engine.step { brain in
             do throws(ServerError) {
                 return try brain.addFakeMember(userId: userId, userInfo: userInfo, to: channel, &newID)

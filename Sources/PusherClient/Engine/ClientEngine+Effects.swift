@@ -269,10 +269,10 @@ extension PusherClientError {
         mayHaveArrived: Bool,
         cause: any Error
     ) -> Self {
-        let problem = mayHaveArrived ? "may not have arrived" : "was not sent"
+        let problem = mayHaveArrived ? "may not have arrived" : "not sent"
         return Self(
             .notSubscribed,
-            "the client event \(item.envelope.event) \(problem): the connection was lost",
+            "Client event \(item.envelope.event.quoted) \(problem): the connection was lost.",
             channelName: item.name,
             cause: cause
         )

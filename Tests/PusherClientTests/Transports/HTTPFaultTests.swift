@@ -79,7 +79,7 @@ struct HTTPFaultTests {
         await world.advance(by: .seconds(2))
         #expect(received.elements == (fault == .answerLost ? ["1", "2"] : ["2"]))
         #expect(pushers[0].statistics.clientEvents.dropped == 1 && pushers[0].statistics.clientEvents.sent == 1)
-        await world.runUntil { errors.elements.contains { $0.message.contains("client-n may not have arrived") } }
+        await world.runUntil { errors.elements.contains { $0.message.contains(#""client-n" may not have arrived"#) } }
         reader.cancel()
     }
 

@@ -64,8 +64,6 @@ MUTANTS = [
      "            break\n        case .connected"),
     ("subscriptions that wait for the server's limit", "ClientStateMachine+SubscriptionPace.swift",
      "        if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }\n", ""),
-    ("the rest of a stream when another one takes over", "HTTPSessionStateMachine.swift",
-     "static let handoverTime = Duration.seconds(10)", "static let handoverTime = Duration.milliseconds(1)"),
     ("requests with messages that overtake each other", "HTTPSessionStateMachine.swift",
      "guard !isSending, !waiting.isEmpty || owesHeartbeat else", "guard !waiting.isEmpty || owesHeartbeat else"),
     ("client events whose request was not answered", "ClientStateMachine+ClientEvents.swift",

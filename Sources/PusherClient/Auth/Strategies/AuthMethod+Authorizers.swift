@@ -54,8 +54,8 @@ extension AuthorizationError {
     fileprivate static func missing(_ channelName: String) -> AuthorizationError {
         AuthorizationError(
             .authorizerFailed,
-            "the authorizer gave no result for channel '\(channelName)'; "
-                + "its answer to a batch must have one for each channel, keyed by the channel's name"
+            "Authorization of channel '\(channelName)' failed: the authorizer gave no result for it. "
+                + "Its answer to a batch must have one for each channel, keyed by the channel's name."
         )
     }
 }
@@ -76,8 +76,8 @@ extension AuthMethod {
             return .failure(
                 AuthorizationError(
                     .authorizerFailed,
-                    "the authorizer gave nil for channel '\(request.channelName)'; "
-                        + "AuthMethod.authorizer { … } can throw an error that says why"
+                    "Authorization of channel '\(request.channelName)' failed: the authorizer gave nil. "
+                        + "To give a reason, use .authorizer { } with async code, and throw an error."
                 )
             )
         }
