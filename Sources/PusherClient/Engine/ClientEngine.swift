@@ -28,7 +28,7 @@ package final class ClientEngine: Sendable {
     /// What only the event loop touches.
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
-        var timers = TimerTable()
+        var timers = TimerTable<TimerID>()
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         let routes = RouteTable()

@@ -123,6 +123,11 @@ public final class Pusher: Sendable {
     /// ```
     public var socketID: String? { connection.socketId }
 
+    /// What carries the connection, such as ``PusherTransport/webSocket``; nil while there is none.
+    ///
+    /// ``PusherStatistics/Connections/unusedTransports`` says why others that ``PusherClientOptions/transports`` has do not.
+    public var transport: PusherTransport? { connection.transport }
+
     /// The channel of that name; nil if it is not subscribed to.
     ///
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.

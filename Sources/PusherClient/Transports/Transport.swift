@@ -39,6 +39,12 @@ package protocol TransportConnection: Sendable {
     /// Starts the closing handshake, and reading if it was stopped; `.closed` follows when the peer has answered or the socket has ended.
     func close(code: CloseCode, reason: String)
 
+    /// The server has greeted the client. Does nothing by default.
+    func noteEstablished()
+
+    /// The client is about to abort, because nothing comes any more. Does nothing by default.
+    func noteLoss()
+
     /// Ends the socket at once, in whatever state it is. No event follows.
     func abort()
 }
@@ -46,6 +52,8 @@ package protocol TransportConnection: Sendable {
 extension TransportConnection {
     package var report: TransportReport { TransportReport(.webSocket) }
     package var longestPause: Duration { .seconds(5) }
+    package func noteEstablished() {}
+    package func noteLoss() {}
 }
 
 /// Why the promise of a message fails that may have arrived: its HTTP request went out, and the answer did not come.

@@ -37,8 +37,8 @@ extension PusherStatistics {
         public var establishedOver: [PusherTransport: Int] = [:]
         /// What carries the connection, or carried the last one; nil if there was none.
         public var transport: PusherTransport?
-        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they were tried, or cannot be
-        /// used.
+        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they failed, cannot be
+        /// used, or are not tried because they failed before.
         public var unusedTransports: [PusherTransport: PusherClientError] = [:]
         /// Attempts that failed, by the reason.
         public var failedAttempts: [LossReason: Int] = [:]
