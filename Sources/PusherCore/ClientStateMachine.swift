@@ -203,7 +203,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             switch action {
             case .open(let id, let request): effects.append(.open(id, request))
             case .close(let id): effects.append(.close(id, .normalClosure))
-            case .abort(let id): effects.append(.abort(id))
+            case .abort(let id, let isSilent): effects.append(.abort(id, isSilent: isSilent))
             case .setTimer(let purpose, let delay): timers.set(purpose, after: delay, into: &effects)
             case .cancelTimer(let purpose): timers.cancel(purpose, into: &effects)
             case .askRetryPolicy(let id, let question): effects.append(.askRetryPolicy(id, question))

@@ -16,8 +16,9 @@ package enum Effect: Hashable, Sendable {
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
-    /// Close the socket at once. None of its events are reported afterwards.
-    case abort(AttemptID)
+    /// End the socket at once; it is not heard of again. A silent one has brought nothing for too long, although the machine
+    /// was not suspended.
+    case abort(AttemptID, isSilent: Bool = false)
 
     // MARK: Timers
 

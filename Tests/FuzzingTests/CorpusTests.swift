@@ -9,8 +9,8 @@ struct CorpusTests {
         .deletingLastPathComponent().appending(path: "Tools/Fuzzing")
 
     private static let targets = [
-        "authorization", "client", "encryption", "envelope", "eventstream", "frames", "json", "presence", "redirect",
-        "signalr", "upgrade", "utf8",
+        "authorization", "client", "encryption", "envelope", "eventstream", "frames", "httpframes", "json", "presence",
+        "redirect", "signalr", "upgrade", "utf8",
     ]
 
     @Test("no input that was ever found to be special does harm", arguments: targets)

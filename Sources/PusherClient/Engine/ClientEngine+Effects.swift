@@ -13,9 +13,10 @@ extension ClientEngine {
         case .sendClientEvent(let id, let item): writeClientEvent(item, on: id)
         case .sendMessage(let id, let envelope): writeMessage(envelope, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
-        case .abort(let id):
+        case .abort(let id, let isSilent):
             let connection = loopState.value.connections[id]
             connectionEnded(id)
+            if isSilent { connection?.noteLoss() }
             connection?.abort()
 
         case .schedule(let id, let delay):
@@ -35,6 +36,7 @@ extension ClientEngine {
             let status = status(changed)
             log(status)
             if case .connected = changed {
+                noteEstablished()
                 logKeepAlive()
                 logTransport()
             }
@@ -109,6 +111,12 @@ extension ClientEngine {
         let way = (request.useTLS ? " over TLS" : "") + (proxy.map { " through the proxy \($0.host):\($0.port)" } ?? "")
         debug("connecting to \(request.host):\(request.port)\(way)")
         loopState.value.connections[id] = transport.open(request, on: eventLoop, receive: makeReceiver(id))
+    }
+
+    private func noteEstablished() {
+        // It may have been lost since.
+        guard let id = read({ $0.machine.connection.establishedAttempt }) else { return }
+        loopState.value.connections[id]?.noteEstablished()
     }
 
     private func write(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {

@@ -9,24 +9,22 @@ extension ClientEngine {
     /// The level is warning for the lines that a person must know who reads only the log: the first failure of an
     /// outage, and the end of all attempts.
     func log(_ status: ConnectionStatus) {
-        // The reason has its own metadata key.
-        let text = status.descriptionWithoutReason(at: clock())
+        // The reason has a key of its own.
+        var metadata: Logger.Metadata = ["pusher.status": "\(status.descriptionWithoutReason(at: clock()))"]
+        if let reason = status.reason { metadata["pusher.error"] = "\(reason.code): \(reason.message)" }
+        if case .connected = status, let transport = read({ $0.machine.connection.statistics.transport }) {
+            metadata["pusher.transport"] = "\(transport)"
+        }
         switch status {
-        case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
-            .refused(let reason), .disconnected(let reason?):
+        case .waiting where !loopState.value.hasLoggedOutage, .refused, .disconnected(_?):
             loopState.value.hasLoggedOutage = true
-            logger.warning(
-                "\(connectionStateText(status))",
-                metadata: ["pusher.error": "\(reason.code): \(reason.message)", "pusher.status": "\(text)"]
-            )
+            logger.warning("\(connectionStateText(status))", metadata: metadata)
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
-            // The level of the message whose outage it ends.
-            let outage = read { $0.machine.connection.lastOutage } ?? .zero
-            logger.warning("Connected again", metadata: ["pusher.status": "\(text)", "pusher.outage": "\(outage)"])
+            // As loud as what it puts an end to.
+            metadata["pusher.outage"] = "\(read { $0.machine.connection.lastOutage } ?? .zero)"
+            logger.warning("Connected again", metadata: metadata)
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
-            var metadata: Logger.Metadata = ["pusher.status": "\(text)"]
-            if let reason = status.reason { metadata["pusher.error"] = "\(reason.code): \(reason.message)" }
             logger.debug("Connection status", metadata: metadata)
         }
     }

@@ -29,7 +29,7 @@ package final class ClientEngine: Sendable {
     /// The state that only the event loop uses.
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
-        var timers = TimerTable()
+        var timers = TimerTable<TimerID>()
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         let routes = RouteTable()

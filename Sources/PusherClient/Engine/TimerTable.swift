@@ -1,27 +1,32 @@
 import NIOCore
 
-/// The running timers, by the ids from the machine. Confined to the event loop.
-struct TimerTable {
-    private var timers: [TimerID: Scheduled<Void>] = [:]
+/// The timers that run, by the ids that a machine gave them. Confined to the event loop.
+struct TimerTable<ID: Hashable & Sendable> {
+    private var timers: [ID: Scheduled<Void>] = [:]
 
     var count: Int { timers.count }
-    var purposes: [TimerID.Purpose] { timers.keys.map(\.purpose) }
 
+    /// Starts a timer. One that runs under the same id is replaced.
     mutating func schedule(
-        _ id: TimerID,
+        _ id: ID,
         after delay: Duration,
         on eventLoop: any EventLoop,
         fire: @escaping @Sendable () -> Void
     ) {
+        cancel(id)
         timers[id] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { fire() }
     }
 
-    mutating func cancel(_ id: TimerID) {
+    mutating func cancel(_ id: ID) {
         timers.removeValue(forKey: id)?.cancel()
     }
 
-    /// Removes a timer that has fired.
-    mutating func remove(_ id: TimerID) {
+    /// The timer has fired.
+    mutating func remove(_ id: ID) {
         timers.removeValue(forKey: id)
     }
+}
+
+extension TimerTable<TimerID> {
+    var purposes: [TimerID.Purpose] { timers.keys.map(\.purpose) }
 }

@@ -137,7 +137,12 @@ public final class Pusher: Sendable {
     /// ```
     public var socketID: String? { connection.socketId }
 
-    /// The channel of that name; nil if the app is not subscribed to it.
+    /// What carries the connection, such as ``PusherTransport/webSocket``; nil while there is none.
+    ///
+    /// ``PusherStatistics/Connections/unusedTransports`` says why others that ``PusherClientOptions/transports`` has do not.
+    public var transport: PusherTransport? { connection.transport }
+
+    /// The channel of that name; nil if it is not subscribed to.
     ///
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }

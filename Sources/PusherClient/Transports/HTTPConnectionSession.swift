@@ -13,6 +13,8 @@ final class HTTPConnectionSession {
         /// The pieces that wait until the response's turn.
         var pieces = CircularBuffer<ByteBuffer>()
         var end: Result<Void, PusherClientError>?
+        /// Whether it takes over when the one before it has ended.
+        var isAccepted = false
     }
 
     private var machine: HTTPSessionStateMachine
@@ -32,7 +34,7 @@ final class HTTPConnectionSession {
     private var waiting: [EventLoopPromise<Void>?] = []
     /// The promises of messages that are being sent.
     private var underWay: [EventLoopPromise<Void>?] = []
-    private var timers: [HTTPSessionStateMachine.Timer: Scheduled<Void>] = [:]
+    private var timers = TimerTable<HTTPSessionStateMachine.Timer>()
 
     init(
         _ machine: HTTPSessionStateMachine,
@@ -114,13 +116,9 @@ final class HTTPConnectionSession {
             sending?.cancel()
             sending = nil
         case .setTimer(let timer, let delay):
-            timers[timer]?.cancel()
-            timers[timer] = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
-                timers[timer] = nil
-                perform(machine.timerFired(timer, now: now))
-                handleResponses()
-            }
-        case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+            let session = NIOLoopBound(self, eventLoop: eventLoop)
+            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired(timer) }
+        case .cancelTimer(let timer): timers.cancel(timer)
         case .report(.opened): receive?(.opened)
         case .report(.activity): receive?(.activity)
         case .report(.closed(let closure)):
@@ -131,6 +129,12 @@ final class HTTPConnectionSession {
                 closure.error ?? PusherClientError(.connectionClosed, "Message not sent: the connection has ended.")
             )
         }
+    }
+
+    private func timerFired(_ timer: HTTPSessionStateMachine.Timer) {
+        timers.remove(timer)
+        perform(machine.timerFired(timer, now: now))
+        handleResponses()
     }
 
     private func failPromises(_ error: PusherClientError) {
@@ -199,32 +203,49 @@ final class HTTPConnectionSession {
             }
         }
         for (number, response) in responses where number != machine.currentResponse {
-            switch response.end {
-            case nil: break
-            case .success?:
-                if Self.isRefusal(response.pieces) { perform(machine.refusedHandover(number)) }
-            case .failure(let error)?: perform(machine.failed(number, error))
-            }
+            if !response.isAccepted { judge(response, number) }
+            if case .failure(let error)? = response.end { perform(machine.failed(number, error)) }
         }
     }
 
-    /// Whether a response says only that another one of its session is still open.
-    private static func isRefusal(_ pieces: CircularBuffer<ByteBuffer>) -> Bool {
-        var reader = HTTPFrameReader(maximumMessageSize: 4_096)
-        var isRefused = false
-        for piece in pieces {
-            let isOfThat = try? reader.read(piece.readableBytesUInt8Span) { frame in
-                switch frame {
-                case .close(let code, _):
-                    isRefused = code == .otherConnectionOpen
-                    return isRefused
-                case .heartbeat: return true
-                case .message, .open: return false
-                }
-            }
-            guard isOfThat == true else { return false }
+    /// Finds out whether a response takes over. It is read until that is clear, and not further: a refusal behind the prelude
+    /// would stay in the socket.
+    private func judge(_ response: Response, _ number: Int) {
+        switch Self.takesOver(response) {
+        case nil: break
+        case false?: perform(machine.refusedHandover(number))
+        case true?:
+            responses[number]?.isAccepted = true
+            perform(machine.acceptedHandover(number))
         }
-        return isRefused || pieces.isEmpty
+    }
+
+    /// False if a response says that another one of its session is still open, or nothing; `nil` if its beginning does not
+    /// tell yet.
+    private static func takesOver(_ response: Response) -> Bool? {
+        let limit = 4_096
+        var reader = HTTPFrameReader(maximumMessageSize: limit)
+        var (takesOver, size) = (Bool?.none, 0)
+        for piece in response.pieces where takesOver == nil {
+            size += piece.readableBytes
+            do throws(HTTPFrameViolation) {
+                _ = try reader.read(piece.readableBytesUInt8Span) { frame in
+                    switch frame {
+                    case .close(let code, _): takesOver = code != .otherConnectionOpen
+                    case .heartbeat: break
+                    case .message, .open: takesOver = true
+                    }
+                    return takesOver == nil
+                }
+            } catch {
+                // What is wrong with it is said when it has its turn.
+                takesOver = true
+            }
+        }
+        if let takesOver { return takesOver }
+        guard size <= limit else { return true }
+        guard case .success? = response.end else { return nil }
+        return size > 0
     }
 
     private func handle(_ piece: ByteBuffer, of number: Int) {

@@ -40,13 +40,21 @@ package protocol TransportConnection: Sendable {
     /// socket has ended.
     func close(code: CloseCode, reason: String)
 
-    /// Ends the socket at once, in any state. No event follows.
+    /// The server has greeted the client. Does nothing by default.
+    func noteEstablished()
+
+    /// The client is about to abort, because nothing comes any more. Does nothing by default.
+    func noteLoss()
+
+    /// Ends the socket at once, in whatever state it is. No event follows.
     func abort()
 }
 
 extension TransportConnection {
     package var report: TransportReport { TransportReport(.webSocket) }
     package var longestPause: Duration { .seconds(5) }
+    package func noteEstablished() {}
+    package func noteLoss() {}
 }
 
 /// Why the promise of a message fails that may have arrived: its HTTP request went out, and the answer did not come.

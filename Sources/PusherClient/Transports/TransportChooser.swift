@@ -166,6 +166,8 @@ private final class ChosenConnection: TransportConnection {
     func flush() { session.value.chosen?.flush() }
     func setReading(_ isReading: Bool) { session.value.chosen?.setReading(isReading) }
     func close(code: CloseCode, reason: String) { session.value.close(code: code, reason: reason) }
+    func noteEstablished() { session.value.noteEstablished() }
+    func noteLoss() { session.value.noteLoss() }
     func abort() { session.value.abort() }
 }
 
@@ -191,12 +193,14 @@ private final class ChoosingSession {
     private let eventLoop: any EventLoop
     private var choice: TransportChoice?
     private var candidates: [Int: Candidate] = [:]
-    private var timers: [TransportChoice.Timer: Scheduled<Void>] = [:]
-    /// The client's receiver; `nil` after the end.
+    private var timers = TimerTable<TransportChoice.Timer>()
+    /// What the client is called with; `nil` at the end.
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var chosenNumber: Int?
     private(set) var chosen: (any TransportConnection)?
     private(set) var report = TransportReport(.webSocket)
+    /// What is to be remembered when the server has greeted.
+    private var success: TransportMemory.Success?
     private var since = Instant()
     /// Whether the client has called `close`.
     private var isClosing = false
@@ -218,6 +222,18 @@ private final class ChoosingSession {
 
     // MARK: Calls
 
+    /// The first message may have been an error, so the transport is not remembered before.
+    func noteEstablished() {
+        guard let success else { return }
+        self.success = nil
+        chooser.memories.withLockedValue { $0[server].connected(success, now: now) }
+    }
+
+    func noteLoss() {
+        guard chosen != nil, !isClosing else { return }
+        chooser.lost(report.transport, lifetime: now - since, server, now: now)
+    }
+
     func start() {
         guard receive != nil, !isClosing else { return }
         choice = TransportChoice(chooser.plan(server, now: now))
@@ -235,7 +251,6 @@ private final class ChoosingSession {
     }
 
     func abort() {
-        if chosen != nil, !isClosing { noteLoss() }
         receive = nil
         abortCandidates()
         chosen?.abort()
@@ -261,18 +276,20 @@ private final class ChoosingSession {
         case .abort(let number): candidates.removeValue(forKey: number)?.connection?.abort()
         case .hold(let number): candidates[number]?.connection?.setReading(false)
         case .setTimer(let timer, let delay):
-            timers[timer]?.cancel()
-            timers[timer] = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
-                timers[timer] = nil
-                perform(choice?.timerFired(timer, now: now))
-            }
-        case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
-        case .choose(let number, let report): choose(number, report)
-        case .remember(let kind, let latency):
-            chooser.memories.withLockedValue { $0[server].connected(kind, latency: latency, now: now) }
+            let session = NIOLoopBound(self, eventLoop: eventLoop)
+            timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired(timer) }
+        case .cancelTimer(let timer): timers.cancel(timer)
+        case .choose(let number, let report, let success):
+            self.success = success
+            choose(number, report)
         case .forget: chooser.memories.withLockedValue { $0[server].forget() }
         case .fail(let closure): end(closure)
         }
+    }
+
+    private func timerFired(_ timer: TransportChoice.Timer) {
+        timers.remove(timer)
+        perform(choice?.timerFired(timer, now: now))
     }
 
     private func choose(_ number: Int, _ report: TransportReport) {
@@ -298,7 +315,7 @@ private final class ChoosingSession {
     private func received(_ event: TransportEvent, from number: Int) {
         guard number == chosenNumber else { return receivedBefore(event, from: number) }
         if case .closed(let closure) = event {
-            if !isClosing, closure.code.map({ $0.rawValue < 4000 }) ?? true { noteLoss() }
+            if closure.isLoss { noteLoss() }
             chosen = nil
             return end(closure)
         }
@@ -331,8 +348,6 @@ private final class ChoosingSession {
     private func hold(_ event: Held, from number: Int) {
         if candidates[number]?.held.isEmpty == false { candidates[number]?.held.append(event) }
     }
-
-    private func noteLoss() { chooser.lost(report.transport, lifetime: now - since, server, now: now) }
 
     private func end(_ closure: TransportClosure) {
         let receive = receive

@@ -45,7 +45,8 @@ extension ConnectionStateMachine {
         guard currentAttempt == id else { return [] }
         let reason = PusherStatistics.LossReason(error, closeCode: closeCode, wasSuspended: wasSuspended)
         let loss = Loss(error: error, closeCode: closeCode, reason: reason)
-        return [.abort(id), .report(error)] + lose(loss, configuration, now: now)
+        let isSilent = error.code == .pongTimedOut && !wasSuspended
+        return [.abort(id, isSilent: isSilent), .report(error)] + lose(loss, configuration, now: now)
     }
 
     package mutating func timerFired(

@@ -57,7 +57,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         /// Start the closing handshake.
         case close(AttemptID)
         /// End the socket at once.
-        case abort(AttemptID)
+        case abort(AttemptID, isSilent: Bool = false)
         case setTimer(TimerID.Purpose, after: Duration)
         case cancelTimer(TimerID.Purpose)
         case askRetryPolicy(RetryQuestionID, RetryQuestion)

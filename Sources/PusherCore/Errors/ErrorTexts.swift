@@ -317,6 +317,15 @@ extension PusherClientError {
         )
     }
 
+    /// - Parameters:
+    ///   - remembered: What is tried instead.
+    ///   - failure: Why the last try failed.
+    static func notTried(before remembered: PusherTransport, _ failure: Self) -> Self {
+        var error = failure
+        error.message = "\(remembered) carried the last connections, and is tried first; before, \(failure.message)"
+        return error
+    }
+
     /// No transport connects.
     ///
     /// - Parameter others: The transports after the preferred one.

@@ -10,7 +10,7 @@ package enum HTTPFrame: ~Escapable {
     case message(Span<UInt8>)
     /// `h`, or an `a` frame without a message: the server is alive.
     case heartbeat(wantsAnswer: Bool)
-    /// `c`: the server has closed the session.
+    /// `c`: the server has closed the session. The reason is cut to what a close frame of a WebSocket can have.
     case close(CloseCode, reason: String)
 }
 
@@ -29,6 +29,9 @@ package enum HTTPFrameViolation: Error, Hashable, Sendable {
 /// A frame is a line. The reader keeps a split line until its end has come, and reads any other line in place. Do not
 /// use the reader after it has thrown.
 package struct HTTPFrameReader: ~Copyable {
+    /// The most that a WebSocket's close frame has room for, in bytes.
+    private static let longestReason = 123
+
     private let limit: Int
     private let messageLimit: Int
     /// The beginning of a line whose end has not come.
@@ -103,7 +106,7 @@ package struct HTTPFrameReader: ~Copyable {
         case UInt8(ascii: "h"): return receive(.heartbeat(wantsAnswer: true))
         case UInt8(ascii: "o"): return receive(.open(hostname: try Self.hostname(line)))
         case UInt8(ascii: "c"):
-            let (code, reason) = try Self.close(line)
+            let (code, reason) = try readClose(line)
             return receive(.close(code, reason: reason))
         default: return true
         }
@@ -154,7 +157,10 @@ package struct HTTPFrameReader: ~Copyable {
 
     private static func hostname(_ line: Span<UInt8>) throws(HTTPFrameViolation) -> String? {
         guard line.skippingWhitespace(from: 1) < line.count else { return nil }
-        guard case .object(let members)? = value(behindFirst: line) else { throw .malformed("o") }
+        // None has more to say.
+        guard line.count <= 4_096 else { throw .malformed("o") }
+        let text = line.extracting(1..<line.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        guard case .object(let members)? = JSONValue(parsing: text) else { throw .malformed("o") }
         switch members["hostname"] {
         case nil, .null?: return nil
         case .string(let name)?: return name
@@ -162,20 +168,31 @@ package struct HTTPFrameReader: ~Copyable {
         }
     }
 
-    private static func close(_ line: Span<UInt8>) throws(HTTPFrameViolation) -> (CloseCode, reason: String) {
-        guard case .array(let elements)? = value(behindFirst: line), let code = elements.first?.integer,
-            (1000...4999).contains(code)
-        else { throw .malformed("c") }
-        let reason = elements.count > 1 ? elements[1].string ?? "" : ""
-        return (CloseCode(rawValue: code), reason)
-    }
-
-    private static func value(behindFirst line: Span<UInt8>) -> JSONValue? {
-        // No frame of this kind is longer.
-        guard line.count <= 4_096 else { return nil }
-        return JSONValue(
-            parsing: line.extracting(1..<line.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
-        )
+    /// The session is over whatever follows the code, so only the code has to be in order.
+    private mutating func readClose(
+        _ line: Span<UInt8>
+    ) throws(HTTPFrameViolation) -> (CloseCode, reason: String) {
+        var index = line.skippingWhitespace(from: 1)
+        guard index < line.count, line[index] == UInt8(ascii: "[") else { throw .malformed("c") }
+        index = line.skippingWhitespace(from: index + 1)
+        var code = 0
+        while index < line.count, code < 1_000, (0x30...0x39).contains(line[index]) {
+            code = code * 10 + Int(line[index] - 0x30)
+            index += 1
+        }
+        index = line.skippingWhitespace(from: index)
+        guard (1_000...4_999).contains(code), index < line.count else { throw .malformed("c") }
+        switch line[index] {
+        case UInt8(ascii: "]"): return (CloseCode(rawValue: code), "")
+        case UInt8(ascii: ","):
+            index = line.skippingWhitespace(from: index + 1)
+            let reason = text.readString(line, at: &index) { bytes in
+                bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+                    .prefix(fittingUTF8Bytes: Self.longestReason)
+            }
+            return (CloseCode(rawValue: code), reason ?? "")
+        default: throw .malformed("c")
+        }
     }
 }
 

@@ -172,7 +172,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         else { return [] }
         let (response, target) = makeRequest(now: now)
         successor = response
-        return [.receive(response.number, target), .setReading(response.number, false)]
+        return [.receive(response.number, target)]
     }
 
     /// Handles a complete response whose frames were all read.
@@ -186,7 +186,12 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Handles a complete response that should have taken over, in which the server says that it keeps the current one.
+    /// The response that is to take over has begun with something else than a refusal. The rest of it waits for its turn.
+    package mutating func acceptedHandover(_ number: Int) -> [Action] {
+        successor?.number == number ? [.setReading(number, false)] : []
+    }
+
+    /// The server has said in the response that was to take over that it keeps the current one.
     package mutating func refusedHandover(_ number: Int) -> [Action] {
         guard successor?.number == number else { return [] }
         return dropSuccessor()
@@ -235,7 +240,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         current = successor
         successor = nil
         var actions = [Action.cancelTimer(.handover)]
-        if let current, isReading { actions.append(.setReading(current.number, true)) }
+        if let current { actions.append(.setReading(current.number, isReading)) }
         return actions
     }
 

@@ -37,8 +37,8 @@ extension PusherStatistics {
         public var establishedOver: [PusherTransport: Int] = [:]
         /// The transport of the current connection, or of the last one; nil if there was none.
         public var transport: PusherTransport?
-        /// Why other transports in ``PusherClientOptions/transports`` do not carry it, if they were tried, or cannot be
-        /// used.
+        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they failed, cannot be
+        /// used, or are not tried because they failed before.
         public var unusedTransports: [PusherTransport: PusherClientError] = [:]
         /// Attempts that failed, by reason.
         public var failedAttempts: [LossReason: Int] = [:]

@@ -13,11 +13,9 @@ package struct TransportChoice: Hashable, Sendable {
         case hold(Int)
         case setTimer(Timer, after: Duration)
         case cancelTimer(Timer)
-        /// Connect the candidate to the client.
-        case choose(Int, TransportReport)
-        /// Remember the chosen transport, and how long it took.
-        case remember(PusherTransport, latency: Duration)
-        /// Forget the remembered transport, because it did not connect.
+        /// Hand the candidate over to the client, and remember its success when the server has greeted.
+        case choose(Int, TransportReport, TransportMemory.Success)
+        /// The transport that was remembered does not connect any more.
         case forget
         /// No transport connects.
         case fail(TransportClosure)
@@ -157,14 +155,16 @@ package struct TransportChoice: Hashable, Sendable {
         guard let chosen = ready.min(by: { isBetter($0, than: $1) }) else { return [] }
         candidates.removeAll { $0.number == chosen.number }
         for candidate in candidates { note(candidate, now: now) }
+        failures[chosen.transport] = nil
+        let success = TransportMemory.Success(
+            transport: chosen.transport,
+            latency: now - chosen.since,
+            failures: failures.mapValues { $0.error ?? .closed($0) }
+        )
         var unused = plan.unused
-        for (transport, closure) in failures where transport != chosen.transport {
-            unused[transport] = closure.error ?? .closed(closure)
-        }
-        return end() + [
-            .remember(chosen.transport, latency: now - chosen.since),
-            .choose(chosen.number, TransportReport(chosen.transport, unused: unused)),
-        ]
+        if isRemembering, let remembered = plan.remembered { unused.merge(remembered.unused) { $1 } }
+        unused.merge(success.failures) { $1 }
+        return end() + [.choose(chosen.number, TransportReport(chosen.transport, unused: unused), success)]
     }
 
     /// Notes that the candidate has no connection by now.

@@ -1,11 +1,22 @@
 /// The results of earlier attempts, for the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
-    /// The transport that carried the last connection.
-    private struct Success: Hashable, Sendable {
-        var transport: PusherTransport
-        /// The time from the start to the server's first message.
-        var latency: Duration
-        var time: Instant
+    /// What carries a connection, and what has not.
+    package struct Success: Hashable, Sendable {
+        package var transport: PusherTransport
+        /// From its beginning to the server's first message.
+        package var latency: Duration
+        /// Of the others that were tried.
+        package var failures: [PusherTransport: PusherClientError]
+
+        package init(
+            transport: PusherTransport,
+            latency: Duration,
+            failures: [PusherTransport: PusherClientError] = [:]
+        ) {
+            self.transport = transport
+            self.latency = latency
+            self.failures = failures
+        }
     }
 
     /// The plan of an attempt.
@@ -20,6 +31,8 @@ package struct TransportMemory: Hashable, Sendable {
         package struct Remembered: Hashable, Sendable {
             package var transport: PusherTransport
             package var timeout: Duration
+            /// Why better ones are not tried before it.
+            package var unused: [PusherTransport: PusherClientError] = [:]
 
             package init(_ transport: PusherTransport, timeout: Duration) {
                 self.transport = transport
@@ -41,8 +54,12 @@ package struct TransportMemory: Hashable, Sendable {
     static let chances = 3
     static let streamLives = 2
 
+    /// The last one.
     private var success: Success?
-    /// How often a preferred transport was tried before the remembered one.
+    private var successTime = Instant()
+    /// Why the others did not carry a connection when they were last tried.
+    private var failures: [PusherTransport: PusherClientError] = [:]
+    /// How often the remembered transport was passed over, in favour of a better one.
     private var chancesTaken = 0
     private var streamLives = Self.streamLives
     /// When a stream was last lost early.
@@ -62,7 +79,7 @@ package struct TransportMemory: Hashable, Sendable {
             plan.transports.removeAll { $0 == .httpStreaming }
             plan.unused[.httpStreaming] = .unstableStream(Self.streamLives)
         }
-        if let success, now - success.time > Self.lifetime { forget() }
+        if success != nil, now - successTime > Self.lifetime { forget() }
         guard let success, plan.transports.contains(success.transport), plan.transports.count > 1 else { return plan }
         if success.transport != plan.transports.first {
             guard chancesTaken >= Self.chances else {
@@ -70,14 +87,22 @@ package struct TransportMemory: Hashable, Sendable {
                 return plan
             }
         }
-        plan.remembered = .init(success.transport, timeout: min(success.latency * 2 + .seconds(1), Self.longestTrial))
+        let timeout = min(success.latency * 2 + .seconds(1), Self.longestTrial)
+        var remembered = Plan.Remembered(success.transport, timeout: timeout)
+        for better in plan.transports.prefix(while: { $0 != success.transport }) {
+            remembered.unused[better] = failures[better].map { .notTried(before: success.transport, $0) }
+        }
+        plan.remembered = remembered
         return plan
     }
 
-    /// Handles that a transport carries a connection.
-    package mutating func connected(_ transport: PusherTransport, latency: Duration, now: Instant) {
-        if transport != success?.transport { chancesTaken = 0 }
-        success = Success(transport: transport, latency: latency, time: now)
+    /// A transport carries a connection: the server has greeted.
+    package mutating func connected(_ success: Success, now: Instant) {
+        if success.transport != self.success?.transport { chancesTaken = 0 }
+        self.success = success
+        successTime = now
+        failures.merge(success.failures) { $1 }
+        failures[success.transport] = nil
     }
 
     /// Forgets the remembered transport, because it did not connect.
@@ -86,12 +111,22 @@ package struct TransportMemory: Hashable, Sendable {
         chancesTaken = 0
     }
 
-    /// Handles a connection that ended by itself, or was dropped.
+    /// The network has ended a connection, or made it silent.
     ///
     /// - Parameter shortest: The shortest normal lifetime.
     package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {
         guard transport == .httpStreaming, lifetime < shortest else { return }
         streamLives -= 1
         streamLostAt = now
+    }
+}
+
+extension TransportClosure {
+    /// Whether the network ended the connection, and neither the server nor the client on account of what came.
+    package var isLoss: Bool {
+        switch error?.code {
+        case nil, .connectionClosed?, .tlsFailed?: code == nil
+        default: false
+        }
     }
 }

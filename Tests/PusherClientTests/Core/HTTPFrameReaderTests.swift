@@ -64,18 +64,30 @@ struct HTTPFrameReaderTests {
         ("a\n", "a"), ("a{}\n", "a"), ("a[1]\n", "a"), ("a[\"x\"\n", "a"), ("a[\"x\",]\n", "a"), ("a[\"\\x\"]\n", "a"),
         ("a[\"x\"] y\n", "a"), ("a[\"x\n", "a"), ("m\n", "m"), ("m\"x\" y\n", "m"), ("m[]\n", "m"), ("o[]\n", "o"),
         ("o{\"hostname\":1}\n", "o"), ("c\n", "c"), ("c[]\n", "c"), ("c[\"x\"]\n", "c"), ("c[999]\n", "c"),
-        ("c[5000]\n", "c"), (deep, "c"), (long, "c"),
+        ("c[5000]\n", "c"), ("c[12345]\n", "c"), ("c[4001\n", "c"), ("c4001\n", "c"), (deep, "c"), (longOpening, "o"),
     ]
 
     private static let deep: String = "c" + String(repeating: "[", count: 3_000) + "\n"
-    private static let long: String = "c[4001,\"" + String(repeating: "x", count: 5_000) + "\"]\n"
+    private static let longOpening: String = "o{\"x\":\"" + String(repeating: "x", count: 5_000) + "\"}\n"
 
     @Test("a malformed frame is a violation", arguments: Self.malformedFrames)
     func malformed(text: String, kind: String) {
         #expect(read(text, limit: 100_000).last == "malformed(\"\(kind)\")")
     }
 
-    @Test("the messages before a violation in the same frame are delivered")
+    @Test("the code of a close frame counts, however long the reason is, which is cut; and whatever comes in its place")
+    func closeReasons() {
+        let reason = String(repeating: "x", count: 122)
+        #expect(read("c[4001,\"\(reason)x\"]\n") == ["close 4001 \(reason)x"])
+        #expect(read("c[4001,\"\(reason)\u{e9}\"]\n") == ["close 4001 \(reason)"])
+        #expect(
+            read("c[4001,\"\(String(repeating: "x", count: 5_000))\"]\n", limit: 3_000) == ["close 4001 \(reason)x"]
+        )
+        for rest in [",null]", ",7]", ",\"x", ",", "] x"] { #expect(read("c[4001\(rest)\n") == ["close 4001 "]) }
+        #expect(read("c [ 4001 , \"bye\" ]\n") == ["close 4001 bye"])
+    }
+
+    @Test("the messages before a violation of the same frame are given")
     func partlyMalformed() {
         #expect(read(#"a["one",2]"# + "\n") == ["message one", "malformed(\"a\")"])
     }

@@ -29,7 +29,7 @@ struct TransportChoiceTests {
         {
             now += time
             let actions = input(&choice, now)
-            for case .choose(_, let report) in actions { self.report = report }
+            for case .choose(_, let report, _) in actions { self.report = report }
             for case .fail(let closure) in actions { self.closure = closure }
             return actions.map(describe)
         }
@@ -41,8 +41,8 @@ struct TransportChoiceTests {
             case .hold(let number): "hold \(number)"
             case .setTimer(let timer, let delay): "\(timer) in \(delay / .milliseconds(1))"
             case .cancelTimer(let timer): "no \(timer)"
-            case .choose(let number, _): "choose \(number)"
-            case .remember(let transport, let latency): "remember \(transport.rawValue) \(latency / .milliseconds(1))"
+            case .choose(let number, _, let success):
+                "choose \(number) \(success.transport.rawValue) \(success.latency / .milliseconds(1))"
             case .forget: "forget"
             case .fail(let closure): "fail \(closure.code?.rawValue ?? closure.error?.serverCode ?? 0)"
             }
@@ -62,7 +62,7 @@ struct TransportChoiceTests {
         #expect(attempt.after(.milliseconds(40)) { choice, _ in choice.opened(1) } == [])
         #expect(
             attempt.after(.milliseconds(10)) { $0.ready(1, now: $1) }
-                == Self.noTimers + ["remember webSocket 50.0", "choose 1"]
+                == Self.noTimers + ["choose 1 webSocket 50.0"]
         )
         #expect(attempt.report == TransportReport(.webSocket))
         #expect(attempt.after { $0.timerFired(.next, now: $1) } == [])
@@ -79,7 +79,7 @@ struct TransportChoiceTests {
         _ = attempt.after { choice, _ in choice.opened(3) }
         #expect(
             attempt.after(.milliseconds(100)) { $0.ready(3, now: $1) }
-                == ["abort 1", "abort 2"] + Self.noTimers + ["remember httpPolling 100.0", "choose 3"]
+                == ["abort 1", "abort 2"] + Self.noTimers + ["choose 3 httpPolling 100.0"]
         )
         #expect(attempt.report?.transport == .httpPolling)
         #expect(
@@ -99,7 +99,7 @@ struct TransportChoiceTests {
         _ = attempt.after { choice, _ in choice.opened(1) }
         #expect(
             attempt.after { $0.ready(1, now: $1) }
-                == ["abort 2"] + Self.noTimers + ["remember webSocket 2000.0", "choose 1"]
+                == ["abort 2"] + Self.noTimers + ["choose 1 webSocket 2000.0"]
         )
     }
 
@@ -114,15 +114,15 @@ struct TransportChoiceTests {
         var lost = preferred
         #expect(
             preferred.after(.milliseconds(100)) { $0.ready(1, now: $1) }
-                == ["abort 2"] + Self.noTimers + ["remember webSocket 2100.0", "choose 1"]
+                == ["abort 2"] + Self.noTimers + ["choose 1 webSocket 2100.0"]
         )
         #expect(
             silent.after(.milliseconds(500)) { $0.timerFired(.moment, now: $1) }
-                == ["abort 1"] + Self.noTimers + ["remember httpStreaming 500.0", "choose 2"]
+                == ["abort 1"] + Self.noTimers + ["choose 2 httpStreaming 500.0"]
         )
         #expect(
             lost.after { $0.closed(1, Self.failure(), now: $1) }
-                == Self.noTimers + ["remember httpStreaming 0.0", "choose 2"]
+                == Self.noTimers + ["choose 2 httpStreaming 0.0"]
         )
         #expect(lost.report?.unused[.webSocket]?.code == .upgradeFailed)
     }
@@ -172,7 +172,7 @@ struct TransportChoiceTests {
         )
         #expect(
             attempt.after { $0.ready(1, now: $1) }
-                == ["abort 2"] + Self.noTimers + ["remember webSocket 1100.0", "choose 1"]
+                == ["abort 2"] + Self.noTimers + ["choose 1 webSocket 1100.0"]
         )
         #expect(
             failing.after { $0.closed(1, Self.failure(), now: $1) }
@@ -188,7 +188,7 @@ struct TransportChoiceTests {
         )
         #expect(
             polling.after(.milliseconds(7)) { $0.ready(1, now: $1) }
-                == Self.noTimers + ["remember httpPolling 7.0", "choose 1"]
+                == Self.noTimers + ["choose 1 httpPolling 7.0"]
         )
     }
 
@@ -216,16 +216,31 @@ struct TransportChoiceTests {
 
     // MARK: Memory
 
+    @Test(
+        "only an end by the network is a loss",
+        arguments: [
+            (TransportClosure(code: nil), true), (Self.failure(.connectionClosed), true),
+            (Self.failure(.tlsFailed), true),
+            (Self.failure(.protocolViolation), false), (Self.failure(.messageTooBig), false),
+            (Self.failure(.sendBufferFull), false),
+            (TransportClosure(code: 1001), false), (TransportClosure(code: 3000), false),
+            (TransportClosure(code: 4200), false),
+        ]
+    )
+    func losses(closure: TransportClosure, isLoss: Bool) {
+        #expect(closure.isLoss == isLoss)
+    }
+
     @Test("the transport that worked last is tried alone for twice its latency and a second, but not longer than 3 s")
     func rememberWebSocket() {
         var memory = TransportMemory()
         #expect(memory.plan(Self.all, now: Instant()) == .init(Self.all))
-        memory.connected(.webSocket, latency: .milliseconds(50), now: Instant())
+        memory.connected(.init(transport: .webSocket, latency: .milliseconds(50)), now: Instant())
         let half = Instant(after: .seconds(1_800))
         #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .milliseconds(1_100)))
         #expect(memory.plan(Self.all, now: half + .milliseconds(1)).remembered == nil)
         #expect(memory.plan(Self.all, now: half).remembered == nil)
-        memory.connected(.webSocket, latency: .seconds(7), now: half)
+        memory.connected(.init(transport: .webSocket, latency: .seconds(7)), now: half)
         #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .seconds(3)))
     }
 
@@ -235,19 +250,56 @@ struct TransportChoiceTests {
         var plans: [PusherTransport?] = []
         for _ in 0..<6 {
             plans.append(memory.plan(Self.all, now: Instant()).remembered?.transport)
-            memory.connected(.httpStreaming, latency: .zero, now: Instant())
+            memory.connected(.init(transport: .httpStreaming, latency: .zero), now: Instant())
         }
         #expect(plans == [nil, nil, nil, nil, .httpStreaming, .httpStreaming])
         memory.forget()
         #expect(memory.plan(Self.all, now: Instant()).remembered == nil)
-        memory.connected(.webSocket, latency: .zero, now: Instant())
+        memory.connected(.init(transport: .webSocket, latency: .zero), now: Instant())
         #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .webSocket)
     }
 
-    @Test("a transport that is no longer allowed, or the only one, is not tried first")
+    @Test("a remembered HTTP transport says why the WebSocket is not tried before it, as long as it is alone")
+    func reasons() throws {
+        let failure = PusherClientError(.upgradeFailed, "HTTP 426")
+        var memory = TransportMemory()
+        for _ in 0..<5 {
+            _ = memory.plan(Self.all, now: Instant())
+            memory.connected(
+                .init(transport: .httpStreaming, latency: .zero, failures: [.webSocket: failure]),
+                now: Instant()
+            )
+        }
+        // Nothing failed in the last attempt, since nothing else was tried.
+        memory.connected(.init(transport: .httpStreaming, latency: .zero), now: Instant())
+        let plan = memory.plan(Self.all, now: Instant())
+        let remembered = try #require(plan.remembered)
+        #expect(remembered.unused.mapValues(\.code) == [.webSocket: .upgradeFailed])
+        #expect(
+            remembered.unused[.webSocket]?.message
+                == "HTTP streaming carried the last connections, and is tried first; before, HTTP 426"
+        )
+        var choice = TransportChoice(plan)
+        _ = choice.start(now: Instant())
+        var failing = choice
+        #expect(report(of: choice.ready(1, now: Instant()))?.unused == remembered.unused)
+        // All are tried again.
+        _ = failing.closed(1, Self.failure(), now: Instant())
+        #expect(
+            report(of: failing.ready(2, now: Instant()))
+                == TransportReport(.webSocket, unused: [.httpStreaming: failure])
+        )
+    }
+
+    private func report(of actions: [TransportChoice.Action]) -> TransportReport? {
+        for case .choose(_, let report, _) in actions { return report }
+        return nil
+    }
+
+    @Test("a transport that is not allowed any more, or is the only one, is not tried first")
     func rememberedElsewhere() {
         var memory = TransportMemory()
-        memory.connected(.webSocket, latency: .zero, now: Instant())
+        memory.connected(.init(transport: .webSocket, latency: .zero), now: Instant())
         #expect(memory.plan([.httpStreaming, .httpPolling], now: Instant()).remembered == nil)
         #expect(memory.plan([.webSocket], now: Instant()).remembered == nil)
     }

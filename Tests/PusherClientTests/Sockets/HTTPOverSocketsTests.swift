@@ -1,6 +1,7 @@
 import ClientTestSupport
 import PusherTestServer
 import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import Testing
@@ -37,11 +38,10 @@ struct HTTPOverSocketsTests {
 
     @Test("events arrive once and in order, and a session moves to other streams", arguments: transports)
     func events(transport: PusherTransport) async throws {
-        var options = PusherTestServer.Options()
-        // A machine that is busy with other tests may poll late.
-        options.httpTransports.disconnectDelay = .seconds(60)
-        try await PusherTestServer.withServer(options: options) { server in
+        try await PusherTestServer.withServer { server in
             let pusher = makeClient(server, [transport])
+            let delegate = RecordingDelegate()
+            pusher.delegate = delegate
             let channel = pusher.subscribe("orders")
             let events = channel.events(named: "e")
             pusher.connect()
@@ -55,7 +55,7 @@ struct HTTPOverSocketsTests {
                 if numbers.count == 1_000 { break }
             }
             #expect(numbers == Array(0..<1_000))
-            #expect(pusher.statistics.connections.established == 1)
+            #expect(pusher.statistics.connections.established == 1, "\(delegate.errors.elements)")
             await pusher.disconnected()
         }
     }
@@ -132,6 +132,51 @@ struct HTTPOverSocketsTests {
                 if case .connected = status, pusher.statistics.connections.established == 2 { break }
             }
             #expect(pusher.statistics.connections.lost.values.reduce(0, +) == 1)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("a server that keeps the first stream is believed as soon as it says so")
+    func refusedHandover() async throws {
+        @Sendable func frame(_ message: String) -> String { "a[\"\(message.replacing("\"", with: "\\\""))\"]\n" }
+        @Sendable func chunk(_ text: String) -> String { "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n" }
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let greeting = frame(#"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#)
+        let long = frame(#"{"event":"long","data":"\#(String(repeating: "x", count: 300_000))"}"#)
+        let streams = Log<Void>()
+        let (refusals, refusal) = AsyncStream.makeStream(of: Void.self)
+        try await withScriptedServer { peer in
+            guard await peer.readUpgrade().contains("/xhr_streaming?") else { return }
+            streams.append(())
+            try await peer.write(head)
+            if streams.count == 1 {
+                try await peer.write(chunk("o\n") + chunk(greeting) + chunk(long))
+                _ = await refusals.first { _ in true }
+                try await peer.write(chunk(frame(#"{"event":"last","data":"x"}"#)))
+            } else {
+                try await peer.write(chunk(String(repeating: "h", count: 2_048) + "\n"))
+                try await peer.write(chunk("c[2010,\"Another connection still open\"]\n"))
+                // The client ends it, and reads on from the first.
+                await peer.readToEnd()
+                refusal.yield()
+            }
+            await peer.readToEnd()
+        } _: { port in
+            let options = PusherClientOptions(
+                host: .host("127.0.0.1"),
+                port: port,
+                useTLS: false,
+                timeouts: .patient,
+                proxy: .direct,
+                transports: [.httpStreaming],
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+            let pusher = Pusher(key: "key", options: options)
+            let events = pusher.events(named: "last")
+            pusher.connect()
+            #expect(await events.first { _ in true }?.data == "x")
+            #expect(pusher.statistics.connections.lost.isEmpty)
             await pusher.disconnected()
         }
     }

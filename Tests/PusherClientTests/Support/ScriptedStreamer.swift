@@ -8,20 +8,34 @@ final class ScriptedStreamer: HTTPStreamer {
         private struct State {
             var isReading = true
             var isCancelled = false
+            /// What waits because the client does not read.
+            var unread = CircularBuffer<HTTPStreamEvent>()
+
+            mutating func next() -> HTTPStreamEvent? { isReading && !isCancelled ? unread.popFirst() : nil }
         }
 
         let request: HTTPRequest
+        private let eventLoop: any EventLoop
         private let receive: @Sendable (HTTPStreamEvent) -> Void
         private let state = NIOLockedValueBox(State())
 
-        init(_ request: HTTPRequest, _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void) {
+        init(
+            _ request: HTTPRequest,
+            on eventLoop: any EventLoop,
+            _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+        ) {
             self.request = request
+            self.eventLoop = eventLoop
             self.receive = receive
         }
 
         var isReading: Bool { state.withLockedValue { $0.isReading } }
         var isCancelled: Bool { state.withLockedValue { $0.isCancelled } }
-        func setReading(_ isReading: Bool) { state.withLockedValue { $0.isReading = isReading } }
+        func setReading(_ isReading: Bool) {
+            state.withLockedValue { $0.isReading = isReading }
+            // As from a socket.
+            if isReading { eventLoop.execute { self.handOver() } }
+        }
         func cancel() { state.withLockedValue { $0.isCancelled = true } }
 
         /// The last part of the path.
@@ -33,7 +47,16 @@ final class ScriptedStreamer: HTTPStreamer {
         var body: String { String(decoding: request.body ?? [], as: UTF8.self) }
 
         func give(_ event: HTTPStreamEvent) {
-            if !isCancelled { receive(event) }
+            switch event {
+            case .head, .failed: if !isCancelled { receive(event) }
+            case .body, .end:
+                state.withLockedValue { $0.unread.append(event) }
+                handOver()
+            }
+        }
+
+        private func handOver() {
+            while let event = state.withLockedValue({ $0.next() }) { receive(event) }
         }
 
         func head(_ status: Int = 200) { give(.head(HTTPResponse(status: status))) }
@@ -50,7 +73,7 @@ final class ScriptedStreamer: HTTPStreamer {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) -> any HTTPStream {
-        let exchange = Exchange(request, receive)
+        let exchange = Exchange(request, on: eventLoop, receive)
         state.withLockedValue { $0.append(exchange) }
         return exchange
     }

@@ -35,7 +35,7 @@ struct FallbackTests {
         pusher.connect()
         await world.advance(by: time + .seconds(1))
         #expect(pusher.connection.connectionState == .connected)
-        #expect(pusher.connection.transport == .httpStreaming)
+        #expect(pusher.transport == .httpStreaming)
         let statistics = pusher.statistics.connections
         #expect(statistics.transport == .httpStreaming && statistics.establishedOver == [.httpStreaming: 1])
         #expect(Array(statistics.unusedTransports.keys) == [.webSocket])
@@ -49,7 +49,20 @@ struct FallbackTests {
         pusher.disconnect()
         await world.advance(by: .seconds(1))
         #expect(try await world.leftovers(of: pusher) == .none)
-        #expect(pusher.connection.transport == nil)
+        #expect(pusher.transport == nil)
+    }
+
+    @Test("the log says which transport carries the connection after a loss")
+    func loggedTransport() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let log = LogLines()
+        let pusher = world.makeClient(options(log: log))
+        pusher.connect()
+        await world.run()
+        world.server.dropConnections()
+        await world.advance(by: .seconds(2))
+        let line = log.messages.first { $0.hasPrefix("Connected again") } ?? ""
+        #expect(line.contains(#""pusher.transport": HTTP streaming"#))
     }
 
     @Test("if streams are buffered too, the client connects by HTTP polling within 10 s", arguments: Self.faults)
@@ -143,6 +156,7 @@ struct FallbackTests {
         pusher.connect()
         await world.advance(by: .seconds(3))
         var times: [Duration] = []
+        var reasons: [String] = []
         for _ in 0..<5 {
             world.server.closeConnections(code: 4200)
             await world.run()
@@ -151,16 +165,37 @@ struct FallbackTests {
                 await world.advance(by: .milliseconds(100))
             }
             times.append(world.now - start)
+            reasons.append(pusher.statistics.connections.unusedTransports[.webSocket]?.message ?? "")
             #expect(pusher.connection.transport == .httpStreaming)
             await world.advance(by: .seconds(2))
         }
         #expect(times.map { $0 >= .seconds(2) } == [true, true, true, false, false])
-        // After half an hour the memory is empty.
+        let timeout = "there was no connection by WebSocket within 2.0 seconds"
+        let remembered = "HTTP streaming carried the last connections, and is tried first; before, \(timeout)"
+        #expect(reasons == [timeout, timeout, timeout, remembered, remembered])
+        // After half an hour nothing is remembered.
         world.network.blockUpgrades(with: nil)
         await world.advance(by: .seconds(1_801))
         world.server.closeConnections(code: 4200)
         await world.advance(by: .seconds(1))
         #expect(pusher.connection.transport == .webSocket)
+    }
+
+    @Test("a transport over which no server greets is not remembered")
+    func noGreeting() async {
+        world.server.failConnections(1, with: .error(code: 4100, message: "over capacity"))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        // Remembered, the WebSocket would be alone for another second.
+        world.network.blockUpgrades(with: .swallowed)
+        let start = world.now
+        while pusher.connection.connectionState != .connected, world.now - start < .seconds(10) {
+            await world.advance(by: .milliseconds(100))
+        }
+        // It has waited for a second.
+        #expect(world.now - start >= .seconds(3) && world.now - start < .seconds(3.5))
     }
 
     @Test("another client has a memory of its own")
@@ -203,6 +238,27 @@ struct FallbackTests {
             await world.advance(by: .seconds(160))
         }
         #expect(pusher.connection.transport == .httpPolling)
+    }
+
+    @Test("a stream that the app, the server or the machine's sleep ends costs no life")
+    func otherEnds() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        for _ in 0..<2 {
+            pusher.reconnectNow()
+            await world.run()
+            world.server.closeConnections(code: 1001)
+            await world.advance(by: .seconds(2))
+            world.network.blackHoleLinks()
+            await world.advance(by: .seconds(125))
+            world.suspend(for: .seconds(600))
+            await world.advance(by: .seconds(35))
+        }
+        let lost = pusher.statistics.connections.lost
+        #expect(lost == [.replaced: 2, .closed: 2, .suspended: 2])
+        #expect(pusher.transport == .httpStreaming)
     }
 
     // MARK: Options

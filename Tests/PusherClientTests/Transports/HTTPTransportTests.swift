@@ -51,7 +51,18 @@ struct HTTPTransportTests {
 
         var last: ScriptedStreamer.Exchange { get throws { try #require(streamer.exchanges.last) } }
 
-        /// Opens the session with the first response.
+        /// Opens the session, and has its second response asked for, which takes over.
+        func openForHandover() throws -> (ScriptedStreamer.Exchange, ScriptedStreamer.Exchange) {
+            try open()
+            let first = try last
+            first.body(Self.longFrame)
+            _ = log.take()
+            return (first, try last)
+        }
+
+        static let longFrame = "a[\"\(String(repeating: "x", count: 300_000))\"]\n"
+
+        /// Opens the session by the first response.
         func open() throws {
             loop.run()
             try last.head()
@@ -124,19 +135,19 @@ struct HTTPTransportTests {
     @Test("held data of the next response is delivered when the first has ended, in order")
     func handover() throws {
         let connection = Connection(.streaming)
-        try connection.open()
-        let first = try connection.last
-        let long = "a[\"\(String(repeating: "x", count: 300_000))\"]\n"
-        first.body(long)
-        let second = try connection.last
-        #expect(second !== first && !second.isReading)
-        _ = connection.log.take()
+        let (first, second) = try connection.openForHandover()
+        #expect(second !== first)
         second.head()
-        second.body("hhhh\na[\"two\"]\n")
+        second.body("hhhh\n")
+        #expect(second.isReading)
+        second.body("a[\"two\"]\n")
+        #expect(!second.isReading)
+        second.body("a[\"three\"]\n")
         #expect(connection.log.take() == [])
         first.body("a[\"one\"]\n")
         first.give(.end)
-        #expect(connection.log.take() == ["one", "read", "two", "read"])
+        connection.loop.run()
+        #expect(connection.log.take() == ["one", "read", "activity", "read", "two", "read", "three", "read"])
         #expect(second.isReading && connection.streamer.exchanges.contains { $0.body == "[]" })
         connection.connection.abort()
     }
@@ -144,27 +155,57 @@ struct HTTPTransportTests {
     @Test("a server that keeps the first response is accepted, and nothing is lost")
     func refusedHandover() throws {
         let connection = Connection(.streaming)
-        try connection.open()
-        let first = try connection.last
-        first.body("a[\"\(String(repeating: "x", count: 300_000))\"]\n")
-        let second = try connection.last
-        _ = connection.log.take()
+        let (first, second) = try connection.openForHandover()
         second.head()
-        second.body("hhhh\nc[2010,\"Another connection still open\"]\n")
-        second.give(.end)
+        // Each as a read of its own.
+        for part in ["hhhh\n", "c[2010,\"Another", " connection still open\"]\n"] {
+            #expect(second.isReading && !second.isCancelled)
+            second.body(part)
+        }
+        #expect(second.isCancelled)
         first.body("a[\"one\"]\n")
         #expect(connection.log.take() == ["one", "read"])
+        first.body(Connection.longFrame)
+        let third = try connection.last
+        #expect(third !== second)
+        third.head(404)
+        #expect(third.isCancelled)
+        _ = connection.log.take()
+        first.body("a[\"two\"]\n")
+        #expect(connection.log.take() == ["two", "read"])
+        connection.connection.abort()
+    }
+
+    @Test("a response that is to take over is not read further than to its first frame, or 4 KiB")
+    func boundedHandover() throws {
+        let connection = Connection(.streaming)
+        let (_, second) = try connection.openForHandover()
+        second.head()
+        for _ in 0..<4 { second.body(String(repeating: "h", count: 1_023) + "\n") }
+        #expect(second.isReading)
+        second.body("h\n")
+        #expect(!second.isReading)
+        connection.connection.abort()
+    }
+
+    @Test("a client that does not read does not read the response that takes over either")
+    func pausedHandover() throws {
+        let connection = Connection(.streaming)
+        let (first, second) = try connection.openForHandover()
+        second.head()
+        connection.connection.setReading(false)
+        #expect(!first.isReading && second.isReading)
+        // What was read before still comes.
+        first.setReading(true)
+        first.give(.end)
+        #expect(!second.isReading)
         connection.connection.abort()
     }
 
     @Test("a second response that has already ended is read to its end")
     func endedSuccessor() throws {
         let connection = Connection(.streaming)
-        try connection.open()
-        let first = try connection.last
-        first.body("a[\"\(String(repeating: "x", count: 300_000))\"]\n")
-        let second = try connection.last
-        _ = connection.log.take()
+        let (first, second) = try connection.openForHandover()
         second.head()
         second.body("a[\"two\"]\nc[4200,\"bye\"]\n")
         second.give(.end)
@@ -255,6 +296,8 @@ struct HTTPTransportTests {
         try polling.last.give(.end)
         let poll = try polling.last
         polling.connection.setReading(false)
+        // What was read before still comes.
+        poll.setReading(true)
         poll.head()
         poll.body("a[\"one\"]\n")
         poll.give(.end)

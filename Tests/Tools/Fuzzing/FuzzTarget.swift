@@ -6,6 +6,8 @@ enum FuzzTarget: String, CaseIterable {
     case upgrade
     /// WebSocket frames.
     case frames
+    /// Frames of the HTTP transports.
+    case httpframes
     /// Messages of the protocol.
     case envelope
     /// JSON that the client itself reads.
@@ -31,6 +33,7 @@ enum FuzzTarget: String, CaseIterable {
         case .utf8: UTF8Target.run(input)
         case .upgrade: UpgradeTarget.run(input)
         case .frames: FrameTarget.run(input)
+        case .httpframes: HTTPFrameTarget.run(input)
         case .envelope: EnvelopeTarget.run(input)
         case .json: JSONTarget.run(input)
         case .presence: PresenceTarget.run(input)

@@ -92,7 +92,7 @@ struct Ledger {
             check(authorizations.removeValue(forKey: id) != nil, "an authorization is cancelled that is not under way")
         case .close(let id, _):
             check(id == liveAttempt, "a dead attempt is closed")
-        case .abort(let id):
+        case .abort(let id, _):
             check(id == liveAttempt, "a dead attempt is aborted")
             socketEnded(id)
         case .schedule(let id, let delay):

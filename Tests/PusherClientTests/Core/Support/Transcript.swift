@@ -142,7 +142,7 @@ struct Names {
             }.joined(separator: ", ")
         case .cancelAuthorization: "forget the authorization"
         case .close(let id, let code): "close \(number(id)) \(code.rawValue)"
-        case .abort(let id): "abort \(number(id))"
+        case .abort(let id, _): "abort \(number(id))"
         case .schedule(let id, let delay): "set \(id.purpose) \(delay.words)"
         case .cancel(let id): "stop \(id.purpose)"
         case .askRetryPolicy(_, let context): words(context)

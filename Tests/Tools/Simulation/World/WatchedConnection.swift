@@ -78,6 +78,8 @@ final class WatchedConnection: TransportConnection {
 
     func flush() { inner?.flush() }
     func setReading(_ isReading: Bool) { inner?.setReading(isReading) }
+    func noteEstablished() { inner?.noteEstablished() }
+    func noteLoss() { inner?.noteLoss() }
 
     func close(code: CloseCode, reason: String) {
         state.withLockedValue { $0.isClosing = true }
