@@ -35,7 +35,7 @@ struct SendingMessagesTests {
 
     @Test("a message that the socket could not write is reported")
     func dyingSocket() async throws {
-        let pusher = world.makeClient(transport: DyingTransport(base: InMemoryTransport(server: world.network)))
+        let pusher = world.makeClient(transport: DyingTransport(base: world.makeTransport()))
         let delegate = RecordingDelegate()
         pusher.delegate = delegate
         pusher.connect()
@@ -73,7 +73,7 @@ struct SendingMessagesTests {
 
 /// Its sockets accept only the protocol's own messages.
 private struct DyingTransport: Transport {
-    let base: InMemoryTransport
+    let base: any Transport
 
     func open(
         _ request: TransportRequest,

@@ -19,7 +19,7 @@ struct EndInReadTests {
     let isSilent = NIOLockedValueBox(false)
 
     private func subscribed(_ options: PusherClientOptions = .virtual()) async throws -> (Pusher, PusherChannel) {
-        let transport = HastyTransport(inner: InMemoryTransport(server: world.network), isSilent: isSilent)
+        let transport = HastyTransport(inner: world.makeTransport(), isSilent: isSilent)
         let pusher = world.makeClient(options, transport: transport)
         pusher.connect()
         let channel = pusher.subscribe("orders")
@@ -49,7 +49,8 @@ struct EndInReadTests {
         try await send([event("first"), event("second", data: String(repeating: "x", count: 10_000))])
         #expect(log.elements == ["first"])
         #expect(pusher.connection.connectionState == .disconnected)
-        #expect(pusher.statistics.events.dropped == [.notConnected: 1])
+        // Over HTTP, the rest of a read is not looked at after the end.
+        #expect(pusher.statistics.events.dropped == (world.transport == .webSocket ? [.notConnected: 1] : [:]))
     }
 
     @Test("consumers of events before an abort are woken, although no other event follows")

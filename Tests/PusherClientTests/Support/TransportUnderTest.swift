@@ -23,22 +23,25 @@ struct EachTransport: SuiteTrait, TestTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
-        let isOfWebSocket = test.traits.contains { $0 is OfWebSocketOnly }
-        for transport in TransportUnderTest.all where transport == .webSocket || !isOfWebSocket {
+        let excluded = test.traits.compactMap { ($0 as? Excluding)?.transports }.flatMap { $0 }
+        for transport in TransportUnderTest.all where !excluded.contains(transport) {
             try await TransportUnderTest.$current.withValue(transport, operation: function)
         }
     }
 }
 
-/// Keeps a test from running with the other transports. The test is about frames, the upgrade or the closing handshake.
-/// Or it needs one of these: all messages arrive in one read; the server notices an end at once, which a session over
-/// HTTP outlives; messages larger than the limit, which only the in-memory WebSocket accepts.
-struct OfWebSocketOnly: TestTrait {}
+/// Keeps a test from being run over other transports. It concerns frames, the upgrade or the closing handshake; or a message that
+/// is larger than the limit, which only the in-memory WebSocket lets pass; or it counts on how reads are cut: a poll brings all
+/// that has come since the last one.
+struct Excluding: TestTrait {
+    let transports: [PusherTransport]
+}
 
 extension Trait where Self == EachTransport {
     static var overEachTransport: Self { EachTransport() }
 }
 
-extension Trait where Self == OfWebSocketOnly {
-    static var ofWebSocketOnly: Self { OfWebSocketOnly() }
+extension Trait where Self == Excluding {
+    static var ofWebSocketOnly: Self { Excluding(transports: [.httpStreaming, .httpPolling]) }
+    static var notOverPolling: Self { Excluding(transports: [.httpPolling]) }
 }

@@ -100,7 +100,8 @@ final class VirtualWorld: Sendable {
         )
     }
 
-    private func makeTransport(_ options: PusherClientOptions) -> any Transport {
+    /// Opens links to the server.
+    func makeTransport(_ options: PusherClientOptions = .virtual()) -> any Transport {
         let limits = HTTPTransport.Limits(
             messageSize: options.limits.messageSize,
             sendBufferSize: options.limits.sendBufferSize
