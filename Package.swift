@@ -208,7 +208,7 @@ let package = Package(
         ),
         .target(
             name: "TestSupport",
-            dependencies: [logging, nioConcurrencyHelpers],
+            dependencies: [logging, nioCore, nioConcurrencyHelpers],
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),

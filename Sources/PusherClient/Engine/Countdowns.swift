@@ -30,7 +30,7 @@ struct Countdowns {
     }
 
     /// A sequence does not say when it is dropped, because it may be dropped anywhere.
-    private mutating func removeUnused() {
+    fileprivate mutating func removeUnused() {
         for countdown in countdowns where countdown.isUnused { countdown.timer?.cancel() }
         countdowns.removeAll { $0.isUnused }
     }
@@ -56,7 +56,8 @@ extension ClientEngine {
         guard case .waiting = status else { return loopState.value.countdowns.restart(nil) }
         loopState.value.countdowns.restart { [eventLoop] buffer, interval in
             eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
-                guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
+                guard let self else { return task.cancel() }
+                guard let buffer, !buffer.isFinished else { return self.loopState.value.countdowns.removeUnused() }
                 let status = self.status
                 if case .waiting = status { self.count(buffer.add(status)) }
             }

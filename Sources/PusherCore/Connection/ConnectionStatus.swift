@@ -4,7 +4,7 @@ public enum ConnectionStatus: Hashable, Sendable {
     case initialized
     /// An attempt to connect is under way.
     case connecting
-    /// Connected, under this socket id. ``Pusher/transport`` says by what.
+    /// Connected, with this socket id. ``Pusher/transport`` is the transport.
     case connected(socketID: String)
     /// The client has tried to connect for ``PusherTimeouts/unavailable`` without success, and still tries. This status
     /// replaces ``connecting``, not ``waiting(until:attempt:reason:)``, until the client is connected. The reason is

@@ -322,7 +322,7 @@ extension PusherClientError {
     ///   - failure: Why the last try failed.
     static func notTried(before remembered: PusherTransport, _ failure: Self) -> Self {
         var error = failure
-        error.message = "\(remembered) carried the last connections, and is tried first; before, \(failure.message)"
+        error.message = "Not tried: \(remembered) carried the last connections. The last try failed: \(failure.message)"
         return error
     }
 

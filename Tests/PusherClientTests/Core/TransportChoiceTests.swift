@@ -277,7 +277,7 @@ struct TransportChoiceTests {
         #expect(remembered.unused.mapValues(\.code) == [.webSocket: .upgradeFailed])
         #expect(
             remembered.unused[.webSocket]?.message
-                == "HTTP streaming carried the last connections, and is tried first; before, HTTP 426"
+                == "Not tried: HTTP streaming carried the last connections. The last try failed: HTTP 426"
         )
         var choice = TransportChoice(plan)
         _ = choice.start(now: Instant())

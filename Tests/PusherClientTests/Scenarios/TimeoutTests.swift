@@ -143,8 +143,7 @@ struct TimeoutTests {
             guard case .waiting = await iterator?.next() else { return #expect(Bool(false), "not counted down") }
         }
         (ticks, iterator) = (nil, nil)
-        _ = pusher.statuses(every: .seconds(3))
-        await world.run()
+        await world.advance(by: .seconds(3))
         #expect(try await world.leftovers(of: pusher).countdowns == 0)
     }
 }

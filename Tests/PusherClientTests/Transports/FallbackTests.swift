@@ -170,8 +170,8 @@ struct FallbackTests {
             await world.advance(by: .seconds(2))
         }
         #expect(times.map { $0 >= .seconds(2) } == [true, true, true, false, false])
-        let timeout = "there was no connection by WebSocket within 2.0 seconds"
-        let remembered = "HTTP streaming carried the last connections, and is tried first; before, \(timeout)"
+        let timeout = "Connection timed out: there was no connection by WebSocket within 2 s."
+        let remembered = "Not tried: HTTP streaming carried the last connections. The last try failed: \(timeout)"
         #expect(reasons == [timeout, timeout, timeout, remembered, remembered])
         // After half an hour nothing is remembered.
         world.network.blockUpgrades(with: nil)
