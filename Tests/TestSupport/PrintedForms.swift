@@ -25,7 +25,8 @@ private struct Dump {
             guard visited.insert(ObjectIdentifier(value as AnyObject)).inserted else { return }
         }
         switch (mirror.displayStyle, value) {
-        case (.collection, _), (.dictionary, _), (.set, _), (.optional, _), (.tuple, _): text += "\(mirror.children.count)\n"
+        case (.collection, _), (.dictionary, _), (.set, _), (.optional, _), (.tuple, _):
+            text += "\(mirror.children.count)\n"
         case (_, let value as any CustomDebugStringConvertible): text += "\(value.debugDescription)\n"
         case (_, let value as any CustomStringConvertible): text += "\(value.description)\n"
         default: text += "\(mirror.children.isEmpty ? "\(value)" : "\(mirror.subjectType)")\n"

@@ -43,7 +43,7 @@ extension PusherChannel {
     /// delivered: fetch what you need of them.
     ///
     /// ```swift
-    /// for await gap in channel.resubscriptions { try await store.reload(last: gap) }
+    /// for await gap in channel.resubscriptions { print("not subscribed for \(gap)") }
     /// ```
     ///
     /// That is so after a lost connection, and after ``Pusher/disconnect()`` and ``Pusher/connect()``,
