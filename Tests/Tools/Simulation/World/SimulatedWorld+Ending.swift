@@ -128,10 +128,10 @@ extension SimulatedWorld {
             signInAgain(pusher)
             advance(by: .seconds(60))
         }
-        // It may have reached the server's own idle limit only now, and lost a connection because of it.
-        if case .waiting = pusher.connection.status { advance(by: .seconds(60)) }
         // A server that goes on writing when a stream is long may have dropped the connection, and have the next one just now.
         if settings.transports != .webSocket, !settings.serverStopsStreams { advance(by: .seconds(60)) }
+        // It may have reached the server's own idle limit only now, and lost a connection because of it.
+        if case .waiting = pusher.connection.status { advance(by: .seconds(60)) }
         guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
         else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
         let subscribed = Set(connection.subscribedChannels.filter { !$0.hasPrefix("#") })
