@@ -48,13 +48,13 @@ public enum TestHubFault: Hashable, Sendable {
 
 /// How the server answers the handshake.
 public enum TestHubHandshake: Hashable, Sendable {
-    /// It accepts a correct one.
+    /// The server accepts a correct handshake.
     case normal
-    /// It does not answer.
+    /// The server does not answer.
     case silence
-    /// It refuses it, for this reason.
+    /// The server refuses the handshake with this reason.
     case refuse(String)
-    /// It sends these bytes as its answer.
+    /// The server sends these bytes as its answer.
     case bytes([UInt8])
 }
 

@@ -7,7 +7,7 @@ struct PusherCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pusher",
         abstract:
-            "Listens to channels, triggers events, and serves tests: for every server that speaks Pusher Channels.",
+            "Listens to channels and triggers events on any server that speaks Pusher Channels, and runs a test server.",
         discussion: """
             EXAMPLES
               pusher serve                              a server on 127.0.0.1:6001

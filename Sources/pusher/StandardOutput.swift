@@ -7,8 +7,8 @@ enum StandardOutput {
 
     /// Writes the text at once, also into a pipe. A line goes out in one write, so that lines of several tasks do not mix.
     ///
-    /// - Throws: An error without a text if the pipe has no reader any more. Its exit code is the one that shells show
-    ///   for a program that ended because of that. If the system refuses the text for another reason, the system's
+    /// - Throws: An error without a text if the pipe has no reader any more. Its exit code is 128 + `SIGPIPE`, which
+    ///   shells show for a program that this signal ended. If the system refuses the text for another reason, the system's
     ///   error.
     static func print(_ text: String) throws {
         do {

@@ -50,7 +50,7 @@ struct TestServerAccessTests {
         }
     }
 
-    @Test("it is who the test says, on presence channels and at the sign-in")
+    @Test("the client uses the test's user id on presence channels and for the sign-in")
     func user() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(

@@ -132,7 +132,7 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    /// Writes a message of the app's own. It is not sent again.
+    /// Writes a message that the app sends. It is not sent again.
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in

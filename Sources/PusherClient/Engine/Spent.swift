@@ -16,7 +16,7 @@ struct Spent<Element: Sendable>: Sendable {
         self.size += size
     }
 
-    /// Whether the events must be released, because many are kept. No budget counts it.
+    /// Whether the events must be released, because many are kept. They count in no buffer's limit.
     var isFull: Bool { count >= 64 || size >= 65_536 }
 
     /// Takes everything out.

@@ -9,9 +9,9 @@ extension Pusher {
         engine.bind(nil, to: engine.clientListeners, eventCallback)
     }
 
-    /// Ends the calls of one callback that was bound to every event.
+    /// Unbinds one callback that was bound to every event.
     public func unbind(callbackId: String) { engine.clientListeners.unbind(nil, id: callbackId) }
 
-    /// Ends the calls of all callbacks that are bound to the client, and not to a channel. Sequences go on.
+    /// Unbinds all callbacks of the client. Callbacks of channels stay bound, and sequences go on.
     public func unbindAll() { engine.clientListeners.unbindAll() }
 }

@@ -1,14 +1,14 @@
 package import NIOCore
 package import PusherProtocol
 
-/// Opens sockets that carry the protocol's text messages.
+/// Opens connections that carry the protocol's text messages.
 ///
 /// Everything here happens on the event loop that was given to ``open(_:on:receive:)``.
 package protocol Transport: Sendable {
-    /// Starts opening a socket and returns at once.
+    /// Starts opening a connection and returns at once.
     ///
     /// `receive` is called on the event loop, never within this call. It gets `.opened` at most once, then messages,
-    /// and `.closed` exactly once at the end, also if the socket could not be opened. Nothing follows after that, or
+    /// and `.closed` exactly once at the end, also if it could not be opened. Nothing follows after that, or
     /// after ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
@@ -17,7 +17,7 @@ package protocol Transport: Sendable {
     ) -> any TransportConnection
 }
 
-/// An open socket, or one that is being opened. All calls are made on its event loop.
+/// An open connection, or one that is being opened. All calls are made on its event loop.
 package protocol TransportConnection: Sendable {
     /// The transport of the connection, after it is open.
     var report: TransportReport { get }
@@ -26,8 +26,8 @@ package protocol TransportConnection: Sendable {
     var longestPause: Duration { get }
 
     /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
-    /// the operating system, or the server has answered the HTTP request that they are in. It fails where the socket is not
-    /// open, and with an ``UnansweredMessage`` if the answer does not come.
+    /// the operating system, or the server has answered the HTTP request that they are in. It fails if the connection is
+    /// not open, and with an ``UnansweredMessage`` if the answer does not come.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
     /// Sends the messages that were written since the last flush.

@@ -19,7 +19,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var envelope: Envelope
         /// The call that waits for it to be written.
         package var waiter: WaiterID?
-        /// The name of the event, or of the event that it is a part of, if only the newest one counts. A later one
+        /// The name of the whole event, if only the newest event with this name counts; otherwise nil. A later one
         /// replaces it, and it does not wait for a subscription.
         package var latestOf: String?
         /// Whether it is a later part of an event, which is useless without the earlier parts.

@@ -11,7 +11,8 @@ public enum ConnectionStatus: Hashable, Sendable {
     /// the last failure, if there was one.
     case unavailable(reason: PusherClientError?)
     /// The next attempt starts at `until`; to display the time, use ``remaining(at:)``. `reason` says why an attempt is
-    /// needed. `attempt` counts from 1 since a connection last lasted ``PusherTimeouts/backOffReset``.
+    /// needed. `attempt` is its number. It starts again from 1 after a connection of at least
+    /// ``PusherTimeouts/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
     /// Another attempt without a change would fail too: the server said so, or the options are wrong. `connect()` makes
     /// another attempt all the same.

@@ -17,7 +17,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// Handles that this many bytes of the response have reached the client, as far as can be known.
+    /// Called when this many bytes of the response have reached the client, as far as the server can tell.
     package mutating func delivered(_ count: Int, of id: RequestID) -> [ServerAction] {
         guard let connection = receivers[id] else { return [] }
         if connections[connection]?.http?.receiver?.delivered(count) == true {

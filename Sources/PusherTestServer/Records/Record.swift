@@ -74,7 +74,7 @@ extension PusherTestServer {
 
             /// A request arrived at an authorization endpoint.
             case authorizationRequested(Request)
-            /// The request before it, to an authorization endpoint, failed because of a fault command.
+            /// The authorization request in the preceding record failed because of a fault command.
             case authorizationFailed(AuthorizationFault)
             /// A request to the REST API or to an authorization endpoint was answered with this status. This includes
             /// preflights of browsers, and requests that were answered before they were complete, with the part of the

@@ -7,8 +7,8 @@ import NIOPosix
 /// Asks the system, once, for the addresses of a host.
 ///
 /// In NIO's own resolver, all lookups of an event loop wait for each other, for all clients of the process. It also
-/// does lookups that nobody waits for any more. One name server that hangs would keep clients from connecting to hosts
-/// whose names are known, and with a slow one, many clients would never catch up.
+/// does lookups that nobody waits for any more. If one name server hangs, look-ups of all other hosts wait too. If it is
+/// slow, they pile up when there are many clients.
 package final class HostLookup: Resolver, Sendable {
     package typealias Resolve = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
 
@@ -32,7 +32,7 @@ package final class HostLookup: Resolver, Sendable {
         self.ipv6 = eventLoop.makePromise()
     }
 
-    /// One call of the system finds both kinds; the other query makes it.
+    /// The system's call of ``initiateAAAAQuery(host:port:)`` finds these addresses too.
     package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
 
     package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {

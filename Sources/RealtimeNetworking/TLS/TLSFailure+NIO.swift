@@ -27,7 +27,7 @@ extension TLSFailure {
         }
     }
 
-    /// Makes the failure for a certificate that NIO has verified; nil if it is for the host.
+    /// Checks whether a certificate that NIO has verified belongs to the host. Returns the failure, or nil if it does.
     ///
     /// NIO also accepts a certificate for the *address* that a name was resolved to. With a proxy, that is the proxy's
     /// address. An attacker who controls name resolution, and has a certificate for an address, could pose as any

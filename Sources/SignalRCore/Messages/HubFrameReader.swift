@@ -1,5 +1,5 @@
-/// Splits the bytes of a connection into frames. Frames of the transport have no meaning for it: one may contain a part
-/// of a message, or several.
+/// Splits the bytes of a connection into frames. It ignores the transport's own frames: each may contain a part of
+/// a message, or several.
 package struct HubFrameReader: Sendable {
     private enum Framing {
         /// A record ends with the byte 0x1E.

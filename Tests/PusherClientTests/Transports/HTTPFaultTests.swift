@@ -74,7 +74,7 @@ struct HTTPFaultTests {
         channels[0].trigger(eventName: "client-n", data: 1)
         await world.advance(by: .seconds(5))
         await world.runUntil { channels[0].subscribed }
-        // What comes later is sent as ever.
+        // Later client events are sent as usual.
         channels[0].trigger(eventName: "client-n", data: 2)
         await world.advance(by: .seconds(2))
         #expect(received.elements == (fault == .answerLost ? ["1", "2"] : ["2"]))

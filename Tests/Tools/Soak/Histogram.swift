@@ -13,7 +13,7 @@ enum Histogram {
             parts.enumerated().map { index, part in
                 max(abs(part - Double(index) / count), abs(Double(index + 1) / count - part))
             }.max() ?? 1
-        // Exceeded by chance once in sixty million times.
+        // With 1,000 clients, an even distribution exceeds this by chance about once in 36 million runs.
         let limit = 3 / count.squareRoot()
         print(String(format: "  distance from an even distribution: %.3f, of at most %.3f", distance, limit))
         return distance <= limit ? nil : "the first waits are bunched"

@@ -387,7 +387,7 @@ extension ConsolePage {
             ...state.connections.map(({id}) => option(JSON.stringify({socket: id}), `connection ${id}`)),
             ...state.channels.map(({name}) => option(JSON.stringify({channel: name}), `subscribers of ${name}`)),
           );
-          // When its connection has ended, a fault must not apply to all connections.
+          // Keeps the chosen target even if it is gone. Otherwise a fault would apply to all connections.
           if (![...$("target").options].some((known) => known.value === chosen)) {
             const {socket, channel} = JSON.parse(chosen);
             $("target").append(option(chosen, `${socket ?? channel}, gone`));
