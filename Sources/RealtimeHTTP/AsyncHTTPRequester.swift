@@ -26,7 +26,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let eventLoopGroup: any EventLoopGroup
     private let maximumConnections: Int
     private let connectTimeout: Duration
-    private let idleTimeout: Duration?
+    private let idleTimeout: Duration
 
     /// - Parameters:
     ///   - maximumConnections: The most connections to one host at once.
@@ -34,14 +34,14 @@ package final class AsyncHTTPRequester: HTTPRequester {
     ///     reached.
     ///   - idleTimeout: How long a connection stays open for the next request. Channels are authorized together. Later
     ///     requests should rarely find a connection that is dead, or that the server is about to close; Node.js does so
-    ///     after five seconds. If it is `nil`, each stream has a connection of its own, without a limit.
+    ///     after five seconds.
     package init(
         tls: TLSOptions,
         proxies: ProxyRules = .direct,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         maximumConnections: Int = 16,
         connectTimeout: Duration = .seconds(10),
-        idleTimeout: Duration? = .seconds(4)
+        idleTimeout: Duration = .seconds(4)
     ) {
         self.tls = tls
         self.tlsCheck = TLSOptionsCheck(tls)
@@ -93,12 +93,6 @@ package final class AsyncHTTPRequester: HTTPRequester {
             if Task.isCancelled { throw CancellationError() }
             throw RequestFailure.error(error, through: nil)
         }
-    }
-
-    /// The event loop of a stream. A connection for one event loop alone ends with its request, and does not count toward the
-    /// limit.
-    func preference(for eventLoop: any EventLoop) -> HTTPClient.EventLoopPreference {
-        idleTimeout == nil ? .delegateAndChannel(on: eventLoop) : .delegate(on: eventLoop)
     }
 
     /// A client for one request. The caller must give it back.
@@ -170,7 +164,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         // A cancelled request ends its connection. With HTTP/2, it would only end its stream. Later tries would use the
         // same connection, which is dead if the network has changed.
         configuration.httpVersion = .http1Only
-        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout ?? .zero)
+        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
         return configuration
     }
 

@@ -25,6 +25,9 @@ package struct HTTPRequest: Hashable, Sendable {
     /// Whether a redirect may change it to a `GET`. If not, such a redirect is an error: the answer would be that of
     /// another request.
     package var mayBecomeGET: Bool
+    /// Whether a stream may use the connection of an earlier one. That connection may be dead, or the server may be about to
+    /// close it, so this is for requests that do no harm if they fail. Default: false.
+    package var sharesConnection = false
 
     package init(
         url: String,

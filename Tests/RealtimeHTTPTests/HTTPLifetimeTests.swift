@@ -57,18 +57,20 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("streams that follow one another share a connection")
-    func streamsInTurn() async throws {
+    @Test("streams that follow one another share a connection, if they may", arguments: [true, false])
+    func streamsInTurn(shares: Bool) async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .chunks(["a", "b"])
         } _: { server in
+            var request = HTTPRequest.to(server.url)
+            request.sharesConnection = shares
             for _ in 1...3 {
                 let events = AsyncStream<HTTPStreamEvent> { continuation in
                     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
                     eventLoop.execute {
                         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
-                        _ = requester.stream(.to(server.url), redirects: redirects, on: eventLoop) { event in
+                        _ = requester.stream(request, redirects: redirects, on: eventLoop) { event in
                             continuation.yield(event)
                             switch event {
                             case .end, .failed: continuation.finish()
@@ -83,7 +85,7 @@ struct HTTPLifetimeTests {
                     return
                 }
             }
-            #expect(server.connectionCount == 1)
+            #expect(server.connectionCount == (shares ? 1 : 3))
         }
     }
 

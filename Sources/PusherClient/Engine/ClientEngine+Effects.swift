@@ -136,10 +136,13 @@ extension ClientEngine {
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in
-            let message = "Message \(envelope.event.quoted) not sent: the connection was lost."
+            let unanswered = error as? UnansweredMessage
+            let problem = unanswered == nil ? "not sent" : "may not have arrived"
+            let message = "Message \(envelope.event.quoted) \(problem): the connection was lost."
             self.step { state, _ in
                 state.machine.countUnsentMessage()
-                state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
+                let error = PusherClientError(.notConnected, message, cause: unanswered?.reason ?? error)
+                state.pending.append(.report(error))
             }
         }
         write(envelope, on: id, promise: written)

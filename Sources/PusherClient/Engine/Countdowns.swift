@@ -15,9 +15,13 @@ struct Countdowns {
     /// How many timers run.
     var timerCount: Int { countdowns.count { $0.timer != nil } }
 
-    fileprivate mutating func add(_ buffer: EventBuffer<ConnectionStatus>, every interval: TimeAmount) {
+    fileprivate mutating func add(
+        _ buffer: EventBuffer<ConnectionStatus>,
+        every interval: TimeAmount,
+        _ timer: RepeatedTask?
+    ) {
         removeUnused()
-        countdowns.append(Countdown(buffer: buffer, interval: interval))
+        countdowns.append(Countdown(buffer: buffer, interval: interval, timer: timer))
     }
 
     /// Stops the timers, and starts new ones if there is a wait to count down.
@@ -46,21 +50,25 @@ extension ClientEngine {
     func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
         eventLoop.execute { [weak buffer] in
             guard let buffer, !buffer.isFinished else { return }
-            self.loopState.value.countdowns.add(buffer, every: TimeAmount(interval))
-            self.restartCountdowns(for: self.status)
+            let interval = TimeAmount(interval)
+            var timer: RepeatedTask?
+            if case .waiting = self.status { timer = self.startCountdown(buffer, interval) }
+            self.loopState.value.countdowns.add(buffer, every: interval, timer)
         }
     }
 
     /// The status has changed. Called on the event loop.
     func restartCountdowns(for status: ConnectionStatus) {
         guard case .waiting = status else { return loopState.value.countdowns.restart(nil) }
-        loopState.value.countdowns.restart { [eventLoop] buffer, interval in
-            eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
-                guard let self else { return task.cancel() }
-                guard let buffer, !buffer.isFinished else { return self.loopState.value.countdowns.removeUnused() }
-                let status = self.status
-                if case .waiting = status { self.count(buffer.add(status)) }
-            }
+        loopState.value.countdowns.restart { self.startCountdown($0, $1) }
+    }
+
+    private func startCountdown(_ buffer: EventBuffer<ConnectionStatus>, _ interval: TimeAmount) -> RepeatedTask {
+        eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
+            guard let self else { return task.cancel() }
+            guard let buffer, !buffer.isFinished else { return self.loopState.value.countdowns.removeUnused() }
+            let status = self.status
+            if case .waiting = status { self.count(buffer.add(status)) }
         }
     }
 }

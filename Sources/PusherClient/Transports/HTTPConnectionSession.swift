@@ -98,7 +98,11 @@ final class HTTPConnectionSession {
             guard !machine.isClosed else { return }
             let session = NIOLoopBound(self, eventLoop: eventLoop)
             responses[number] = Response()
-            responses[number]?.stream = stream(target, body: []) { session.value.received($0, of: number) }
+            // If the request for a successor fails, the current response goes on.
+            let isSuccessor = machine.currentResponse != number
+            responses[number]?.stream = stream(target, body: [], sharesConnection: isSuccessor) { event in
+                session.value.received(event, of: number)
+            }
         case .setReading(let number, let isReading): responses[number]?.stream?.setReading(isReading)
         case .cancel(let number): responses.removeValue(forKey: number)?.stream?.cancel()
         case .send(let target, let body, let count):
@@ -147,6 +151,7 @@ final class HTTPConnectionSession {
     private func stream(
         _ target: HTTPTarget,
         body: [UInt8],
+        sharesConnection: Bool = false,
         receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) -> any HTTPStream {
         var headers = HTTPFields()
@@ -157,7 +162,7 @@ final class HTTPConnectionSession {
             for name in HTTPRequest.headersOfOneOrigin { headers.remove(name) }
         }
         let host = HostName.withBrackets(target.hostname ?? request.http.host)
-        let message = HTTPRequest(
+        var message = HTTPRequest(
             url: "\(request.useTLS ? "https" : "http")://\(host):\(request.http.port)\(target.path)",
             method: "POST",
             headers: headers,
@@ -165,6 +170,7 @@ final class HTTPConnectionSession {
             timeout: .seconds(HTTPRequest.maximumTimeout),
             maximumResponseSize: .max
         )
+        message.sharesConnection = sharesConnection
         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
         return streamer.stream(message, redirects: redirects, on: eventLoop, receive: receive)
     }
@@ -295,7 +301,10 @@ final class HTTPConnectionSession {
         case .head(let response): sendStatus = response.status
         case .body: break
         case .end: perform(machine.sendAnswered(status: sendStatus, now: now))
-        case .failed(let error): perform(machine.sendFailed(PusherClientError(error, isOpen: true)))
+        case .failed(let error):
+            // Nothing of it was sent, so the client may send it again.
+            if error.isUnsent { (waiting, underWay) = (underWay + waiting, []) }
+            perform(machine.sendFailed(PusherClientError(error, isOpen: true)))
         }
     }
 }

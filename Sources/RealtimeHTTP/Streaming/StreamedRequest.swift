@@ -67,7 +67,8 @@ private final class StreamedRequest: HTTPStream {
             let task = client.execute(
                 request: message,
                 delegate: hop,
-                eventLoop: requester.preference(for: eventLoop),
+                // A connection for one event loop alone is new, ends with its request, and counts toward no limit.
+                eventLoop: request.sharesConnection ? .delegate(on: eventLoop) : .delegateAndChannel(on: eventLoop),
                 deadline: nil
             )
             state.value.task = task

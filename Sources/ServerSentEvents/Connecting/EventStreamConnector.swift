@@ -36,7 +36,7 @@ public final class EventStreamConnector: Sendable {
                 connectTimeout: connectTimeout,
                 // A connection is not used again after its stream has ended, because the server may be about to close
                 // it.
-                idleTimeout: nil
+                idleTimeout: .zero
             ),
             eventLoopGroup: eventLoopGroup
         )

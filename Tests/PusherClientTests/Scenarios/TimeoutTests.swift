@@ -129,6 +129,30 @@ struct TimeoutTests {
         #expect(waiting == 3)
     }
 
+    @Test("a sequence that is made during a wait does not delay the others")
+    func severalCountdowns() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
+        world.network.cutLinks()
+        await world.run()
+        let ticks = pusher.statuses(every: .seconds(2))
+        var others: [EventSequence<ConnectionStatus>] = []
+        await world.run()
+        for _ in 1...3 {
+            await world.advance(by: .seconds(1))
+            others.append(pusher.statuses(every: .seconds(2)))
+            await world.run()
+        }
+        others = []
+        pusher.disconnect()
+        await world.run()
+        var waiting = 0
+        for await status in ticks {
+            if case .waiting = status { waiting += 1 }
+            if case .disconnected = status { break }
+        }
+        #expect(waiting == 2)
+    }
+
     @Test("a sequence that is made during a wait counts it down, and its timer ends with it")
     func countdownDuringWait() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
