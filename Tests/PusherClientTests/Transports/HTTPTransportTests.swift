@@ -213,6 +213,21 @@ struct HTTPTransportTests {
         #expect(connection.log.take() == ["two", "closed 4200 bye"])
     }
 
+    @Test("a message whose request was not sent can be sent again, any other may have arrived", arguments: [true, false])
+    func unsent(isUnsent: Bool) throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let failures = Log<Bool>()
+        let promise = connection.loop.makePromise(of: Void.self)
+        promise.futureResult.whenFailure { failures.append($0 is UnansweredMessage) }
+        connection.connection.send("a", promise: promise)
+        connection.connection.flush()
+        var error = HTTPRequestError(.failed, "refused")
+        error.isUnsent = isUnsent
+        try connection.last.give(.failed(error))
+        #expect(failures.elements == [!isUnsent])
+    }
+
     @Test("each end is reported once, and no event follows it")
     func ends() throws {
         let ends: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
