@@ -213,7 +213,10 @@ struct HTTPTransportTests {
         #expect(connection.log.take() == ["two", "closed 4200 bye"])
     }
 
-    @Test("a message whose request was not sent can be sent again, any other may have arrived", arguments: [true, false])
+    @Test(
+        "a message whose request was not sent can be sent again, any other may have arrived",
+        arguments: [true, false]
+    )
     func unsent(isUnsent: Bool) throws {
         let connection = Connection(.streaming)
         try connection.open()
