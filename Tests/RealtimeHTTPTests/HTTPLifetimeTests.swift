@@ -66,7 +66,7 @@ struct HTTPLifetimeTests {
             var request = HTTPRequest.to(server.url)
             request.sharesConnection = shares
             for _ in 1...3 {
-                let events = AsyncStream<HTTPStreamEvent> { continuation in
+                let events = AsyncStream<HTTPStreamEvent> { [request] continuation in
                     let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
                     eventLoop.execute {
                         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
