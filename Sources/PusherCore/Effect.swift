@@ -16,8 +16,8 @@ package enum Effect: Hashable, Sendable {
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
-    /// End the socket at once; it is not heard of again. A silent one has brought nothing for too long, although the machine
-    /// was not suspended.
+    /// Close the socket at once. None of its events are reported afterwards. `isSilent` means that no data arrived for too
+    /// long, although the machine was not suspended.
     case abort(AttemptID, isSilent: Bool = false)
 
     // MARK: Timers

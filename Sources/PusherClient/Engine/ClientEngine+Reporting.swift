@@ -9,7 +9,7 @@ extension ClientEngine {
     /// The level is warning for the lines that a person must know who reads only the log: the first failure of an
     /// outage, and the end of all attempts.
     func log(_ status: ConnectionStatus) {
-        // The reason has a key of its own.
+        // The reason has its own metadata key.
         var metadata: Logger.Metadata = ["pusher.status": "\(status.descriptionWithoutReason(at: clock()))"]
         if let reason = status.reason { metadata["pusher.error"] = "\(reason.code): \(reason.message)" }
         if case .connected = status, let transport = read({ $0.machine.connection.statistics.transport }) {
@@ -21,7 +21,7 @@ extension ClientEngine {
             logger.warning("\(connectionStateText(status))", metadata: metadata)
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
-            // As loud as what it puts an end to.
+            // The level of the message whose outage it ends.
             metadata["pusher.outage"] = "\(read { $0.machine.connection.lastOutage } ?? .zero)"
             logger.warning("Connected again", metadata: metadata)
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):

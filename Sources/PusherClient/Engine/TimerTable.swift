@@ -1,12 +1,12 @@
 import NIOCore
 
-/// The timers that run, by the ids that a machine gave them. Confined to the event loop.
+/// The running timers, by the ids from their machine. Confined to the event loop.
 struct TimerTable<ID: Hashable & Sendable> {
     private var timers: [ID: Scheduled<Void>] = [:]
 
     var count: Int { timers.count }
 
-    /// Starts a timer. One that runs under the same id is replaced.
+    /// Starts a timer, in place of a running one with the same id.
     mutating func schedule(
         _ id: ID,
         after delay: Duration,
@@ -21,7 +21,7 @@ struct TimerTable<ID: Hashable & Sendable> {
         timers.removeValue(forKey: id)?.cancel()
     }
 
-    /// The timer has fired.
+    /// Removes a timer that has fired.
     mutating func remove(_ id: ID) {
         timers.removeValue(forKey: id)
     }

@@ -137,12 +137,12 @@ public final class Pusher: Sendable {
     /// ```
     public var socketID: String? { connection.socketId }
 
-    /// What carries the connection, such as ``PusherTransport/webSocket``; nil while there is none.
+    /// The transport of the current connection, such as ``PusherTransport/webSocket``; nil if there is no connection.
     ///
-    /// ``PusherStatistics/Connections/unusedTransports`` says why others that ``PusherClientOptions/transports`` has do not.
+    /// ``PusherStatistics/Connections/unusedTransports`` has the reasons against the others.
     public var transport: PusherTransport? { connection.transport }
 
-    /// The channel of that name; nil if it is not subscribed to.
+    /// The channel of that name; nil if the app is not subscribed to it.
     ///
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }

@@ -48,7 +48,7 @@ public final class PusherConnection: Sendable {
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
-    /// What carries the connection; nil while there is none. See ``Pusher/transport``.
+    /// The transport of the current connection; nil if there is no connection. See ``Pusher/transport``.
     public var transport: PusherTransport? {
         engine.read { $0.machine.connection.isConnected ? $0.machine.connection.statistics.transport : nil }
     }

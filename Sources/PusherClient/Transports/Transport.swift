@@ -40,13 +40,13 @@ package protocol TransportConnection: Sendable {
     /// socket has ended.
     func close(code: CloseCode, reason: String)
 
-    /// The server has greeted the client. Does nothing by default.
+    /// Called when the server has greeted the client. Does nothing by default.
     func noteEstablished()
 
-    /// The client is about to abort, because nothing comes any more. Does nothing by default.
+    /// Called before the client aborts a silent connection. Does nothing by default.
     func noteLoss()
 
-    /// Ends the socket at once, in whatever state it is. No event follows.
+    /// Ends the connection at once, in any state. No event follows.
     func abort()
 }
 

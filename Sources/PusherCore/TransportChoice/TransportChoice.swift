@@ -13,9 +13,9 @@ package struct TransportChoice: Hashable, Sendable {
         case hold(Int)
         case setTimer(Timer, after: Duration)
         case cancelTimer(Timer)
-        /// Hand the candidate over to the client, and remember its success when the server has greeted.
+        /// Connect the candidate to the client, and remember its success after the server's greeting.
         case choose(Int, TransportReport, TransportMemory.Success)
-        /// The transport that was remembered does not connect any more.
+        /// Forget the remembered transport, because it did not connect.
         case forget
         /// No transport connects.
         case fail(TransportClosure)

@@ -1,11 +1,11 @@
 /// The results of earlier attempts, for the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
-    /// What carries a connection, and what has not.
+    /// The transport of a connection, and the failures of the others.
     package struct Success: Hashable, Sendable {
         package var transport: PusherTransport
-        /// From its beginning to the server's first message.
+        /// The time from the start to the server's first message.
         package var latency: Duration
-        /// Of the others that were tried.
+        /// The failures of the other transports that were tried.
         package var failures: [PusherTransport: PusherClientError]
 
         package init(
@@ -54,12 +54,12 @@ package struct TransportMemory: Hashable, Sendable {
     static let chances = 3
     static let streamLives = 2
 
-    /// The last one.
+    /// The success of the last connection.
     private var success: Success?
     private var successTime = Instant()
-    /// Why the others did not carry a connection when they were last tried.
+    /// The last failures of the other transports.
     private var failures: [PusherTransport: PusherClientError] = [:]
-    /// How often the remembered transport was passed over, in favour of a better one.
+    /// How often a preferred transport was tried before the remembered one.
     private var chancesTaken = 0
     private var streamLives = Self.streamLives
     /// When a stream was last lost early.
@@ -96,7 +96,7 @@ package struct TransportMemory: Hashable, Sendable {
         return plan
     }
 
-    /// A transport carries a connection: the server has greeted.
+    /// Handles that the server has greeted the client on a transport.
     package mutating func connected(_ success: Success, now: Instant) {
         if success.transport != self.success?.transport { chancesTaken = 0 }
         self.success = success
@@ -111,7 +111,7 @@ package struct TransportMemory: Hashable, Sendable {
         chancesTaken = 0
     }
 
-    /// The network has ended a connection, or made it silent.
+    /// Handles a connection that the network ended or silenced.
     ///
     /// - Parameter shortest: The shortest normal lifetime.
     package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {

@@ -87,7 +87,7 @@ struct HTTPFrameReaderTests {
         #expect(read("c [ 4001 , \"bye\" ]\n") == ["close 4001 bye"])
     }
 
-    @Test("the messages before a violation of the same frame are given")
+    @Test("the messages before a violation in the same frame are delivered")
     func partlyMalformed() {
         #expect(read(#"a["one",2]"# + "\n") == ["message one", "malformed(\"a\")"])
     }

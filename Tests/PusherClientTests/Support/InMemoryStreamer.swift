@@ -1,6 +1,7 @@
 import NIOCore
 import PusherTestServer
 import RealtimeHTTP
+import Simulation
 
 /// The client's side of the embedded server's in-memory front end, for HTTP transports.
 struct InMemoryStreamer: HTTPStreamer {
@@ -19,14 +20,7 @@ struct InMemoryStreamer: HTTPStreamer {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) -> any HTTPStream {
-        let place = request.url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
-        let message = InMemoryRequest(
-            method: request.method,
-            target: String(place.drop { $0 != "/" }),
-            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
-            body: ByteBuffer(bytes: request.body ?? [])
-        )
-        let exchange = server.request(message, on: eventLoop) { event in
+        let exchange = server.request(InMemoryRequest(request), on: eventLoop) { event in
             switch event {
             case .head(let status, let headers):
                 var response = HTTPResponse(status: status)

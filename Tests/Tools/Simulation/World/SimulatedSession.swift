@@ -159,20 +159,13 @@ extension SimulatedSession: HTTPStreamer {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) -> any HTTPStream {
-        let target = request.url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
-        let message = InMemoryRequest(
-            method: request.method,
-            target: String(target.drop { $0 != "/" }),
-            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
-            body: ByteBuffer(bytes: request.body ?? [])
-        )
         let (exchange, isFirst) = state.withLockedValue { state in
             state.lastRequest += 1
             let exchange = SimulatedExchange(state.lastRequest, of: self, receive: receive)
             state.exchanges.append(exchange)
             return (exchange, state.lastRequest == 1)
         }
-        exchange.start(message, isFirst ? outcome : nil)
+        exchange.start(InMemoryRequest(request), isFirst ? outcome : nil)
         return exchange
     }
 }
