@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// In CI only, as in the client's package.
+// Warnings are errors in CI only, as in the client's package.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 
 let features: [SwiftSetting] = [
@@ -14,9 +14,9 @@ let features: [SwiftSetting] = [
 ]
 let settings = features + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
 
-// The decoder and the engine are also measured without a socket, and are `package` in the client. Code that is compiled
-// under the client's package name can use them, and the client is built as its users build it, which `-enable-testing`
-// would change. SwiftPM derives that name from the name of the folder.
+// The benchmarks also measure the decoder and the engine without a socket. Both are `package` in the client, so one
+// target is compiled under the client's package name. `-enable-testing` would change the build of the client. SwiftPM
+// derives the package name from the name of the folder.
 let clientPackageName = String(
     Context.packageDirectory.split(separator: "/").dropLast().last.map { folder in
         folder.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" }
@@ -75,7 +75,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            // Otherwise SwiftPM would pass this package's name.
+            // With package access, SwiftPM would pass the name of this package.
             packageAccess: false,
             swiftSettings: settings + [.unsafeFlags(["-package-name", clientPackageName])]
         ),

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// Programs that check the products from outside: `make autobahn`, `make test-network` and `.ci/sse-peer` run them;
-// `sse-contract-service` is for the contract suite of event source clients. They are in a package of their own, so that
+// Programs that check the products from outside. `make autobahn`, `make test-network` and `.ci/sse-peer` run them.
+// `sse-contract-service` is for the contract suite of event source clients. The programs are in a separate package, so
 // they can use only the public API of the products.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []

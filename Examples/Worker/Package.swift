@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A package of its own, because it switches on traits of PusherClient, which is then compiled again.
+// A separate package, because it enables traits of PusherClient, which is then compiled again.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 
 let package = Package(

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// An HTTP server on loopback for tests. It answers as the test prescribes, with event streams and with faults.
+/// An HTTP server on loopback for tests. Your test determines the answers: event streams and faults.
 ///
 /// ```swift
 /// try await EventSourceTestServer.withServer { server in
@@ -18,9 +18,9 @@ public final class EventSourceTestServer: Sendable {
     /// Answers one request.
     public typealias Responder = @Sendable (TestExchange) async throws -> Void
 
-    /// A certificate that the server shows, and its key, in PEM form.
+    /// The server's certificate and private key, in PEM form.
     public struct Certificate: Hashable, Sendable {
-        /// The certificate, followed by those between it and the root.
+        /// The certificate, followed by all certificates between it and the root.
         public var chain: String
         /// The private key, not encrypted.
         public var privateKey: String
@@ -32,7 +32,7 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// A task that waits for a number of requests.
+    /// A task that waits until the server has received a number of requests.
     fileprivate struct Waiting {
         var count: Int
         var continuation: CheckedContinuation<Void, Never>
@@ -60,11 +60,12 @@ public final class EventSourceTestServer: Sendable {
         port = listener.localAddress?.port ?? 0
     }
 
-    /// Starts a server on 127.0.0.1. Call ``stop()`` when you no longer need it.
+    /// Starts a server on 127.0.0.1. Call ``stop()`` at the end of the test.
     ///
     /// - Parameters:
     ///   - port: The port; 0 for any free port. Default: 0.
-    ///   - certificate: For TLS. Default: none, and the server speaks HTTP without TLS.
+    ///   - certificate: The certificate for TLS. Default: none. Without a certificate, the server speaks HTTP without
+    ///     TLS.
     public static func start(port: Int = 0, certificate: Certificate? = nil) async throws -> EventSourceTestServer {
         let state = NIOLockedValueBox(State())
         let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
@@ -107,13 +108,13 @@ public final class EventSourceTestServer: Sendable {
     /// The requests that the server has received, in order.
     public var requests: [TestRequest] { state.withLockedValue { $0.requests } }
 
-    /// Deletes the records of requests, and counts again from zero.
+    /// Deletes the recorded requests. Afterwards, the server counts requests from zero.
     public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
 
-    /// How many connections are open.
+    /// The number of open connections.
     public var connectionCount: Int { state.withLockedValue { $0.channels.count } }
 
-    /// Answers the first request for a path with the first response, and so on. The last response is repeated.
+    /// Answers the first request for a path with the first response, and so on. The server repeats the last response.
     public func script(_ responses: [TestResponse], at path: String = "/") {
         respond(at: path) { exchange in
             guard let last = responses.last else { return }
@@ -122,13 +123,14 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// Answers requests for a path with a closure. If the closure throws, the server closes the connection. A path
-    /// without a closure is answered with status 404.
+    /// Answers requests for a path with a closure. If the closure throws, the server closes the connection. The server
+    /// answers with status 404 if a path has no closure.
     public func respond(at path: String = "/", _ responder: @escaping Responder) {
         state.withLockedValue { $0.responders[path] = responder }
     }
 
-    /// Waits until the server has received that many requests. It returns early if the task is cancelled or the server stops.
+    /// Waits until the server has received `count` requests. Returns early if the task is cancelled or the server
+    /// stops.
     public func received(_ count: Int) async {
         let id = state.withLockedValue { state in
             state.waitingCount += 1
@@ -148,14 +150,14 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
-    /// Closes all connections, and accepts new ones.
+    /// Closes all connections. The server still accepts new connections.
     public func closeConnections() {
         for channel in state.withLockedValue({ Array($0.channels.values) }) { channel.close(promise: nil) }
     }
 
     /// Stops listening, and closes all connections.
     public func stop() async {
-        // Released outside the lock, because most closures refer to the server.
+        // Most closures refer to the server, so the code must not release closures while it holds the lock.
         let waiting = state.withLockedValue { state in
             defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
             return state.waiting.values

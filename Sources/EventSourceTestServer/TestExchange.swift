@@ -15,7 +15,7 @@ public struct TestRequest: Hashable, Sendable {
 
     /// The HTTP method.
     public var method: String
-    /// Path and query.
+    /// The path and the query.
     public var target: String
     /// The header fields, in order.
     public var headers: [Header]
@@ -28,15 +28,15 @@ public struct TestRequest: Hashable, Sendable {
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The value of a header field, whatever the case of its name.
+    /// Returns the value of a header field. Names are case-insensitive.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
 }
 
-/// A request and its answer, for a closure that answers: see ``EventSourceTestServer/respond(at:_:)``.
+/// A request and its answer, for a closure that answers requests: see ``EventSourceTestServer/respond(at:_:)``.
 ///
-/// All calls throw if the client has disconnected.
+/// All methods except ``disconnected()`` throw if the connection is closed.
 public final class TestExchange: Sendable {
     /// The request.
     public let request: TestRequest
@@ -44,7 +44,7 @@ public final class TestExchange: Sendable {
     public let number: Int
     private struct State {
         var framing = TestResponse.Framing.chunked
-        /// The continuations of the waits.
+        /// The timers of the current waits.
         var timers: [Int: Scheduled<Void>] = [:]
         var timerCount = 0
         var isDisconnected = false
@@ -57,7 +57,7 @@ public final class TestExchange: Sendable {
         self.request = request
         self.number = number
         self.channel = channel
-        // A wait ends when the client disconnects.
+        // If the client disconnects, a wait ends early.
         channel.closeFuture.whenComplete { [state] _ in
             let timers = state.withLockedValue { state in
                 defer { (state.timers, state.isDisconnected) = ([:], true) }
@@ -67,13 +67,13 @@ public final class TestExchange: Sendable {
         }
     }
 
-    /// Sends status and header fields.
+    /// Sends the status and the header fields.
     ///
     /// - Parameters:
     ///   - status: The HTTP status. Default: 200.
-    ///   - headers: Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil`
-    ///     leaves one of these out. Default: none.
-    ///   - framing: How the client knows where the body ends. Default: chunked.
+    ///   - headers: Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of
+    ///     `nil` removes one of these two fields. Default: none.
+    ///   - framing: The way in which the client detects the end of the body. Default: chunked.
     public func start(
         status: Int = 200,
         headers: [String: String?] = [:],
@@ -92,10 +92,10 @@ public final class TestExchange: Sendable {
     /// Sends bytes of the body, and returns when the system has accepted them.
     public func send(_ bytes: [UInt8]) async throws { try await write(.body(.byteBuffer(ByteBuffer(bytes: bytes)))) }
 
-    /// Sends a text of the body, and returns when the system has accepted it.
+    /// Sends text of the body, and returns when the system has accepted the bytes.
     public func send(_ text: String) async throws { try await write(.body(.byteBuffer(ByteBuffer(string: text)))) }
 
-    /// Sends equal events, and returns when the system has accepted them.
+    /// Sends the same event `count` times, and returns when the system has accepted all bytes.
     public func sendEvents(count: Int, data: String) async throws {
         let event = ByteBuffer(string: "data: \(data)\n\n")
         let perBlock = max(1, 65_536 / event.readableBytes)
@@ -108,13 +108,14 @@ public final class TestExchange: Sendable {
         }
     }
 
-    /// Ends the body. The connection stays open for another request, unless it ends with the body.
+    /// Ends the body. The connection stays open for another request, unless the framing is
+    /// ``TestResponse/Framing/untilClose``.
     public func end() async throws {
         try await write(.end(nil))
         if state.withLockedValue({ $0.framing == .untilClose }) { try await channel.close() }
     }
 
-    /// Waits at most 30 years.
+    /// Waits for a duration of at most 30 years.
     public func wait(for duration: Duration) async throws {
         let (seconds, attoseconds) = min(max(duration, .zero), .seconds(900_000_000)).components
         let delay = TimeAmount.nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
@@ -133,7 +134,7 @@ public final class TestExchange: Sendable {
         try await timer.futureResult.get()
     }
 
-    /// Ends the TCP connection with a reset.
+    /// Resets the TCP connection.
     public func reset() async throws {
         if let socket = channel as? any SocketOptionProvider {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
@@ -141,13 +142,13 @@ public final class TestExchange: Sendable {
         try await channel.close()
     }
 
-    /// Ends the TCP connection, even within the body.
+    /// Closes the TCP connection, even if the body is not complete.
     public func disconnect() async throws { try await channel.close() }
 
-    /// Ends the server's half of the TCP connection, even within the body. The client's half stays open.
+    /// Closes the server's half of the TCP connection, even if the body is not complete. The client's half stays open.
     public func endSending() async throws { try await channel.close(mode: .output) }
 
-    /// Waits until the connection has ended.
+    /// Waits until the connection is closed.
     public func disconnected() async { try? await channel.closeFuture.get() }
 
     /// Answers with a scripted response.

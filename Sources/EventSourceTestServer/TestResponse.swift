@@ -1,41 +1,41 @@
-/// How a server answers one request, step by step.
+/// A scripted answer of the server to one request.
 public struct TestResponse: Hashable, Sendable, Codable {
-    /// Something that the server does while it answers.
+    /// A step of an answer.
     public enum Step: Hashable, Sendable {
-        /// Sends a text.
+        /// Sends text.
         case send(String)
         /// Sends bytes.
         case bytes([UInt8])
         /// Waits.
         case wait(Duration)
-        /// Waits and sends a text, several times.
+        /// Waits and then sends text, `times` times in total.
         case every(Duration, send: String, times: Int)
-        /// Sends equal events as fast as the client accepts them.
+        /// Sends the same event `count` times, as fast as the client reads.
         case events(count: Int, data: String)
-        /// Ends the TCP connection with a reset.
+        /// Resets the TCP connection.
         case reset
-        /// Ends the TCP connection within the body.
+        /// Closes the TCP connection before the body is complete.
         case disconnect
     }
 
-    /// How the client knows where the body ends.
+    /// The way in which the client detects the end of the body.
     public enum Framing: String, Hashable, Sendable, Codable {
-        /// In chunks, one for each step.
+        /// The server sends the body in chunks. Each text and each array of bytes in a step is a chunk of its own.
         case chunked
-        /// By a `Content-Length` among ``TestResponse/headers``.
+        /// The test sets the size by a `Content-Length` field in ``TestResponse/headers``.
         case contentLength
-        /// By the end of the connection.
+        /// The body ends when the server closes the connection.
         case untilClose
     }
 
     /// The HTTP status. Default: 200.
     public var status: Int
-    /// Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil` leaves
-    /// that field out. Default: none.
+    /// Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil` removes
+    /// one of these two fields. Default: none.
     public var headers: [String: String?]
-    /// How the client knows where the body ends. Default: chunked.
+    /// The way in which the client detects the end of the body. Default: chunked.
     public var framing: Framing
-    /// The steps after status and header fields. Default: none.
+    /// The steps after the status and the header fields. Default: none.
     public var steps: [Step]
     /// Whether the server leaves the response open after the last step, until the client disconnects. Default: false.
     public var holds: Bool
@@ -55,13 +55,13 @@ public struct TestResponse: Hashable, Sendable, Codable {
         self.holds = holds
     }
 
-    /// Sends a text, and ends.
+    /// Sends text, and completes the response.
     public static func text(_ text: String) -> TestResponse { TestResponse(steps: [.send(text)]) }
 
-    /// Sends a text, and stays open.
+    /// Sends text, and leaves the response open.
     public static func open(_ text: String = "") -> TestResponse { TestResponse(steps: [.send(text)], holds: true) }
 
-    /// Redirects to a location; `nil` for a response without a `Location`.
+    /// Redirects to a location. If the location is `nil`, the response has no `Location` field.
     public static func redirect(_ status: Int, to location: String?) -> TestResponse {
         TestResponse(status: status, headers: location.map { ["Location": $0] } ?? [:])
     }
@@ -72,7 +72,7 @@ public struct TestResponse: Hashable, Sendable, Codable {
     }
 
     /// Reads a response from JSON: `{"status": 200, "headers": {}, "steps": [{"send": "data: x\n\n"}], "hold": true}`.
-    /// Missing members have their defaults.
+    /// Missing members get default values.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         try self.init(
@@ -85,8 +85,9 @@ public struct TestResponse: Hashable, Sendable, Codable {
     }
 }
 
-/// As JSON, a step is an object: `{"send": "text"}`, `{"hex": "e282"}`, `{"wait": 0.2}`, `{"every": 0.1, "send": ":\n\n", "times": 5}`,
-/// `{"bench": {"count": 1000, "data": "x"}}`, `{"reset": true}` or `{"disconnect": true}`. Times are in seconds.
+/// As JSON, a step is an object: `{"send": "text"}`, `{"hex": "e282"}`, `{"wait": 0.2}`,
+/// `{"every": 0.1, "send": ":\n\n", "times": 5}`, `{"bench": {"count": 1000, "data": "x"}}`, `{"reset": true}` or
+/// `{"disconnect": true}`. Times are in seconds.
 extension TestResponse.Step: Codable {
     private struct Events: Codable {
         var count: Int
@@ -142,7 +143,7 @@ extension TestResponse.Step: Codable {
         try fields.encode(to: encoder)
     }
 
-    /// A `Duration` cannot represent every number of JSON.
+    /// Limits the time, because JSON allows numbers that a `Duration` cannot represent.
     private static func duration(seconds: Double) -> Duration { .seconds(min(max(seconds, 0), 900_000_000)) }
 
     private static func hex(_ byte: UInt8) -> String {

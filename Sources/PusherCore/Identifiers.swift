@@ -1,11 +1,11 @@
-/// One attempt to open a socket, and the socket that it opened. Inputs for an earlier attempt are ignored.
+/// The id of one attempt to open a socket, and of the socket. The machine ignores inputs for an earlier attempt.
 package struct AttemptID: Hashable, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One channel object. A channel that is unsubscribed and subscribed again gets a new id.
+/// The id of one channel object. A channel that is unsubscribed and subscribed again gets a new id.
 package struct ChannelID: Hashable, Sendable, Comparable {
     package let rawValue: UInt64
 
@@ -14,7 +14,7 @@ package struct ChannelID: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One wanted authorization. A retry is another ``AuthorizationTry`` of it.
+/// The id of one authorization. Each try has an ``AuthorizationTry``.
 package struct AuthorizationID: Hashable, Sendable, Comparable {
     package let rawValue: UInt64
 
@@ -23,8 +23,8 @@ package struct AuthorizationID: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One call of an authorizer, or one entry in a request for several channels. An answer to a try that is not current is
-/// ignored.
+/// The id of one call of an authorizer, or of one entry in a request for several channels. The machine ignores answers
+/// to earlier tries.
 package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package let id: AuthorizationID
     package let number: Int
@@ -37,47 +37,47 @@ package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
 }
 
-/// One question to a retry policy.
+/// The id of a question to a retry policy.
 package enum RetryQuestionID: Hashable, Sendable {
-    /// How long to wait before another attempt to connect. Each question has its own number.
+    /// A question about the wait before the next attempt to connect. Each question has its own number.
     case connection(UInt64)
-    /// How long to wait before another try of an authorization.
+    /// A question about the wait before the next try of an authorization.
     case authorization(AuthorizationTry)
 }
 
-/// One call that waits for an outcome.
+/// The id of a call that waits for an outcome.
 package struct WaiterID: Hashable, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One timer. It fires at most once. A fired timer whose id is no longer current does nothing.
+/// The id of a timer. A timer fires at most once. If a timer with an old id fires, the machine ignores it.
 package struct TimerID: Hashable, Sendable {
     package enum Purpose: Hashable, Sendable, CaseIterable {
-        /// An attempt to connect takes too long.
+        /// The attempt to connect has taken too long.
         case attempt
-        /// The time to try again has come.
+        /// The wait before the next attempt is over.
         case retry
-        /// The client has been trying for so long that the app should know.
+        /// The client has tried to connect for so long that the status becomes unavailable.
         case unavailable
-        /// The server does not answer the closing handshake.
+        /// The server has not answered the closing handshake.
         case closing
-        /// Check whether nothing came from the server for the activity timeout.
+        /// The server may have sent nothing during the activity timeout.
         case activity
         /// The server has not answered a ping.
         case pong
-        /// The client has sent nothing for so long that the connection may be cut.
+        /// The client has sent nothing for so long that the network may cut the connection.
         case keepAlive
         /// The oldest pending subscription has taken too long.
         case subscription
         /// The server's limit allows more subscriptions.
         case subscriptionPace
-        /// An authorizer does not answer, or it is time for another try.
+        /// An authorizer has not answered, or the wait before the next try is over.
         case authorization
-        /// The server does not answer the sign-in.
+        /// The server has not answered the sign-in.
         case signIn
-        /// The server does not answer the subscription to the user's own channel.
+        /// The server has not answered the subscription to the user's own channel.
         case ownChannel
         /// The server's limit allows more client events.
         case clientEvents
@@ -85,7 +85,7 @@ package struct TimerID: Hashable, Sendable {
 
     package let purpose: Purpose
     package let serial: UInt64
-    /// The authorization that the timer belongs to, if it belongs to one.
+    /// The authorization of the timer, if the timer has the purpose ``Purpose/authorization``.
     package let authorization: AuthorizationID?
 
     package init(_ purpose: Purpose, _ serial: UInt64, of authorization: AuthorizationID? = nil) {

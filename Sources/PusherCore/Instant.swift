@@ -1,14 +1,15 @@
 /// A time on the machines' clock, as the duration since an origin that the shell chooses. The clock continues while the
 /// computer is suspended.
 ///
-/// Not `ContinuousClock.Instant`: the compiler does not know its layout. Every value that contains one, which is most
-/// of a client's state, would be copied and compared through the runtime.
+/// This type replaces `ContinuousClock.Instant`, whose layout the compiler does not know. Most of the client's state
+/// contains an instant. With `ContinuousClock.Instant`, the compiler could not generate direct copies and comparisons
+/// of these values.
 package struct Instant: Hashable, Comparable, Sendable {
     private var elapsed: Duration
 
     package init(after elapsed: Duration = .zero) { self.elapsed = elapsed }
 
-    /// - Parameter origin: The clock's value that counts as zero.
+    /// - Parameter origin: The value of the clock that becomes zero.
     package init(_ instant: ContinuousClock.Instant, since origin: ContinuousClock.Instant) {
         elapsed = origin.duration(to: instant)
     }

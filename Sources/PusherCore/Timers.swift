@@ -1,4 +1,4 @@
-/// The running timers: at most one for each purpose, and for each authorization.
+/// The running timers. Each purpose has at most one timer, except authorizations, which have one timer each.
 package struct Timers: Hashable, Sendable {
     private struct Key: Hashable, Sendable {
         var purpose: TimerID.Purpose
@@ -10,7 +10,7 @@ package struct Timers: Hashable, Sendable {
 
     func isRunning(_ purpose: TimerID.Purpose) -> Bool { running[Key(purpose: purpose)] != nil }
 
-    /// Starts a timer. It replaces a running timer for the same purpose.
+    /// Starts a timer. The new timer replaces a running timer for the same purpose.
     mutating func set(
         _ purpose: TimerID.Purpose,
         of authorization: AuthorizationID? = nil,
@@ -33,7 +33,7 @@ package struct Timers: Hashable, Sendable {
         if let id { effects.append(.cancel(id)) }
     }
 
-    /// Returns `false` if the timer is not current, because it was replaced or cancelled.
+    /// Removes a timer that has fired. Returns `false` if the timer was replaced or cancelled.
     mutating func fired(_ id: TimerID) -> Bool {
         let key = Key(purpose: id.purpose, authorization: id.authorization)
         guard running[key] == id else { return false }

@@ -1,7 +1,7 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// Makes the signatures that need an application's key and secret (protocol clauses 8, 13 and 14).
+/// A signer with an app's key and secret (protocol clauses 8, 13 and 14).
 package struct ApplicationSigner: Sendable {
     package let key: String
     package let secret: String
@@ -13,17 +13,17 @@ package struct ApplicationSigner: Sendable {
 
     // MARK: Authorizations
 
-    /// The `auth` of a subscription.
+    /// Returns the `auth` of a subscription.
     package func auth(socketID: String, channel: String, channelData: String?) -> String {
         auth(of: StringToSign.channel(socketID: socketID, channel: channel, channelData: channelData))
     }
 
-    /// The `auth` of a sign-in.
+    /// Returns the `auth` of a sign-in.
     package func auth(socketID: String, userData: String) -> String {
         auth(of: StringToSign.user(socketID: socketID, userData: userData))
     }
 
-    /// The `auth` of any text.
+    /// Returns the key and the signature of any string, in the form of `auth`.
     package func auth(of text: String) -> String { "\(key):\(HMACSHA256.hexadecimal(text, secret: secret))" }
 
     // MARK: Webhooks
@@ -32,10 +32,10 @@ package struct ApplicationSigner: Sendable {
 
     // MARK: REST requests
 
-    /// A query with its signature, percent-encoded.
+    /// Returns a query with its signature, percent-encoded.
     ///
     /// - Parameters:
-    ///   - path: The path as it is sent.
+    ///   - path: The path exactly as the request contains it.
     ///   - parameters: The parameters of the request, not percent-encoded.
     ///   - timestamp: The time in seconds since 1970.
     package func query(
@@ -57,6 +57,6 @@ package struct ApplicationSigner: Sendable {
             .joined(separator: "&")
     }
 
-    /// The MD5 of a body in lower-case hexadecimal digits, which a signed query has.
+    /// Returns the MD5 digest of a body, in lower-case hexadecimal digits. A signed query contains the digest.
     package static func digest(ofBody body: [UInt8]) -> String { Hexadecimal.digits(of: MD5.digest(of: body)) }
 }

@@ -1,9 +1,9 @@
-/// Base64 with the standard alphabet and padding (RFC 4648, section 4). Other characters are not allowed.
+/// Base64 with the standard alphabet and padding (RFC 4648, section 4). The decoder accepts no other characters.
 package enum Base64 {
-    /// How much memory ``decode(_:into:)`` needs: a little more than the result has.
+    /// Returns the size of the memory that ``decode(_:into:)`` needs. The decoded data is a little shorter.
     package static func capacity(forCharacters count: Int) -> Int { count / 4 * 3 + 4 }
 
-    /// Decodes the text to the beginning of the memory.
+    /// Decodes the text into the memory.
     ///
     /// - Returns: The number of bytes; nil if the text is not base64, or the memory is too small.
     package static func decode(_ text: Span<UInt8>, into memory: UnsafeMutableRawBufferPointer) -> Int? {
@@ -39,20 +39,21 @@ package enum Base64 {
         return text[text.count - 2] == padding ? 2 : 1
     }
 
-    /// The bytes that sixteen characters encode. The first byte of a word is its lowest, as on every platform that the
-    /// client supports.
+    /// The twelve bytes that sixteen characters encode. The code requires that the first byte of a word is the least
+    /// significant byte. This is true on every platform that the client supports.
     private struct Twelve {
-        /// They are stored as two words of eight bytes. The last two bytes of each have no meaning.
+        /// The number of bytes that a store writes: two words of eight bytes, six bytes apart. The last two bytes of
+        /// each word have no meaning.
         static let storedCount = 14
 
         private let first: UInt64
         private let second: UInt64
 
-        /// Nil if one of the characters does not belong to the alphabet.
+        /// Returns nil if one of the characters is not part of the alphabet.
         @inline(__always)
         init?(_ characters: SIMD16<UInt8>) {
-            // Subtraction wraps around, so that a value below a range becomes one far above it. Each operand is a
-            // vector, because operators that take a number are not compiled to vector instructions.
+            // Subtraction wraps around, so that a value below a range becomes a value far above the range. Each operand
+            // is a vector, because operators that take a number are not compiled to vector instructions.
             let upper = characters &- Self.all("A")
             let lower = characters &- Self.all("a")
             let digit = characters &- Self.all("0")
@@ -66,7 +67,8 @@ package enum Base64 {
             let letters = (upper & isUpper) | ((lower &+ SIMD16(repeating: 26)) & isLower)
             let others = (SIMD16(repeating: 62) & isPlus) | (SIMD16(repeating: 63) & isSlash)
             let values = letters | ((digit &+ SIMD16(repeating: 52)) & isDigit) | others
-            // Six bits each, the first the highest. Pairs of them become twelve bits, then twenty-four.
+            // Each value has six bits, and the first value is the highest. Join pairs of values to twelve bits, and
+            // then to twenty-four bits.
             let pairs = unsafeBitCast(values, to: SIMD8<UInt16>.self)
             let twelves =
                 ((pairs &<< SIMD8(repeating: 6)) & SIMD8(repeating: 0x0FC0)) | (pairs &>> SIMD8(repeating: 8))

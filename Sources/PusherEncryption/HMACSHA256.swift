@@ -2,7 +2,7 @@ import CSodium
 
 /// The signatures of the protocol: HMAC-SHA256 with a secret of any length.
 package enum HMACSHA256 {
-    /// The code in lower-case hexadecimal digits.
+    /// Returns the authentication code in lower-case hexadecimal digits.
     package static func hexadecimal(_ text: String, secret: String) -> String {
         hexadecimal(Array(text.utf8), secret: secret)
     }
@@ -11,7 +11,7 @@ package enum HMACSHA256 {
         Hexadecimal.digits(of: authenticationCode(bytes, secret: secret))
     }
 
-    /// Compares in constant time, so that the response time reveals nothing about the right signature.
+    /// Compares signatures in constant time, so that the response time reveals nothing about the right signature.
     package static func isValid(_ signature: String, for text: String, secret: String) -> Bool {
         isValid(signature, for: Array(text.utf8), secret: secret)
     }

@@ -1,5 +1,5 @@
 package enum Hexadecimal {
-    /// Two lower-case digits for each byte.
+    /// Returns two lower-case digits for each byte.
     package static func digits(of bytes: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []

@@ -5,7 +5,7 @@ package enum SecretBox {
     package static let nonceSize = Int(crypto_secretbox_NONCEBYTES)
     package static let tagSize = Int(crypto_secretbox_MACBYTES)
 
-    /// Tag and encrypted message; nil if the nonce does not have 24 bytes.
+    /// Returns the tag and the encrypted message; nil if the nonce does not have 24 bytes.
     package static func seal(_ message: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard nonce.count == nonceSize else { return nil }
         var box = [UInt8](repeating: 0, count: message.count + tagSize)
@@ -15,7 +15,7 @@ package enum SecretBox {
         return isSealed == true ? box : nil
     }
 
-    /// The message; nil if the box was not made with this key and nonce, was changed, or has a wrong length.
+    /// Returns the message; nil if the box was not made with this key and nonce, was changed, or has a wrong length.
     package static func open(_ box: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard box.count >= tagSize else { return nil }
         var message = [UInt8](repeating: 0, count: box.count - tagSize)
@@ -25,7 +25,7 @@ package enum SecretBox {
         return isOpen ? message : nil
     }
 
-    /// The same, into memory that is large enough for the message. The memory may belong to the box.
+    /// Decrypts a box into memory that is large enough for the message. The memory may overlap the box.
     static func open(
         _ box: UnsafeRawBufferPointer,
         nonce: UnsafeRawBufferPointer,
@@ -43,7 +43,7 @@ package enum SecretBox {
         return isOpen == true
     }
 
-    /// A nonce that was never used before.
+    /// Makes a fresh random nonce.
     package static func makeNonce() -> [UInt8] {
         guard Sodium.isReady else { return [] }
         var nonce = [UInt8](repeating: 0, count: nonceSize)

@@ -2,23 +2,23 @@ import CSodium
 import Foundation
 import NIOConcurrencyHelpers
 
-/// A key of 32 bytes, in memory that is locked if the system's limits allow it, and wiped when the last reference is
-/// released. The first thousand keys of a process also have guard pages, and cannot be overwritten. Each of them takes
-/// four of the memory mappings of the process, which Linux limits to 65,530. Without mappings, a process gets no
-/// memory.
+/// A key of 32 bytes. The key locks its memory if the system's limits allow locking, and wipes the memory when the last
+/// reference is released. Up to a thousand keys at a time also have guard pages, and cannot be overwritten. The number
+/// of these keys is limited, because each takes four memory mappings. Linux limits a process to 65,530 mappings, and a
+/// process without free mappings cannot allocate memory.
 package final class SecretKey: Sendable {
     package static let size = Int(crypto_secretbox_KEYBYTES)
     package static let maximumGuardedCount = 1_000
 
-    /// How many keys have guard pages.
+    /// The number of keys that have guard pages.
     private static let guardedCount = NIOLockedValueBox(0)
 
-    /// The address of the key. A number, because the memory does not change until it is freed: it is written before
-    /// other code can see it.
+    /// The address of the key, as an integer, because pointers are not `Sendable`. Sharing is safe, because the memory
+    /// does not change after the initializer.
     private let address: UInt
     private let isGuarded: Bool
 
-    /// Nil if there are not exactly 32 bytes. The caller's bytes are not wiped.
+    /// Creates a key; returns nil if there are not exactly 32 bytes. The initializer does not wipe the caller's bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.size, Sodium.isReady else { return nil }
         let mayBeGuarded = Self.guardedCount.withLockedValue { count in
@@ -32,7 +32,7 @@ package final class SecretKey: Sendable {
         } else {
             if mayBeGuarded { Self.guardedCount.withLockedValue { $0 -= 1 } }
             (memory, isGuarded) = (.allocate(byteCount: Self.size, alignment: 16), false)
-            // The page stays locked after the key is freed, because other keys may be on it.
+            // The page stays locked after the key is freed, because the page may contain other keys.
             sodium_mlock(memory, Self.size)
         }
         memory.withMemoryRebound(to: UInt8.self, capacity: Self.size) { pointer in
@@ -42,7 +42,7 @@ package final class SecretKey: Sendable {
         address = UInt(bitPattern: memory)
     }
 
-    /// Nil if the text is not the base64 of exactly 32 bytes.
+    /// Creates a key; returns nil if the text is not the base64 of exactly 32 bytes.
     package convenience init?(base64 text: String) {
         guard text.utf8.count <= 64, var bytes = Data(base64Encoded: text) else { return nil }
         defer { bytes.wipe() }
@@ -51,7 +51,7 @@ package final class SecretKey: Sendable {
 
     deinit {
         guard let memory = UnsafeMutableRawPointer(bitPattern: address) else { return }
-        // Both functions wipe it first.
+        // Both functions wipe the memory first.
         if isGuarded {
             sodium_free(memory)
             Self.guardedCount.withLockedValue { $0 -= 1 }
@@ -69,7 +69,7 @@ package final class SecretKey: Sendable {
 }
 
 extension SecretKey: Hashable {
-    /// Compared in constant time.
+    /// Compares keys in constant time.
     package static func == (left: SecretKey, right: SecretKey) -> Bool {
         left === right
             || left.withBytes { a in right.withBytes { b in sodium_memcmp(a, b, size) == 0 } ?? false } ?? false
@@ -80,12 +80,12 @@ extension SecretKey: Hashable {
 }
 
 extension SecretKey: CustomStringConvertible, CustomReflectable {
-    /// Leaves the key out.
+    /// The name of the type, without the key.
     package var description: String { "SecretKey(…)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The library, initialized once.
+/// The library libsodium. Each process initializes the library once.
 enum Sodium {
     static let isReady = sodium_init() >= 0
 }

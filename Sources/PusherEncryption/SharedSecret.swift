@@ -1,9 +1,9 @@
 import CSodium
 import Foundation
 
-/// The key of an encrypted channel: SHA-256 of its name and the application's master key (protocol clause 10).
+/// The key of an encrypted channel: SHA-256 of the channel's name and the app's master key (protocol clause 10).
 package enum SharedSecret {
-    /// In base64, as in the `shared_secret` of an authorization.
+    /// Returns the key in base64, as in the `shared_secret` of an authorization.
     package static func base64(channel: String, masterKey: SecretKey) -> String {
         var bytes = derive(channel: channel, masterKey: masterKey)
         defer { bytes.wipe() }

@@ -17,7 +17,7 @@ package struct ChannelKind: Hashable, Sendable {
     }
 
     package var base: Base
-    /// True if the server replays the last event to a new subscriber.
+    /// Whether the server replays the last event to a new subscriber.
     package var isCache: Bool
 
     package init(base: Base, isCache: Bool) {
@@ -25,7 +25,8 @@ package struct ChannelKind: Hashable, Sendable {
         self.isCache = isCache
     }
 
-    /// Prefixes are case-sensitive and tested longest first: `private-encrypted-` is a `private-` name too.
+    /// Reads the kind from a name. Prefixes are case-sensitive. The method tests the longest prefix first, because
+    /// `private-encrypted-` begins with `private-`.
     package init(ofChannelNamed name: String) {
         let bases: [Base] = [.privateEncrypted, .presence, .private]
         let base = bases.first { name.utf8.starts(with: $0.prefix.utf8) } ?? .public
@@ -36,12 +37,12 @@ package struct ChannelKind: Hashable, Sendable {
     package var requiresAuthorization: Bool { base != .public }
 }
 
-/// A channel name that was checked against the server's rules.
+/// A channel name that follows the server's rules.
 package struct ChannelName: Hashable, Sendable {
-    /// The longest name, prefix included, that servers accept. The hosted service's documentation says 164, but every
+    /// The maximum length of a name, including the prefix. The hosted service's documentation says 164, but every
     /// server accepts 200.
     package static let maximumLength = 200
-    /// The prefix of a signed-in user's own channel, before the user's id.
+    /// The prefix of the name of a user's own channel, before the user's id.
     package static let serverToUserPrefix = "#server-to-user-"
 
     package let rawValue: String
@@ -51,7 +52,7 @@ package struct ChannelName: Hashable, Sendable {
         case empty
         case tooLong(length: Int)
         case invalidCharacter(Character)
-        /// Names that start with `#` belong to the server.
+        /// Names that start with `#` are reserved for the server.
         case reserved
     }
 
@@ -67,7 +68,7 @@ package struct ChannelName: Hashable, Sendable {
         self.kind = ChannelKind(ofChannelNamed: name)
     }
 
-    /// True for the bytes that a name may have.
+    /// Returns whether a name may contain the byte.
     package static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -5,12 +5,12 @@ package struct Envelope: Hashable, Sendable {
     package enum Payload: Hashable, Sendable {
         /// No `data` key, or `null`.
         case none
-        /// A JSON string: what most servers send, mostly with JSON inside ("double encoding"). Unescaped.
+        /// An unescaped JSON string. Most servers send this form. The string usually contains JSON ("double encoding").
         case string(String)
-        /// An object, array, number or boolean: its JSON text as it was sent.
+        /// The JSON text of an object, array, number or boolean, as the server sent it.
         case json(String)
 
-        /// The text that listeners get: the string, or the JSON text of anything else.
+        /// The text that listeners get: the string, or the JSON text of another value.
         package var text: String? {
             switch self {
             case .none: nil
@@ -18,16 +18,16 @@ package struct Envelope: Hashable, Sendable {
             }
         }
 
-        /// The value inside, whether it was encoded once or twice; nil if it is missing or not JSON.
+        /// The value of the data, which may be encoded once or twice; nil if the data is missing or not JSON.
         package var value: JSONValue? { text.flatMap { JSONValue(parsing: $0) } }
     }
 
     package var event: String
     package var channel: String?
     package var data: Payload
-    /// Numbers are written as strings.
+    /// The id of the user. A number becomes a string.
     package var userID: String?
-    /// The text of the whole message, kept only if it has keys besides the four above.
+    /// The text of the whole message, if it has keys other than the four above; otherwise nil.
     package var unknownKeysText: String?
 
     package init(
@@ -72,7 +72,8 @@ package struct Envelope: Hashable, Sendable {
 }
 
 extension Envelope {
-    /// `pusher:subscribe`, with the members of an authorization. `channelData` is sent byte for byte as it was signed.
+    /// Makes `pusher:subscribe` with an authorization. `channelData` stays unchanged, because the signature covers its
+    /// bytes.
     package static func subscribe(channel: String, auth: String? = nil, channelData: String? = nil) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"channel":"#)
@@ -97,7 +98,7 @@ extension Envelope {
         return Envelope(event: EventName.unsubscribe, data: .json(writer.text))
     }
 
-    /// `pusher:signin`. `userData` is sent byte for byte as it was signed.
+    /// Makes `pusher:signin`. `userData` stays unchanged, because the signature covers its bytes.
     package static func signIn(auth: String, userData: String) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"auth":"#)

@@ -1,12 +1,12 @@
-/// Why a frame is not a message of the protocol.
+/// The reason why a frame is not a message of the protocol.
 package enum EnvelopeError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Not JSON; the offset of the first byte that does not fit.
+    /// The frame is not JSON. The value is the offset of the first invalid byte.
     case malformed(offset: Int)
-    /// Nested deeper than ``JSONScanner/maximumDepth``.
+    /// The JSON is nested deeper than ``JSONScanner/maximumDepth``.
     case tooDeep(offset: Int)
-    /// JSON, but not an object.
+    /// The frame is JSON, but not an object.
     case notAnObject
-    /// No `event` key, or its value is not a string.
+    /// There is no `event` key, or its value is not a string.
     case noEvent
 
     package var description: String {
@@ -20,10 +20,11 @@ package enum EnvelopeError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Envelope {
-    /// Decodes a frame in one pass over its bytes. Only the four known keys become values; no tree is built.
+    /// Decodes a frame in one pass over its bytes. The decoder reads only the values of the four known keys, and builds
+    /// no tree.
     ///
     /// If a key appears twice, the last one counts. Bytes that are not UTF-8, and halves of surrogate pairs, become
-    /// U+FFFD, so that an event is not lost because its text was cut in the middle of a character.
+    /// U+FFFD. So the client does not lose an event whose text was cut in the middle of a character.
     package init(decoding bytes: Span<UInt8>) throws(EnvelopeError) {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)
@@ -89,7 +90,7 @@ extension Envelope {
 }
 
 extension JSONScanner.StringToken {
-    /// Compares bytes. Servers ignore keys that are written with escapes, but the client decodes them.
+    /// Returns whether the key equals the name, even if the key contains escapes.
     @inline(__always)
     package func stands(for text: StaticString, in bytes: Span<UInt8>) -> Bool {
         guard !hasEscapes else { return String(unescaping: bytes, self) == text.description }
@@ -98,7 +99,8 @@ extension JSONScanner.StringToken {
 }
 
 extension JSONScanner {
-    /// The string that starts here. If the value is not a string, it is skipped, and the result is nil.
+    /// Reads the string at the current offset. If the value is not a string, the method skips the value, and returns
+    /// nil.
     package mutating func readStringValue(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
         guard peek(bytes) == UInt8(ascii: "\"") else {
             try skipValue(bytes)

@@ -11,7 +11,7 @@ package enum EventName {
     package static let memberRemovedInternal = "pusher_internal:member_removed"
     package static let signInSuccess = "pusher:signin_success"
     package static let watchlistEvents = "pusher_internal:watchlist_events"
-    // What `watchlist_events` contains.
+    // The names of the events inside `watchlist_events`.
     package static let online = "online"
     package static let offline = "offline"
 
@@ -24,7 +24,7 @@ package enum EventName {
     package static let ping = "pusher:ping"
     package static let pong = "pusher:pong"
 
-    // From the client to its listeners: the public names of internal events.
+    // The public names of internal events, which the client delivers to listeners.
     package static let subscriptionSucceeded = "pusher:subscription_succeeded"
     package static let subscriptionError = "pusher:subscription_error"
     package static let subscriptionCount = "pusher:subscription_count"
@@ -32,19 +32,19 @@ package enum EventName {
     package static let memberRemoved = "pusher:member_removed"
     package static let signInError = "pusher:signin_error"
 
-    /// The longest event name that servers accept.
+    /// The maximum length of an event name.
     package static let maximumLength = 200
 
-    /// True for `pusher:…`, whose meaning the protocol defines.
+    /// Returns true for `pusher:…`. The protocol defines the meaning of such events.
     package static func isPusherEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher:".utf8) }
 
-    /// True for `pusher_internal:…`. Such events never reach a listener.
+    /// Returns true for `pusher_internal:…`. Such events never reach a listener.
     package static func isInternalEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher_internal:".utf8) }
 
-    /// True for `client-…`. Clients may send such events.
+    /// Returns true for `client-…`. Clients may send such events.
     package static func isClientEvent(_ name: String) -> Bool { name.utf8.starts(with: "client-".utf8) }
 
-    /// True for every name of the protocol. For most other names, the first byte decides.
+    /// Returns true for every name of the protocol.
     package static func isProtocolEvent(_ name: String) -> Bool {
         name.utf8.first == UInt8(ascii: "p") && (isPusherEvent(name) || isInternalEvent(name))
     }

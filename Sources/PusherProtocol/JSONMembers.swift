@@ -2,7 +2,8 @@
 package struct JSONMembers: Sendable {
     private var texts: [String: String] = [:]
 
-    /// Nil if the text is not a JSON object, or nested too deep. If a key appears twice, the last one counts.
+    /// Parses JSON text. Returns nil if the text is not a JSON object, or is nested too deeply. If a key appears twice,
+    /// the last one counts.
     package init?(parsing text: String) {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)
@@ -29,6 +30,6 @@ package struct JSONMembers: Sendable {
 
     package func value(_ key: String) -> JSONValue? { texts[key].flatMap { JSONValue(parsing: $0) } }
 
-    /// The JSON text of a value that is not `null`.
+    /// Returns the JSON text of a value; nil if the value is `null`.
     package func text(_ key: String) -> String? { texts[key].flatMap { $0 == "null" ? nil : $0 } }
 }

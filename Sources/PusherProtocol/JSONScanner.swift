@@ -1,8 +1,8 @@
-/// Reads the bytes of a JSON text and checks its grammar without building anything.
+/// A scanner that reads the bytes of a JSON text and checks the grammar without building values.
 ///
-/// It is not recursive, whatever the input: it keeps one bit for each level of nesting.
+/// The scanner is not recursive. The scanner keeps one bit for each level of nesting.
 package struct JSONScanner: Sendable {
-    /// The same depth as in Foundation's decoder.
+    /// The default limit of nesting, as in Foundation's decoder.
     package static let maximumDepth = 512
 
     package private(set) var offset = 0
@@ -10,7 +10,7 @@ package struct JSONScanner: Sendable {
 
     package init(maximumDepth: Int = Self.maximumDepth) { self.maximumDepth = maximumDepth }
 
-    /// Starts in the middle of bytes.
+    /// Creates a scanner that starts at the offset.
     init(at offset: Int) {
         self.init()
         self.offset = offset
@@ -46,7 +46,7 @@ package struct JSONScanner: Sendable {
         offset += 1
     }
 
-    /// Throws unless only white space is left.
+    /// Throws an error unless only white space is left.
     package mutating func expectEnd(_ bytes: Span<UInt8>) throws(EnvelopeError) {
         skipWhitespace(bytes)
         guard offset == bytes.count else { throw .malformed(offset: offset) }
@@ -54,7 +54,7 @@ package struct JSONScanner: Sendable {
 
     // MARK: Objects
 
-    /// The next key of the current object, leaving the scanner at its value; nil at the object's end.
+    /// Reads the next key of the current object, and moves to the key's value; returns nil at the object's end.
     package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: inout Bool) throws(EnvelopeError) -> StringToken? {
         skipWhitespace(bytes)
         if peek(bytes) == UInt8(ascii: "}") {
@@ -105,7 +105,7 @@ package struct JSONScanner: Sendable {
         } while !nesting.isEmpty
     }
 
-    /// After a value: skips the closing brackets, and the comma (and key) before the next value.
+    /// Skips the closing brackets after a value, the comma before the next value, and the key of the next value.
     private mutating func closeValue(_ bytes: Span<UInt8>, _ nesting: inout Nesting) throws(EnvelopeError) {
         while let bracket = nesting.closingBracket {
             skipWhitespace(bytes)
@@ -148,7 +148,7 @@ package struct JSONScanner: Sendable {
 
     // MARK: Strings
 
-    /// Skips the string that starts here, and checks its escapes.
+    /// Skips the string at the current offset, and checks its escapes.
     package mutating func scanString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> StringToken {
         try expect(UInt8(ascii: "\""), bytes)
         let start = offset
@@ -184,7 +184,7 @@ package struct JSONScanner: Sendable {
     }
 }
 
-/// The brackets that are open, one bit each.
+/// The open brackets, with one bit for each bracket.
 private struct Nesting {
     private(set) var depth = 0
     private var bits: [UInt64] = []

@@ -1,12 +1,12 @@
-/// Searches eight bytes at once. The first byte is the lowest of the word.
+/// Functions that search in eight bytes at once. The first byte is the least significant byte of the word.
 ///
-/// Each search marks its matches in the highest bit of their bytes.
+/// Each search sets the highest bit of each matching byte.
 enum EightBytes {
     private static let lows: UInt64 = 0x0101_0101_0101_0101
     private static let highs: UInt64 = 0x8080_8080_8080_8080
 
-    /// The bytes that end a run of plain bytes in a JSON string: quotation marks, backslashes and control characters.
-    /// Bytes above the lowest marked one may be marked wrongly.
+    /// Marks the bytes that end a run of plain bytes in a JSON string: quotation marks, backslashes and control
+    /// characters. Only the lowest mark is reliable.
     @inline(__always)
     static func endingRun(in word: UInt64) -> UInt64 {
         let quotes = word ^ (lows &* UInt64(UInt8(ascii: "\"")))
@@ -14,13 +14,14 @@ enum EightBytes {
         return ((quotes &- lows) & ~quotes | (backslashes &- lows) & ~backslashes) & highs | controls(in: word)
     }
 
-    /// Control characters. Bytes above the lowest marked one may be marked wrongly.
+    /// Marks control characters. Only the lowest mark is reliable.
     @inline(__always)
     static func controls(in word: UInt64) -> UInt64 { (word &- (lows &* 0x20)) & ~word & highs }
 }
 
 extension Span<UInt8> {
-    /// The offset of the first byte that ends a run of plain bytes in a JSON string; the count if there is none.
+    /// Returns the offset of the first byte that ends a run of plain bytes in a JSON string; the count if there is no
+    /// such byte.
     @inline(__always)
     func endOfRun(from start: Int) -> Int {
         var index = start
@@ -44,21 +45,22 @@ extension Span<UInt8> {
     }
 }
 
-/// Sixty-four bytes of a JSON string, with one bit for each.
+/// The results for sixty-four bytes of a JSON string, with one bit for each byte.
 struct StringBlock {
     static let size = 64
 
     /// The backslashes that begin an escape.
     private(set) var escapes: UInt64
-    /// The first quotation mark that ends the string, or the first control character, which is not allowed; ``size`` if
-    /// there is neither.
+    /// The offset of the first byte that ends the string: an unescaped quotation mark, or a control character, which
+    /// JSON does not allow. The offset is ``size`` if the block contains neither.
     private(set) var end: Int
 
     /// - Parameters:
-    ///   - bytes: The first of the bytes, all of which must be readable.
-    ///   - skipped: How many of the bytes come before the block, which is that much smaller.
-    ///   - isEscaped: 1 if the first byte belongs to an escape that begins before it, else 0. Afterwards, the same for
-    ///     the byte after the block.
+    ///   - bytes: The address of sixty-four readable bytes.
+    ///   - skipped: The number of bytes at the address that are not part of the block. The block is shorter by this
+    ///     number.
+    ///   - isEscaped: On call: 1 if the block's first byte is part of an escape that begins before the block, else 0.
+    ///     On return: 1 if the byte after the block is part of an escape that begins in the block, else 0.
     @inline(__always)
     init(_ bytes: UnsafeRawPointer, skipping skipped: Int = 0, isEscaped: inout UInt64) {
         var backslashMarks = SIMD16<UInt8>.zero
@@ -82,8 +84,9 @@ struct StringBlock {
         if end < Self.size { escapes &= (1 &<< UInt64(end)) &- 1 }
     }
 
-    /// The bytes that follow an unescaped backslash: every second one in a row of backslashes, and the byte behind a
-    /// row of odd length. A row that begins at an odd place is added to itself, which carries a bit to its end.
+    /// Returns the bytes that follow an unescaped backslash. In a row of backslashes, every second byte is escaped. If
+    /// the row has an odd length, the byte after the row is escaped too. For rows that begin at an odd offset, an
+    /// addition carries a bit to the end of the row.
     @inline(__always)
     private static func escaped(by backslashes: UInt64, isEscaped: inout UInt64) -> UInt64 {
         let backslashes = backslashes & ~isEscaped
@@ -109,7 +112,7 @@ extension SIMD16<UInt8> {
 
     fileprivate static var zero: Self { Self(repeating: 0) }
 
-    /// Keeps the bytes of the mask, and sets all others to zero.
+    /// Keeps the bytes of the mask, and sets all other bytes to zero.
     @inline(__always)
     fileprivate func `where`(_ mask: SIMDMask<SIMD16<Int8>>) -> Self { Self.zero.replacing(with: self, where: mask) }
 
@@ -117,7 +120,7 @@ extension SIMD16<UInt8> {
     @inline(__always)
     fileprivate var bits: UInt64 {
         let halves = unsafeBitCast(self, to: SIMD2<UInt64>.self)
-        // A table of eight by eight bits is transposed: first pairs, then groups of four, then the whole.
+        // The code transposes a table of eight by eight bits: first pairs, then groups of four, then the whole table.
         var table = halves[0] | halves[1]
         var swapped = (table ^ (table &>> 7)) & 0x00AA_00AA_00AA_00AA
         table ^= swapped ^ (swapped &<< 7)

@@ -1,19 +1,19 @@
-/// Unescapes the bytes of a JSON string, in one pass over them.
+/// An operation that unescapes the bytes of a JSON string in one pass.
 struct JSONStringUnescaping {
-    /// The output needs as many bytes as the input, and this many more, whose content is ignored.
+    /// The number of bytes that the output needs beyond the size of the input. These bytes have no meaning.
     static let slack = 16
 
-    /// How many bytes were written.
+    /// The number of written bytes.
     private(set) var count = 0
     /// The offset of the string's closing quotation mark.
     private(set) var end = 0
-    /// The first byte that does not fit, if there is one.
+    /// The offset of the first invalid byte; nil if there is none.
     private(set) var malformedOffset: Int?
 
     /// - Parameters:
-    ///   - source: All bytes; the string may end before their end.
-    ///   - start: The beginning of the string, behind its quotation mark.
-    ///   - target: Memory for the rest of the source, and for ``slack``.
+    ///   - source: All bytes. The string may end before the last byte.
+    ///   - start: The beginning of the string, after its opening quotation mark.
+    ///   - target: Memory for the rest of the source, and ``slack`` more bytes.
     mutating func unescape(
         _ source: UnsafeRawBufferPointer,
         from start: Int,
@@ -32,7 +32,7 @@ struct JSONStringUnescaping {
             while escapes != 0 {
                 let index = base &+ escapes.trailingZeroBitCount
                 escapes &= escapes &- 1
-                // The second half of a surrogate pair was handled with the first.
+                // Skip the second half of a surrogate pair, because the code has handled it with the first half.
                 if index < place.read { continue }
                 place.written = Self.copy(from, sourceCount, place, to: index, into: to)
                 guard index &+ 1 < sourceCount else { return malformedOffset = index }
@@ -75,12 +75,13 @@ struct JSONStringUnescaping {
         guard last >= 0, let bytes = source.baseAddress else {
             return onlyBlock(UnsafeRawBufferPointer(rebasing: source[base...]), isEscaped: &isEscaped)
         }
-        // The last block ends with the bytes, and begins earlier if they are not a multiple of its size.
+        // The last block ends with the last byte. The block begins earlier if the number of bytes is not a multiple of
+        // the block size.
         let start = min(base, last)
         return StringBlock(bytes + start, skipping: base &- start, isEscaped: &isEscaped)
     }
 
-    /// Padded with spaces, which have no special meaning.
+    /// Makes a block from fewer than sixty-four bytes. Spaces fill the rest, because they have no special meaning.
     @inline(never)
     private static func onlyBlock(_ bytes: UnsafeRawBufferPointer, isEscaped: inout UInt64) -> StringBlock {
         withUnsafeTemporaryAllocation(byteCount: StringBlock.size, alignment: 8) { whole in
@@ -90,8 +91,8 @@ struct JSONStringUnescaping {
         }
     }
 
-    /// Copies plain bytes, sixteen at a time. Surplus bytes are overwritten later. Returns how many bytes are written
-    /// then.
+    /// Copies plain bytes, sixteen at a time. The last store may write surplus bytes, which are overwritten later.
+    /// Returns the size of the output after the copy, without surplus bytes.
     @inline(__always)
     private static func copy(
         _ source: UnsafeRawPointer,
@@ -121,7 +122,7 @@ struct JSONStringUnescaping {
     }
 }
 
-/// The rare escapes. It takes values only, so that the loop's variables can stay in registers.
+/// The rare escapes. The methods take only values, so that the loop's variables can stay in registers.
 extension JSONStringUnescaping {
     @inline(never)
     private static func writeRareEscape(
@@ -146,7 +147,7 @@ extension JSONStringUnescaping {
         return Place(read: index + 2, written: written + 1)
     }
 
-    /// The character of a `\uXXXX`, or of a pair of them. Half of a pair becomes U+FFFD.
+    /// Writes the character of a `\uXXXX`, or of a pair of such escapes. Half of a pair becomes U+FFFD.
     private static func writeScalar(
         _ source: UnsafeRawBufferPointer,
         at index: Int,

@@ -1,5 +1,5 @@
 extension Span<UInt8> {
-    /// True if exactly these bytes are at the offset.
+    /// Returns whether exactly these bytes are at the offset.
     @inline(__always)
     func matches(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
@@ -10,7 +10,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// The UTF-16 code unit with the four hexadecimal digits at the offset.
+    /// Returns the UTF-16 code unit with the four hexadecimal digits at the offset.
     func hexadecimalCodeUnit(at offset: Int) -> UInt16? {
         guard offset + 4 <= count else { return nil }
         var value: UInt16 = 0
@@ -31,26 +31,27 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// The bytes of the range. Bytes that are not UTF-8 become U+FFFD.
+    /// Creates a string of the bytes in the range. Bytes that are not UTF-8 become U+FFFD.
     init(copying bytes: Span<UInt8>, _ range: Range<Int>) {
         self = bytes.extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The unescaped string of a token.
+    /// Creates a string from a token, and unescapes it.
     package init(unescaping bytes: Span<UInt8>, _ token: JSONScanner.StringToken) {
         guard token.hasEscapes else {
             self.init(copying: bytes, token.range)
             return
         }
         var scanner = JSONScanner(at: token.range.lowerBound - 1)
-        // It was scanned before, so there is no error. The range ends with the string, so that no memory is reserved
-        // for the rest.
+        // The scanner has already checked the token, so there is no error. End the range with the string, so that the
+        // method reserves no memory for later bytes.
         self = (try? scanner.readString(bytes.extracting(0..<token.range.upperBound + 1))) ?? ""
     }
 }
 
 extension JSONScanner {
-    /// The string that starts here. One pass over its bytes finds its end, checks its escapes and unescapes them.
+    /// Reads the string at the current offset. One pass over the string's bytes finds the end, and checks and decodes
+    /// the escapes.
     package mutating func readString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String {
         guard peek(bytes) == UInt8(ascii: "\"") else { throw .malformed(offset: offset) }
         let start = offset + 1
@@ -61,7 +62,7 @@ extension JSONScanner {
             return String(copying: bytes, start..<end)
         }
         var unescaping = JSONStringUnescaping()
-        // An escape is never shorter than its character, so as many bytes as remain are enough.
+        // An escape is never shorter than its character, so memory for the remaining bytes is enough.
         let capacity = bytes.count - start + JSONStringUnescaping.slack
         let text = bytes.withUnsafeBytes { source in
             String(unsafeUninitializedCapacity: capacity) { target in
@@ -71,7 +72,8 @@ extension JSONScanner {
         }
         if let offset = unescaping.malformedOffset { throw .malformed(offset: offset) }
         moveTo(unescaping.end + 1)
-        // A string keeps its buffer, so a short one must not keep a buffer for the rest of the message.
+        // A string keeps its whole buffer. Copy a short string, because its buffer has the size of the rest of the
+        // message.
         guard unescaping.count < capacity / 2 else { return text }
         return text.utf8.withContiguousStorageIfAvailable { String(decoding: $0, as: UTF8.self) } ?? text
     }

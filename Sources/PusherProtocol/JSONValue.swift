@@ -1,5 +1,5 @@
-/// Any JSON value, for the few messages whose payload the client or the server reads itself. Events for the app are not
-/// decoded to it.
+/// Any JSON value, for the few messages whose payload the client or the server reads. The client does not decode the
+/// app's events to this type.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -9,10 +9,10 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The deepest nesting that is decoded. The parser is recursive, and some threads have a small stack.
+    /// The deepest nesting that the parser accepts. The parser is recursive, and some threads have a small stack.
     package static let maximumDepth = 32
 
-    /// Nil if the text is not JSON, or nested deeper than ``maximumDepth``.
+    /// Parses JSON text. Returns nil if the text is not JSON, or is nested deeper than ``maximumDepth``.
     package init?(parsing text: String) {
         guard let value = JSONValueParser.parse(text) else { return nil }
         self = value
@@ -38,7 +38,7 @@ package enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    /// A whole number, even if it was written as `120.0` or `1.2e2`; nil if it does not fit into an `Int`.
+    /// A whole number, even if it was written as `120.0` or `1.2e2`; nil if the number does not fit into an `Int`.
     package var integer: Int? {
         switch self {
         case .integer(let value): value
@@ -55,7 +55,7 @@ package enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// An identifier: servers write ids as strings or as numbers (protocol clause 3).
+    /// An identifier. Servers write ids as strings or as numbers (protocol clause 3).
     package var identifier: String? {
         switch self {
         case .string(let value): value
@@ -82,7 +82,7 @@ extension JSONValue: Encodable {
 }
 
 extension JSONValue {
-    /// The value as compact JSON text, object keys sorted. A number that JSON cannot represent becomes `null`.
+    /// The value as compact JSON text with sorted object keys. A number that JSON cannot represent becomes `null`.
     package var jsonText: String {
         var writer = JSONWriter()
         writer.write(self)

@@ -1,11 +1,11 @@
-/// Parses JSON text to a ``JSONValue``, in one pass over its bytes.
+/// A parser of JSON text to a ``JSONValue``, in one pass over the bytes.
 ///
-/// Foundation's decoder tries one type after the other. It takes ten times as long, and a thousand times if the text is
-/// deeply nested. A server that sends a long message would block all clients of the thread meanwhile.
+/// Foundation's decoder tries one type after the other. That decoder takes ten times as long, and a thousand times as
+/// long if the text is deeply nested. With that decoder, a long message would block all clients on the thread.
 struct JSONValueParser {
     private var scanner = JSONScanner()
 
-    /// Nil if the text is not JSON, or nested deeper than ``JSONValue/maximumDepth``.
+    /// Parses JSON text. Returns nil if the text is not JSON, or is nested deeper than ``JSONValue/maximumDepth``.
     static func parse(_ text: String) -> JSONValue? {
         let bytes = ContiguousArray(text.utf8)
         var parser = JSONValueParser()
@@ -18,7 +18,7 @@ struct JSONValueParser {
         }
     }
 
-    /// Recursive, limited by ``JSONValue/maximumDepth``.
+    /// Parses one value. The method is recursive, and ``JSONValue/maximumDepth`` limits the recursion.
     private mutating func value(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         scanner.skipWhitespace(bytes)
         switch scanner.peek(bytes) {
@@ -30,7 +30,7 @@ struct JSONValueParser {
         }
     }
 
-    /// If a key appears twice, the last one counts, as in JavaScript.
+    /// Parses an object. If a key appears twice, the last one counts, as in JavaScript.
     private mutating func object(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         try checkDepth(depth)
         scanner.advance()
@@ -63,7 +63,7 @@ struct JSONValueParser {
         }
     }
 
-    /// As ``JSONScanner/skipValue(_:)`` counts.
+    /// Checks the depth, which counts as in ``JSONScanner/skipValue(_:)``.
     private func checkDepth(_ depth: Int) throws(EnvelopeError) {
         guard depth < JSONValue.maximumDepth else { throw .tooDeep(offset: scanner.offset) }
     }
@@ -87,7 +87,8 @@ struct JSONValueParser {
         let start = scanner.offset
         try scanner.skipValue(bytes)
         let text = String(copying: bytes, start..<scanner.offset)
-        // A whole number, even if it is written as 120.0. No fraction is cut off, however large the number is.
+        // A number like 120.0 is a whole number too. The check of the digits works for large numbers, unlike a
+        // conversion to `Double`.
         let isPlain = !text.utf8.contains { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         if isPlain, parts.dropFirst().allSatisfy({ $0.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }),

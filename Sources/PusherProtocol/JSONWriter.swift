@@ -1,13 +1,14 @@
-/// Appends JSON to a string.
+/// A writer that appends JSON to a string.
 package struct JSONWriter {
     package private(set) var text = ""
 
     package init(minimumCapacity: Int = 128) { text.reserveCapacity(minimumCapacity) }
 
-    /// Punctuation, or JSON text that is known to be valid.
+    /// Writes punctuation, or JSON text that is known to be valid.
     package mutating func write(raw: some StringProtocol) { text += raw }
 
-    /// A string with its quotes. Everything but quotes, backslashes and control characters stays as it is.
+    /// Writes a string with its quotes. All characters except quotes, backslashes and control characters stay
+    /// unchanged.
     package mutating func write(string: String) {
         text += "\""
         if string.utf8.contains(where: Self.needsEscape) {

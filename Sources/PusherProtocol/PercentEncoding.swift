@@ -1,6 +1,6 @@
 /// The percent-encoding of URLs.
 package enum PercentEncoding {
-    /// Invalid escapes stay unchanged; bytes that are not UTF-8 become U+FFFD.
+    /// Decodes a string. Invalid escapes stay unchanged, and bytes that are not UTF-8 become U+FFFD.
     ///
     /// - Parameter isForm: Whether `+` means a space, as in forms and queries.
     package static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {

@@ -1,4 +1,5 @@
-/// The strings whose HMAC-SHA256, in lower-case hexadecimal digits, is the signature (protocol clauses 8 and 13).
+/// The strings to sign. A signature is the HMAC-SHA256 of such a string, in lower-case hexadecimal digits (protocol
+/// clauses 8 and 13).
 package enum StringToSign {
     package static func channel(socketID: String, channel: String, channelData: String?) -> String {
         if let channelData { "\(socketID):\(channel):\(channelData)" } else { "\(socketID):\(channel)" }
@@ -8,7 +9,7 @@ package enum StringToSign {
         "\(socketID)::user::\(userData)"
     }
 
-    /// - Parameter parameters: the query without `auth_signature`, not percent-encoded.
+    /// - Parameter parameters: The query without `auth_signature`, not percent-encoded.
     package static func restRequest(method: String, path: String, parameters: [(name: String, value: String)]) -> String
     {
         let query = parameters.map { (name: $0.name.lowercased(), value: $0.value) }

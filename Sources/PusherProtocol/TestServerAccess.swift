@@ -1,17 +1,17 @@
 /// The data that a client needs to use a test server: address, key, and the certificate to trust.
 ///
-/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server share this type,
-/// so neither depends on the other.
+/// `PusherTestServer.access` returns this data, and `PusherClientOptions(testing:)` takes it. Client and server share
+/// this type, so neither depends on the other.
 public struct TestServerAccess: Hashable, Sendable {
-    /// The application's key.
+    /// The app key.
     public let key: String
     /// The address that the server listens on, for example `127.0.0.1` or `::1`.
     package let host: String
     /// The port that the server listens on.
     package let port: Int
-    /// Whether the server wants TLS.
+    /// Whether the server requires TLS.
     package let usesTLS: Bool
-    /// The root certificate in PEM form that the client has to trust; nil for those of the system.
+    /// The root certificate in PEM form that the client has to trust; nil for the system's root certificates.
     package let trustRoot: String?
     /// The URL of the endpoint that authorizes channels.
     package let channelAuthorizationURL: String

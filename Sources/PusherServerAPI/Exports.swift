@@ -1,3 +1,3 @@
-// Types of other modules that apps use with the library: options of TLS, the proxy and retries.
+// Export these modules, because the options use their types for TLS, the proxy and retries.
 @_exported public import RealtimeNetworking
 @_exported public import RealtimePrimitives

@@ -5,8 +5,8 @@ extension PusherServerAPI {
     /// Returns the channels that have a subscriber, by name.
     ///
     /// - Parameters:
-    ///   - prefix: The beginning of the names. Default: anything.
-    ///   - info: The attributes to return for each. ``ChannelInfo/userCount`` needs a prefix that begins with
+    ///   - prefix: The beginning of the names. Default: any beginning.
+    ///   - info: The attributes to return for each channel. ``ChannelInfo/userCount`` needs a prefix that begins with
     ///     `presence-`.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`.
     public func channels(withPrefix prefix: String? = nil, info: ChannelInfo = []) async throws -> [String:
@@ -19,7 +19,7 @@ extension PusherServerAPI {
         return (answer["channels"]?.object ?? [:]).mapValues { ChannelState($0) }
     }
 
-    /// Returns the state of a channel, also if it has no subscriber.
+    /// Returns the state of a channel, even if the channel has no subscriber.
     ///
     /// - Parameters:
     ///   - name: The channel's name.
@@ -34,8 +34,8 @@ extension PusherServerAPI {
 
     /// Returns the ids of the users on a presence channel.
     ///
-    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidChannelName`` if it is not a presence
-    ///   channel, or with another code; `CancellationError`.
+    /// - Throws: ``PusherServerAPIError``, with ``PusherServerAPIError/Code/invalidChannelName`` if the channel is not
+    ///   a presence channel. Also `CancellationError`.
     public func users(on channel: String) async throws -> [String] {
         try Self.check(channel: channel)
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {

@@ -4,25 +4,25 @@ public import RealtimePrimitives
 
 /// An error of ``PusherServerAPI``.
 public struct PusherServerAPIError: Error, Sendable {
-    /// The kind of an error. New codes may come with new versions: keep a `default` when you switch over them.
+    /// The kind of an error. Later versions may add codes, so keep a `default` when you switch over codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The code's name, as it is printed.
+        /// The code's name, as printed.
         public let rawValue: String
 
-        /// Makes a code from its name.
+        /// Creates a code from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
     }
 
     /// The kind of the error.
     public var code: Code
-    /// What failed and why, with the solution, in one line. It contains no secret.
+    /// The failure, its reason and a solution, in one line. The message contains no secret.
     public var message: String
-    /// The HTTP status of the server's answer, if there was one.
+    /// The HTTP status of the server's answer; nil without an answer.
     public var status: Int?
-    /// The error underneath, if there is one.
+    /// The underlying error; nil without such an error.
     public var cause: (any Error)?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(_ code: Code, _ message: String, status: Int? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message.escapingControls
@@ -30,14 +30,14 @@ public struct PusherServerAPIError: Error, Sendable {
         self.cause = cause
     }
 
-    /// Why TLS failed, if the error is about that.
+    /// The failure of TLS; nil if TLS has not failed.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
 extension PusherServerAPIError.Code {
-    // Before a request is made.
+    // Errors before a request.
 
-    /// A part of the application or of the endpoint is invalid.
+    /// A part of the application, of the endpoint or of the options is invalid.
     public static let invalidOption = Self(rawValue: "invalidOption")
     /// The encryption master key is not the base64 of 32 bytes.
     public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
@@ -49,47 +49,47 @@ extension PusherServerAPIError.Code {
     public static let invalidChannelName = Self(rawValue: "invalidChannelName")
     /// The socket id is not two numbers with a dot between them.
     public static let invalidSocketID = Self(rawValue: "invalidSocketID")
-    /// The user's id is empty or has more than 128 bytes, or the JSON text has none.
+    /// The user's id is empty or has more than 128 bytes, or the JSON text has no id.
     public static let invalidUser = Self(rawValue: "invalidUser")
     /// The data of the event has more bytes than ``PusherServerAPI/Limits/eventDataSize``.
     public static let dataTooLong = Self(rawValue: "dataTooLong")
-    /// The event has no channel, or more than ``PusherServerAPI/Limits/channelsPerEvent``.
+    /// The event has no channel, or more channels than ``PusherServerAPI/Limits/channelsPerEvent``.
     public static let invalidChannelCount = Self(rawValue: "invalidChannelCount")
-    /// The batch has no event, or more than ``PusherServerAPI/Limits/eventsPerBatch``.
+    /// The batch has no event, or more events than ``PusherServerAPI/Limits/eventsPerBatch``.
     public static let invalidBatch = Self(rawValue: "invalidBatch")
-    /// A value cannot be written as JSON.
+    /// JSON cannot represent a value, or there is not enough memory to encrypt an event.
     public static let encodingFailed = Self(rawValue: "encodingFailed")
-    /// The webhook does not come from the server: its key or its signature is wrong, or its body is invalid.
+    /// The webhook's key or signature is missing or wrong, or the webhook's body is invalid.
     public static let invalidWebhook = Self(rawValue: "invalidWebhook")
 
     // Without an answer.
 
-    /// There was no connection, or it was lost before the answer.
+    /// The connection failed, or was lost before the answer.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// TLS failed; ``PusherServerAPIError/tlsFailure`` says why.
+    /// TLS failed. ``PusherServerAPIError/tlsFailure`` contains the reason.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// There was no answer within ``PusherServerAPI/Options/timeout``.
     public static let timedOut = Self(rawValue: "timedOut")
-    /// ``PusherServerAPI/PusherServerAPI/shutdown()`` was called.
+    /// The app has called ``PusherServerAPI/PusherServerAPI/shutdown()``.
     public static let shutDown = Self(rawValue: "shutDown")
 
-    // By the status of the answer.
+    // Errors by the status of the answer.
 
-    /// 400: the server does not understand the request.
+    /// 400: the server considers the request invalid.
     public static let badRequest = Self(rawValue: "badRequest")
-    /// 401: the key, the secret or the clock is wrong.
+    /// 401: the key, the secret or this machine's clock is wrong.
     public static let unauthorized = Self(rawValue: "unauthorized")
-    /// 403: the application is disabled, or over its quota.
+    /// 403: the application is disabled or exceeds its quota.
     public static let forbidden = Self(rawValue: "forbidden")
     /// 404: the server does not know the application or the path.
     public static let notFound = Self(rawValue: "notFound")
     /// 413: the data is too long for the server.
     public static let tooLarge = Self(rawValue: "tooLarge")
-    /// 429: the server gets too many requests.
+    /// 429: the application sends too many requests.
     public static let tooManyRequests = Self(rawValue: "tooManyRequests")
     /// 500 to 599: the server failed.
     public static let serverFailed = Self(rawValue: "serverFailed")
-    /// Any other status, or an answer that does not fit the API.
+    /// Any other status, or an answer that does not match the API.
     public static let unexpectedAnswer = Self(rawValue: "unexpectedAnswer")
 }
 
@@ -100,7 +100,7 @@ extension PusherServerAPIError: Hashable {
         left.code == right.code && left.message == right.message && left.status == right.status
     }
 
-    /// Hashes code and message.
+    /// Hashes the code and the message.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(code)
         hasher.combine(message)
@@ -113,8 +113,8 @@ extension PusherServerAPIError.Code: CustomStringConvertible {
 }
 
 extension PusherServerAPIError: ExplainedError, LocalizedError, CustomStringConvertible {
-    /// Code and message in one line.
+    /// The code and the message in one line.
     public var description: String { "\(code): \(message)" }
-    /// The message: what `localizedDescription` returns.
+    /// The message, for `localizedDescription`.
     public var errorDescription: String? { message }
 }

@@ -1,13 +1,13 @@
 import PusherProtocol
 
 extension PusherTestServer {
-    /// A member of a presence channel without a connection, which the server simulates. See ``join(_:in:userInfo:)``.
+    /// A simulated member of a presence channel, without a connection. See ``join(_:in:userInfo:)``.
     public struct FakeMember: Sendable {
         /// The member's user id.
         public let userId: String
         /// The name of the presence channel.
         public let channel: String
-        /// The socket id of this member in records. It does not belong to a connection.
+        /// The socket id of this member in records. No connection has this id.
         public let socketID: String
 
         let id: ConnectionID
@@ -20,8 +20,9 @@ extension PusherTestServer {
         ///
         /// - Parameters:
         ///   - event: The event's name: 1 to 200 bytes that begin with `client-`.
-        ///   - data: JSON text, which is sent as a JSON value. Any other text is sent as a string. Default: `{}`.
-        /// - Returns: How many connections the event goes to. Silent ones do not count.
+        ///   - data: JSON text, which the server sends as a JSON value. The server sends any other text as a string.
+        ///     Default: `{}`.
+        /// - Returns: The number of connections that get the event. Silent connections do not count.
         /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent``.
         @discardableResult
         public func send(_ event: String, data: String = "{}") throws -> Int {
@@ -34,29 +35,29 @@ extension PusherTestServer {
             return reached.count
         }
 
-        /// Leaves the channel. The other subscribers get `member_removed`, unless the same user is
-        /// still there. Does nothing if the member has left already.
+        /// Leaves the channel. The other subscribers get `member_removed`, unless the same user has another connection.
+        /// Does nothing if the member has already left.
         public func leave() {
             engine.step { brain in brain.removeFakeMember(id, from: channel) }
         }
     }
 
-    /// Adds a member to a presence channel without a second client. The subscribers get `member_added`, as for any
-    /// member.
+    /// Adds a simulated member to a presence channel. The subscribers get `member_added`, as for any member.
     ///
     /// ```swift
     /// let bob = try server.join("bob", in: "presence-room", userInfo: #"{"name":"Bob"}"#)
     /// try bob.send("client-typing")
     /// bob.leave()
     /// ```
-    /// The member stays until ``FakeMember/leave()`` or ``shutdown()``. Faults of connections do not affect it.
+    /// The member stays until ``FakeMember/leave()`` or ``shutdown()``. Connection faults do not affect the member.
     ///
     /// - Parameters:
     ///   - userId: The member's user id: 1 to 128 bytes.
     ///   - channel: The name of a presence channel.
-    ///   - userInfo: The member's data as JSON text. Default: nil, none.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is not a presence channel, the
-    ///   id or the data is invalid, or the channel has ``Options/maximumMemberCount`` members.
+    ///   - userInfo: The member's data as JSON text. Default: nil, for no data.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is not a presence channel, or
+    ///   if the id or the data is invalid. Throws the same error if the channel already has
+    ///   ``Options/maximumMemberCount`` members.
     @discardableResult
     public func join(_ userId: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?

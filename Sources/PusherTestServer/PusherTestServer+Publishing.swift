@@ -2,17 +2,19 @@ import PusherEncryption
 import PusherProtocol
 
 extension PusherTestServer {
-    /// Publishes an event to the subscribers of channels, as `POST /apps/{id}/events` does, without HTTP.
+    /// Publishes an event to the subscribers of channels, like `POST /apps/{id}/events`, but without HTTP.
     ///
     /// - Parameters:
-    ///   - name: the event's name, 1 to 200 bytes.
-    ///   - data: usually JSON text. Passed on byte for byte. For encrypted channels, it is encrypted with the channel's
-    ///     key. Its size is not limited.
-    ///   - channels: the channels' names. `#server-to-user-` and an id is the channel of a signed-in user.
-    ///   - socketID: the connection that does not get the event.
-    /// - Returns: how many connections the event goes to. Silent connections do not count.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name breaks the protocol's rules, or
-    ///   ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no key.
+    ///   - name: The event's name, 1 to 200 bytes.
+    ///   - data: The event's data, usually JSON text. The server relays the data byte for byte. For encrypted channels,
+    ///     the server encrypts the data with the channel's key. The size is not limited.
+    ///   - channels: The channels' names, 1 to 100. The name of a user's own channel is `#server-to-user-`, followed by
+    ///     the user's id.
+    ///   - socketID: The connection that does not get the event.
+    /// - Returns: The number of connections that get the event. Silent connections do not count.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name, the number of channels or the socket
+    ///   id breaks the protocol's rules, or ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no
+    ///   key.
     @discardableResult
     public func publish(
         event name: String,
@@ -46,11 +48,12 @@ extension PusherTestServer {
     /// Publishes an event to a signed-in user, on all connections that are subscribed to the user's own channel.
     ///
     /// - Parameters:
-    ///   - name: the event's name, 1 to 200 bytes.
-    ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
-    ///   - userId: the user's id, 1 to 128 bytes.
-    /// - Returns: how many connections the event goes to: 0 if the user's own channel is not subscribed yet, for which
-    ///   ``waitForSignIn(of:timeout:)`` waits.
+    ///   - name: The event's name, 1 to 200 bytes.
+    ///   - data: The event's data, usually JSON text. The server relays the data byte for byte. The size is not
+    ///     limited.
+    ///   - userId: The user's id, 1 to 128 bytes.
+    /// - Returns: The number of connections that get the event. The number is 0 if no connection has subscribed to the
+    ///   user's own channel yet. ``waitForSignIn(of:timeout:)`` waits for this subscription.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if the name or the id breaks the protocol's
     ///   rules.
     @discardableResult
@@ -58,25 +61,25 @@ extension PusherTestServer {
         try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userId)
     }
 
-    /// Ends the connections that a user has signed in on, with code 4009.
+    /// Closes the connections on which a user is signed in, with code 4009.
     public func terminateConnections(ofUser userId: String) {
         engine.step { brain in brain.terminateConnections(ofUser: userId) }
     }
 
-    /// Deletes the last event of a cache channel, or of all if `channel` is nil, as if it had expired.
+    /// Deletes the last event of a cache channel, as if the event had expired. If `channel` is nil, deletes the events
+    /// of all cache channels.
     public func forgetCachedEvents(of channel: String? = nil) {
         engine.step { brain in brain.forgetCachedEvents(of: channel) }
     }
 
     // MARK: Keys
 
-    /// A backend's answer to a client that wants to subscribe, even if ``Options/authorizeChannel`` would
-    /// refuse.
+    /// Returns a backend's answer that allows a client to subscribe, even if ``Options/authorizeChannel`` would refuse.
     ///
     /// - Parameters:
-    ///   - socketID: the client's connection.
-    ///   - channel: the channel's name.
-    ///   - channelData: the user on a presence channel, as JSON text with a `user_id`. Default: nil.
+    ///   - socketID: The socket id of the client's connection.
+    ///   - channel: The channel's name.
+    ///   - channelData: The user on a presence channel, as JSON text with a `user_id`. Default: nil.
     public func authorization(
         forSocket socketID: String,
         channel: String,
@@ -90,17 +93,17 @@ extension PusherTestServer {
         )
     }
 
-    /// A backend's answer to a client that wants to sign in, even if ``Options/authenticateUser`` would refuse.
+    /// Returns a backend's answer that allows a client to sign in, even if ``Options/authenticateUser`` would refuse.
     ///
     /// - Parameters:
-    ///   - socketID: the client's connection.
-    ///   - userData: the user, as JSON text with an `id`.
+    ///   - socketID: The socket id of the client's connection.
+    ///   - userData: The user, as JSON text with an `id`.
     public func authentication(forSocket socketID: String, userData: String) -> SignedAuthorization {
         options.application.authentication(socketID: socketID, userData: userData)
     }
 
-    /// Replaces ``Options/encryptionMasterKey`` by a new master key. From now on, the server encrypts events on
-    /// encrypted channels with its keys, and authorizations contain them. Clients are not notified.
+    /// Replaces ``Options/encryptionMasterKey`` with a new master key. From now on, the server encrypts events with
+    /// keys derived from the new master key, and authorizations contain these keys. The server does not notify clients.
     public func rotateEncryptionKey() {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<SecretKey.size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
@@ -108,7 +111,7 @@ extension PusherTestServer {
         engine.step { brain in brain.setMasterKey(key) }
     }
 
-    /// Nil if the channel is not encrypted, or there is no key.
+    /// Encrypts the data of an event. Returns nil if the channel is not encrypted, or if there is no key.
     func seal(_ data: String, for channel: String) -> String? {
         guard Self.isEncrypted(channel), let masterKey = engine.read({ $0.masterKey }),
             let key = SharedSecret.key(channel: channel, masterKey: masterKey)

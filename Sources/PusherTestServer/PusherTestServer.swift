@@ -1,13 +1,14 @@
 import NIOCore
 import NIOPosix
 import PusherEncryption
+
 public import struct PusherProtocol.TestServerAccess
 
-/// A server that speaks the Pusher Channels protocol, for tests of clients.
+/// A server for testing clients of the Pusher Channels protocol.
 ///
-/// It listens on this machine only. On one port, it accepts WebSocket connections (`ws`, or `wss` with a certificate of
-/// yours), the REST API and a backend's authorization endpoints (`/pusher/auth`, `/pusher/user-auth`). It records
-/// everything that it receives and does, and simulates faults on demand.
+/// By default, the server listens on this machine only. One port serves WebSocket connections (`ws`, or `wss` with a
+/// certificate), the HTTP transports, the REST API and a backend's authorization endpoints (`/pusher/auth`,
+/// `/pusher/user-auth`). The server records the messages and requests that it handles, and simulates faults on demand.
 ///
 /// ```swift
 /// try await PusherTestServer.withServer { server in
@@ -20,19 +21,19 @@ public import struct PusherProtocol.TestServerAccess
 /// }
 /// ```
 ///
-/// You can call every method from any thread or task, at any time. Commands take effect in the order of the calls.
-/// Their effects happen on the server's own event loop.
+/// You can call every method from any thread or task, at any time. Commands take effect in the order of the calls. The
+/// effects happen on the server's own event loop.
 public final class PusherTestServer: Sendable {
-    /// The options that the server was created with. ``setActivityTimeout(_:)`` and the fault commands do not change
-    /// them.
+    /// The options with which the server was created. ``setActivityTimeout(_:)`` and the fault commands do not change
+    /// these options.
     public let options: Options
 
     let engine: ServerEngine
-    /// Nil if clients reach the server through an ``InMemoryServer``.
+    /// The listener; nil if clients reach the server through an ``InMemoryServer``.
     let listener: Listener?
     private let webhookSender: WebhookSender?
 
-    /// Makes a server that does not listen yet; see ``start()``.
+    /// Creates a server that does not listen until ``start()``.
     public convenience init(options: Options = Options()) {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
         let webhooks = options.webhookURL.map { WebhookSender(url: $0, application: options.application) }
@@ -53,17 +54,17 @@ public final class PusherTestServer: Sendable {
         self.webhookSender = webhooks
     }
 
-    /// A server that is released without ``shutdown()`` ends by itself, a little later.
+    /// Shuts down a server that the app releases without ``shutdown()``. The shutdown finishes a little later.
     deinit {
         listener?.beginShutdown()
         webhookSender?.beginShutdown()
     }
 
-    /// Binds the port and starts to accept connections. Does nothing if the server listens already.
+    /// Binds the port and starts to accept connections. Does nothing if the server already listens.
     ///
-    /// A server that is started again after ``shutdown()`` uses the same port.
-    /// - Throws: ``ServerError`` if the port is taken, the certificate or its key is invalid, or
-    ///   ``Options/encryptionMasterKey`` is not a key.
+    /// If you start the server again after ``shutdown()``, it uses the same port.
+    /// - Throws: ``ServerError`` if the server cannot bind the address and the port, the certificate or its key is
+    ///   invalid, or ``Options/encryptionMasterKey`` is invalid.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
             throw ServerError(.invalidEncryptionKey, "Invalid encryption master key: it is not the base64 of 32 bytes.")
@@ -72,27 +73,28 @@ public final class PusherTestServer: Sendable {
         webhookSender?.start()
     }
 
-    /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is open.
+    /// Stops listening, and closes all connections as if the process were killed. When the method returns, no socket is
+    /// open.
     ///
-    /// Does nothing if the server does not listen. Records are kept.
+    /// Does nothing if the server does not listen. The server keeps its records.
     public func shutdown() async {
         let drop = { @Sendable [engine] in
             engine.step { brain in brain.dropConnections(.all) }
             engine.step { brain in brain.removeFakeMembers() }
         }
-        // A client that reconnects at once must not be accepted again.
+        // Stop listening first, so that a client cannot reconnect at once.
         if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
         await webhookSender?.shutdown()
     }
 
-    /// The address to connect to; see ``Options/host``.
+    /// The address to which clients connect; see ``Options/host``.
     public var host: String { options.host }
 
-    /// The port that the server listens on, or listened on last; 0 before the first ``start()`` if ``Options/port`` is
-    /// 0.
+    /// The port on which the server listens, or listened last. The value is 0 before the first ``start()`` if
+    /// ``Options/port`` is 0.
     public var port: Int { listener?.port ?? options.port }
 
-    /// True if the server uses TLS.
+    /// Whether the server uses TLS.
     public var usesTLS: Bool { options.tls != nil }
 
     /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
@@ -102,7 +104,7 @@ public final class PusherTestServer: Sendable {
     }
 
     /// The data that a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient`
-    /// makes options from it. It contains the port only after ``start()``.
+    /// makes options from this data. The data contains the port only after ``start()``.
     public var access: TestServerAccess {
         TestServerAccess(
             key: options.application.key,
@@ -115,8 +117,8 @@ public final class PusherTestServer: Sendable {
         )
     }
 
-    /// Starts a server, calls `body`, and shuts the server down, also if `body` throws.
-    /// - Throws: any error of ``start()`` or `body`.
+    /// Starts a server, calls `body`, and shuts the server down whether `body` returns or throws.
+    /// - Throws: The error that ``start()`` or `body` throws.
     public static func withServer<Result>(
         options: Options = Options(),
         _ body: (PusherTestServer) async throws -> Result

@@ -1,17 +1,17 @@
 extension PusherTestServer {
     /// An error of the server's methods.
     public struct ServerError: Error, Sendable, CustomStringConvertible {
-        /// The kind of error. New codes may come: keep a `default` when you switch over them.
+        /// The kind of error. Later versions may add codes, so keep a `default` when you switch over codes.
         public struct Code: RawRepresentable, Hashable, Sendable {
-            /// The code's name, as it is printed.
+            /// The code's name, as printed.
             public let rawValue: String
 
-            /// Makes a code from its name.
+            /// Creates a code from its name.
             public init(rawValue: String) { self.rawValue = rawValue }
 
             /// The server could not listen on the address.
             public static let bindFailed = Self(rawValue: "bindFailed")
-            /// The certificate chain or its key is invalid, or they do not belong together.
+            /// The certificate chain or the key is invalid, or the key belongs to another certificate.
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
             /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
@@ -25,12 +25,12 @@ extension PusherTestServer {
 
         /// The kind of error.
         public var code: Code
-        /// What failed and why, with the invalid value.
+        /// The failure and its reason, with the invalid value.
         public var message: String
-        /// The error underneath, if there is one.
+        /// The underlying error; nil without such an error.
         public var cause: (any Error)?
 
-        /// Makes an error.
+        /// Creates an error.
         public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
             self.code = code
             self.message = message

@@ -9,9 +9,10 @@ import NIOSSL
 package import RealtimeNetworking
 import RealtimePrimitives
 
-/// Requests over the requester's own connection pool, which is created for the first request, because most clients
-/// never make one. Each proxy has its own pool, as do requests without a proxy. After a cancelled request there is a
-/// new pool.
+/// Makes HTTP requests over its own connection pools. The requester creates no pool before the first request, because
+/// most clients never make a request. The requests through one proxy share a pool. The requests without a proxy share
+/// another pool. The requester replaces a pool after a request was cancelled or timed out, and after the pool has
+/// connected to many origins.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
         case running(ConnectionPools<ProxyServer?, HTTPClient>)
@@ -29,12 +30,12 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let idleTimeout: Duration
 
     /// - Parameters:
-    ///   - maximumConnections: The most connections to one host at once.
-    ///   - connectTimeout: The time for TCP and TLS, and for the wait for a connection if the limit of connections is
-    ///     reached.
-    ///   - idleTimeout: How long a connection stays open for the next request. Channels are authorized together. Later
-    ///     requests should rarely find a connection that is dead, or that the server is about to close; Node.js does so
-    ///     after five seconds.
+    ///   - maximumConnections: The maximum number of simultaneous connections to one host.
+    ///   - connectTimeout: The time for TCP and TLS. If the maximum number of connections is open, the time includes
+    ///     the wait for a free connection.
+    ///   - idleTimeout: The time that an unused connection stays open. The client authorizes its channels together, so
+    ///     a short time is enough. With a short time, a later request rarely gets a dead connection, or a connection
+    ///     that the server is about to close. For example, Node.js closes idle connections after five seconds.
     package init(
         tls: TLSOptions,
         proxies: ProxyRules = .direct,
@@ -60,7 +61,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
             if case .running(let pools) = state { return pools.all }
             return []
         }
-        // Ends pending requests too. The clients retain themselves until that is done.
+        // A shutdown also cancels pending requests. The code does not wait, because each client retains itself until
+        // its shutdown is complete.
         for client in clients { Self.shutDown(client) }
     }
 
@@ -70,8 +72,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
         try Task.checkCancellation()
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
-        // A sleeping task keeps its memory until the time is over, even if it is cancelled. A timer of the event loop
-        // does not.
+        // The code uses a timer of the event loop, because a cancelled timer releases its memory at once. A task that
+        // sleeps would keep its memory until the time is over, even after a cancellation.
         let isOver = eventLoopGroup.any().makePromise(of: Void.self)
         let timer = isOver.futureResult.eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) { isOver.succeed() }
         defer { timer.cancel() }
@@ -95,7 +97,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    /// A client for one request. The caller must give it back.
+    /// Returns a client for one request. The caller must call `giveBack` after the request.
     func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
         let proxy = try proxy(for: url)
         let url = URL(string: url)
@@ -125,7 +127,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         if let ended { Self.shutDown(ended) }
     }
 
-    /// The proxy for a URL.
+    /// Returns the proxy for a URL.
     private func proxy(for url: String) throws -> ProxyServer? {
         guard let url = URL(string: url), let host = url.host else { return nil }
         let useTLS = url.scheme?.lowercased() == "https"
@@ -156,13 +158,14 @@ package final class AsyncHTTPRequester: HTTPRequester {
                 authorization: proxy.credentials.map { .basic(username: $0.username, password: $0.password) }
             )
         }
-        // The caller decides about retries, and counts them.
+        // The requester's caller decides whether to retry, and counts the retries.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // By default, this many requests run at once. None may wait for the connection of another one while its time
-        // runs.
+        // With the default limit, requests would wait for free connections, and the wait would count toward their
+        // timeouts.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
-        // A cancelled request ends its connection. With HTTP/2, it would only end its stream. Later tries would use the
-        // same connection, which is dead if the network has changed.
+        // With HTTP/1.1, cancelling a request closes the connection. With HTTP/2, cancelling a request would end only a
+        // stream, and later requests would use the same connection. If the network has changed, this connection is
+        // dead.
         configuration.httpVersion = .http1Only
         configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
         return configuration
@@ -195,8 +198,9 @@ package final class AsyncHTTPRequester: HTTPRequester {
         } catch {
             let isCancelled = Task.isCancelled
             let error = RequestFailure.error(error, through: proxy, host: host)
-            // A connection attempt does not end with its request, and the next request would wait for it, and fail with
-            // it. So requests after one that was cancelled, or timed out, use another pool.
+            // A connection attempt continues after its request has been cancelled. The next request would wait for the
+            // attempt, and fail with the same error. So the pool gets no more requests after a cancellation or a
+            // timeout.
             giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
             if isCancelled { throw CancellationError() }
             throw error
@@ -208,7 +212,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         message.method = HTTPMethod(rawValue: request.method)
         for field in request.headers.fields { message.headers.add(name: field.name, value: field.value) }
         if let body = request.body { message.body = .bytes(body) }
-        // The time limit is applied above, for the body and redirects too.
+        // The timer in `response(to:)` limits the time, including the body and redirects.
         let answer = try await client.execute(message, deadline: .distantFuture)
         var response = HTTPResponse(status: Int(answer.status.code))
         for (name, value) in answer.headers { response.headers.append(name, value) }

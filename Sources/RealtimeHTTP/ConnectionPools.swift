@@ -1,4 +1,5 @@
-/// The connection pools of one requester: a current one for each way to connect (directly or through a proxy), and old ones that still have pending requests.
+/// The connection pools of one requester. Each way to connect, directly or through a proxy, has a current pool. Old
+/// pools remain while they have pending requests.
 struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Sendable {
     private struct Use {
         let pool: Pool
@@ -6,7 +7,8 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         var requests = 0
     }
 
-    /// A pool keeps data about each host that it has connected to, and a request builder may name a new host each time.
+    /// The maximum number of origins of a pool. A pool keeps data about each host that it has connected to, and a
+    /// request builder may use a new host for each request.
     static var maximumOrigins: Int { 16 }
 
     private var current: [Way: ObjectIdentifier] = [:]
@@ -16,7 +18,8 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
 
     var all: [Pool] { uses.values.map(\.pool) }
 
-    /// The pool for a request, which the caller must give back. The caller must shut the second one down.
+    /// Returns the pool for a request. The caller must return `pool` with ``giveBack(_:isUsable:)``. If `ended` is not
+    /// `nil`, the caller must shut this pool down.
     mutating func take(
         for way: Way,
         origin: String,
@@ -36,10 +39,10 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return (pool, ended)
     }
 
-    /// Handles that one of its requests has ended.
+    /// Records the end of a request that used the pool.
     ///
-    /// - Parameter isUsable: Whether it may get more requests.
-    /// - Returns: The pool, if the caller must shut it down.
+    /// - Parameter isUsable: Whether the pool may get more requests.
+    /// - Returns: The pool, if the caller must shut it down now.
     mutating func giveBack(_ pool: Pool, isUsable: Bool) -> Pool? {
         let identifier = ObjectIdentifier(pool)
         uses[identifier]?.requests -= 1
@@ -47,7 +50,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return isRetired || !isUsable ? retire(identifier) : nil
     }
 
-    /// Nil if it still has requests.
+    /// Takes a pool out of use. Returns the pool if it has no requests, so the caller must shut it down.
     private mutating func retire(_ identifier: ObjectIdentifier) -> Pool? {
         if let way = current.first(where: { $0.value == identifier })?.key { current[way] = nil }
         guard let use = uses[identifier], use.requests == 0 else { return nil }

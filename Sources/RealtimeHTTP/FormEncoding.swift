@@ -1,7 +1,7 @@
 import RealtimeNetworking
 
-/// `application/x-www-form-urlencoded`, with the escapes of JavaScript's `encodeURIComponent`, which backends for
-/// pusher-js expect.
+/// The form `application/x-www-form-urlencoded`, with the escapes of JavaScript's `encodeURIComponent`. Backends for
+/// pusher-js expect these escapes.
 package enum FormEncoding {
     package static func encode(_ text: String) -> String {
         var encoded: [UInt8] = []

@@ -1,12 +1,13 @@
-/// The dates of HTTP (RFC 9110, section 5.6.7), in the only form that is still written:
-/// `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// The dates of HTTP (RFC 9110, section 5.6.7). The current form is `Sun, 06 Nov 1994 08:49:37 GMT`; older forms are
+/// not supported.
 ///
-/// On Linux, Foundation's formatter leaks memory with each date that it reads, and these dates come from servers.
+/// On Linux, Foundation's formatter leaks memory with each date that it reads. Servers choose the dates, so the leak
+/// would have no limit.
 package enum HTTPDate {
     private static let weekdays = ["Mon,", "Tue,", "Wed,", "Thu,", "Fri,", "Sat,", "Sun,"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Nil if the text is not such a date. The day of the week is not checked.
+    /// Returns the time, or nil if the text is not an HTTP date. Ignores the day of the week.
     package static func secondsSince1970(_ text: String) -> Int? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, weekdays.contains(String(parts[0])), parts[5] == "GMT",
@@ -37,6 +38,6 @@ package enum HTTPDate {
         }
     }
 
-    /// Since the year 1.
+    /// Returns the number of leap days from year 1 to the year before `year`.
     private static func leapDays(before year: Int) -> Int { (year - 1) / 4 - (year - 1) / 100 + (year - 1) / 400 }
 }

@@ -1,6 +1,6 @@
 import RealtimePrimitives
 
-/// Header fields in order. Names are compared without regard to case.
+/// Header fields in order. Names are case-insensitive.
 package struct HTTPFields: Hashable, Sendable {
     package struct Field: Hashable, Sendable {
         package var name: String
@@ -11,7 +11,7 @@ package struct HTTPFields: Hashable, Sendable {
 
     package init() {}
 
-    /// In the order of their names, so that the same dictionary makes the same request.
+    /// Creates fields, sorted by name. Equal dictionaries therefore lead to equal requests.
     package init(_ values: [String: String]) {
         for (name, value) in values.sorted(by: { $0.key < $1.key }) { set(name, value) }
     }
@@ -23,7 +23,7 @@ package struct HTTPFields: Hashable, Sendable {
 
     package mutating func append(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
-    /// Replaces all fields of that name.
+    /// Replaces all fields with that name.
     package mutating func set(_ name: String, _ value: String) {
         remove(name)
         append(name, value)
@@ -35,7 +35,7 @@ package struct HTTPFields: Hashable, Sendable {
 
     package mutating func remove(_ name: String) { fields.removeAll { Self.isSame($0.name, name) } }
 
-    /// The fields as a dictionary. Values of repeated fields are joined.
+    /// The fields as a dictionary, which joins the values of repeated fields.
     package var dictionary: [String: String] {
         var names: [String: String] = [:]
         var values: [String: [String]] = [:]
@@ -47,7 +47,8 @@ package struct HTTPFields: Hashable, Sendable {
         return Dictionary(names.map { ($1, values[$0]?.joined(separator: ", ") ?? "") }) { first, _ in first }
     }
 
-    /// Limits the number of fields, leaves out fields with longer names, and cuts longer values. Lengths are in bytes.
+    /// Returns a copy with a limited number of fields. The copy omits fields with long names, and truncates long
+    /// values. Sizes are in bytes.
     package func cut(count: Int, nameSize: Int, valueSize: Int) -> HTTPFields {
         var cut = HTTPFields()
         for field in fields.prefix(count) where field.name.utf8.count <= nameSize {
@@ -66,7 +67,8 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields {
-    /// The defect of a field, or nil. It names the field, but does not contain its value.
+    /// The reason why a field is invalid; nil if all fields are valid. The text names the field, but does not contain
+    /// the field's value.
     package var problem: String? {
         for field in fields {
             guard HTTPToken.isValid(field.name) else {

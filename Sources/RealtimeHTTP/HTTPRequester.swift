@@ -1,32 +1,35 @@
 /// Makes HTTP requests.
 package protocol HTTPRequester: Sendable {
-    /// The answer, whatever its status, after following redirects. Ends soon when its task is cancelled.
+    /// Sends a request, follows redirects, and returns the answer regardless of its status. If the task is cancelled,
+    /// the call throws at once.
     ///
     /// - Throws: ``HTTPRequestError``, or `CancellationError` if the task was cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
-    /// Ends all requests, and refuses new ones. It may be called more than once.
+    /// Cancels all requests, and refuses new requests. Later calls have no effect.
     func shutdown()
 }
 
 package struct HTTPRequest: Hashable, Sendable {
-    /// In seconds. Clocks trap if a time is too long to represent its end.
+    /// The longest timeout in seconds. Some clocks trap if they cannot represent the end of a longer timeout.
     package static let maximumTimeout = 86_400
 
     package var url: String
     package var method: String
     package var headers: HTTPFields
-    /// Nil for no body. An empty body has a `Content-Length`.
+    /// The body; nil for none. A request with an empty body has a `Content-Length` field.
     package var body: [UInt8]?
-    /// The time for the whole request, including redirects. At most ``maximumTimeout``. Zero or less times out at once.
+    /// The time for the whole request, including redirects, up to ``maximumTimeout``. A request with zero or less times
+    /// out at once.
     package var timeout: Duration
-    /// The most bytes of the answer's body. The rest is left out.
+    /// The maximum size of the answer's body, in bytes. The requester drops the rest.
     package var maximumResponseSize: Int
-    /// Whether a redirect may change it to a `GET`. If not, such a redirect is an error: the answer would be that of
-    /// another request.
+    /// Whether a redirect may change the request to a `GET`. If not, such a redirect is an error, because the server
+    /// would answer a different request.
     package var mayBecomeGET: Bool
-    /// Whether a stream may use the connection of an earlier one. That connection may be dead, or the server may be about to
-    /// close it, so this is for requests that do no harm if they fail. Default: false.
+    /// Whether a stream may use the connection of an earlier stream. An earlier connection may be dead, or the server
+    /// may be about to close it. Set the property to `true` only for requests that may fail without harm. Default:
+    /// false.
     package var sharesConnection = false
 
     package init(
@@ -54,7 +57,7 @@ package struct HTTPResponse: Hashable, Sendable {
     package var body: [UInt8]
     /// The body was larger than the request allowed.
     package var isCut: Bool
-    /// The URL of the answer, if redirects led away from the request's URL.
+    /// The URL of the answer, if the requester followed redirects.
     package var url: String?
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = [], isCut: Bool = false) {
@@ -65,27 +68,27 @@ package struct HTTPResponse: Hashable, Sendable {
     }
 }
 
-/// Why a request brought no answer.
+/// The reason why a request got no answer.
 package struct HTTPRequestError: Error {
     package enum Kind: Hashable, Sendable {
         /// The request is invalid.
         case invalidRequest
         case timedOut
-        /// There was no connection, or it ended too early.
+        /// The client made no connection, or lost the connection before it had the whole answer.
         case failed
-        /// The server redirects too often, or to a place where the request must not go.
+        /// The server redirects too often, without a location, or to a request that the client must not make.
         case redirectRefused
         /// ``HTTPRequester/shutdown()`` was called.
         case shutDown
     }
 
     package var kind: Kind
-    /// A text for people, without secrets.
+    /// A message for people, without secrets.
     package var message: String
     package var cause: (any Error)?
-    /// The URL that failed, if redirects led away from the request's URL.
+    /// The URL that failed, if the requester followed redirects.
     package var url: String?
-    /// Whether no byte of the request was sent, because there was no connection.
+    /// Whether the request failed before the client sent any byte, because there was no connection.
     package var isUnsent = false
 
     package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {

@@ -2,9 +2,9 @@ package import Foundation
 
 /// The header field `Retry-After`.
 package enum RetryAfter {
-    /// Seconds or a date; zero for anything else.
+    /// Parses seconds or a date. Returns zero for any other text.
     ///
-    /// - Parameter maximum: The longest time, in seconds. A longer time is limited to it.
+    /// - Parameter maximum: The longest result, in seconds.
     package static func delay(_ text: String?, now: Date, maximum: Int) -> Duration {
         guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
         if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximum)) }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// Decodes values from MessagePack, straight from bytes.
+/// Decodes values directly from MessagePack bytes.
 ///
-/// It reads the output of ``MessagePackEncoder``, numbers of any width, and .NET's `DateTimeOffset` as a `Date`.
+/// The decoder reads the output of ``MessagePackEncoder``, numbers of any width, and .NET's `DateTimeOffset` as a
+/// `Date`.
 package struct MessagePackDecoder: Sendable {
     package var keyStrategy: MessagePackKeyStrategy
 
     package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
 
-    /// Decodes bytes that are exactly one value.
+    /// Decodes bytes that contain exactly one value.
     ///
-    /// - Throws: `DecodingError`, and any error of the type.
+    /// - Throws: `DecodingError`, or an error of the type.
     package func decode<T: Decodable>(_ type: T.Type, from bytes: ArraySlice<UInt8>) throws -> T {
         let value: T = try MessagePackValueDecoder(bytes, keyStrategy, at: .root, depth: 0).decode(type)
         do {
@@ -27,7 +28,7 @@ package struct MessagePackDecoder: Sendable {
 extension Decoder {
     package var isMessagePackDecoder: Bool { self is MessagePackValueDecoder }
 
-    /// The extension that this decoder reads; `nil` for decoders other than ``MessagePackDecoder``.
+    /// Reads an extension. Returns `nil` if the decoder is not a decoder of ``MessagePackDecoder``.
     package func messagePackExtension() throws -> (type: Int8, bytes: ArraySlice<UInt8>)? {
         guard let decoder = self as? MessagePackValueDecoder else { return nil }
         return try decoder.read { reader throws(MessagePackError) in try reader.readExtension() }
@@ -47,7 +48,7 @@ extension DecodingError {
 
 /// The decoder of one value.
 struct MessagePackValueDecoder: Decoder {
-    /// The value, and perhaps more after it.
+    /// The bytes from the start of the value. More bytes may follow the value.
     let bytes: ArraySlice<UInt8>
     let strategy: MessagePackKeyStrategy
     let path: MessagePackPath
@@ -84,7 +85,7 @@ struct MessagePackValueDecoder: Decoder {
         return try T(from: MessagePackValueDecoder(bytes, .asIs, at: path, depth: depth))
     }
 
-    /// A timestamp, or .NET's pair of a timestamp and the minutes from UTC.
+    /// Decodes a timestamp, or .NET's pair of a timestamp and the minutes from UTC.
     private func decodeDate() throws -> Date {
         let (type, data) = try read { reader throws(MessagePackError) in
             if case .array = try reader.peekHeader() { _ = try reader.readArrayCount() }
@@ -122,7 +123,7 @@ struct MessagePackValueDecoder: Decoder {
                 let key: ArraySlice<UInt8> =
                     switch try reader.peekHeader() {
                     case .string: try reader.readStringBytes()
-                    // Dictionaries of .NET may have keys that are numbers.
+                    // The keys of .NET dictionaries can be numbers, but Swift looks keys up as text.
                     case .unsigned, .negative: Array("\(try reader.readInteger(as: Int128.self))".utf8)[...]
                     default: try reader.readValue()
                     }
@@ -159,7 +160,7 @@ extension MessagePackValueDecoder: SingleValueDecodingContainer {
     func decode(_ type: Float.Type) throws -> Float {
         let value = try decode(Double.self)
         let float = Float(value)
-        // A finite value must not become infinite.
+        // An overflow must not turn a finite value into infinity.
         guard float.isFinite || !value.isFinite else { throw DecodingError(MessagePackError.outOfRange, at: path) }
         return float
     }
@@ -184,7 +185,7 @@ private final class MessagePackMap {
 
     let entries: [Entry]
     let decoder: MessagePackValueDecoder
-    /// Properties are mostly read in the order in which they are written.
+    /// The index of the next entry to try. Most types read their properties in the order of the bytes.
     private var next = 0
 
     init(entries: [Entry], decoder: MessagePackValueDecoder) {
@@ -271,7 +272,8 @@ private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
         }
     }
 
-    /// The standard library's arrays reserve this much memory, so it must not be a number that the server chose.
+    /// Nil, because the standard library would reserve memory for this number of elements. The server must not be able
+    /// to choose the number.
     var count: Int? { nil }
     var codingPath: [any CodingKey] { decoder.codingPath }
     var isAtEnd: Bool { currentIndex >= total }
@@ -292,7 +294,7 @@ private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
         }
     }
 
-    /// The position moves on only if the value is decoded.
+    /// Decodes a value, and then advances the position. If decoding fails, the position does not change.
     private mutating func decoding<T>(_ type: T.Type, _ body: (MessagePackValueDecoder) throws -> T) throws -> T {
         var copy = self
         let value = try body(try copy.next(type))

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Encodes values as MessagePack, straight into bytes.
+/// Encodes values directly as MessagePack bytes.
 ///
-/// `Data` becomes binary data, `Date` a timestamp, `URL` and `Decimal` strings.
+/// `Data` becomes binary data, `Date` becomes a timestamp, and `URL` and `Decimal` become strings.
 package struct MessagePackEncoder: Sendable {
     package var keyStrategy: MessagePackKeyStrategy
 
     package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
 
-    /// - Throws: `EncodingError`, and any error of the value.
+    /// - Throws: `EncodingError`, or an error of the value.
     package func encode(_ value: some Encodable) throws -> [UInt8] {
         let output = MessagePackOutput()
         try output.encode(value, keyStrategy, at: .root)
@@ -17,7 +17,7 @@ package struct MessagePackEncoder: Sendable {
 }
 
 extension Encoder {
-    /// Encodes an extension, if this is the encoder of ``MessagePackEncoder``, and returns whether it is.
+    /// Encodes an extension. Returns `false` if the encoder is not an encoder of ``MessagePackEncoder``.
     package func encodeMessagePackExtension(type: Int8, _ data: some Collection<UInt8>) throws -> Bool {
         guard let encoder = self as? MessagePackValueEncoder else { return false }
         try encoder.encodeScalar { $0.writeExtension(type: type, data) }
@@ -27,7 +27,7 @@ extension Encoder {
     package var isMessagePackEncoder: Bool { self is MessagePackValueEncoder }
 }
 
-/// The output of the encoders, one after the other.
+/// The shared output of the encoders.
 final class MessagePackOutput {
     var writer = MessagePackWriter()
 
@@ -52,8 +52,8 @@ final class MessagePackOutput {
 
 /// The map or array that one encoder writes.
 ///
-/// The number of its values is unknown at first. It begins with the header of an empty container, which is replaced at
-/// the end.
+/// The number of values is unknown at first. So the encoder first writes the header of an empty container, and replaces
+/// the header at the end.
 final class MessagePackContainer {
     enum Kind {
         case array
@@ -66,7 +66,8 @@ final class MessagePackContainer {
     let path: MessagePackPath
     private let start: Int
     private(set) var count = 0
-    /// Containers that the app may write to until this one is finished, and their positions.
+    /// The nested containers with their positions. The app may write to nested containers until this container is
+    /// finished.
     private var nested: [(offset: Int, encoder: MessagePackValueEncoder)] = []
 
     init(_ kind: Kind, in output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
@@ -136,7 +137,8 @@ final class MessagePackValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// A class and its superclass may both request the container, and write to the same one.
+    /// Opens the container, or returns the open container of the same kind. A class and its superclass can both request
+    /// the container, and then both write to the same container.
     private func open(_ kind: MessagePackContainer.Kind) -> MessagePackContainer {
         if let container, container.kind == kind { return container }
         if container != nil || hasScalar {
@@ -154,7 +156,7 @@ final class MessagePackValueEncoder: Encoder {
         try write(&output.writer)
     }
 
-    /// A value that encodes nothing becomes an empty map, as in JSON.
+    /// Finishes the value. As in JSON, a value that encodes nothing becomes an empty map.
     func finish() throws {
         if let misuse { throw misuse }
         if let container {
@@ -276,7 +278,7 @@ private struct MessagePackUnkeyedEncoding: UnkeyedEncodingContainer {
 extension MessagePackTimestamp {
     fileprivate init(_ date: Date, at path: MessagePackPath) throws {
         let time = date.timeIntervalSince1970
-        // A current date has a resolution of about 100 ns. Smaller differences are noise.
+        // The code may round to nanoseconds, because a `Date` near the present has a resolution of about 100 ns.
         let whole = time.rounded(.down)
         let nanoseconds = ((time - whole) * 1e9).rounded()
         guard let seconds = Int64(exactly: whole), let nanoseconds = UInt32(exactly: nanoseconds) else {

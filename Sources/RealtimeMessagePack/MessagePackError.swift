@@ -1,14 +1,14 @@
-/// Why bytes are not the MessagePack that was expected.
+/// The reason why bytes are not the expected MessagePack.
 package enum MessagePackError: Error, Hashable, Sendable {
     /// The bytes end within a value.
     case truncated
     /// No value starts with this byte.
     case invalidByte(UInt8)
-    /// A value of another type was expected.
+    /// The value does not have the expected type.
     case unexpected(MessagePackHeader, expected: String)
     /// An integer does not fit into the requested type.
     case outOfRange
-    /// A text is not UTF-8.
+    /// A string is not UTF-8.
     case invalidText
     /// Bytes follow the value.
     case trailingBytes

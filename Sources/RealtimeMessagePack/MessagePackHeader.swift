@@ -1,4 +1,4 @@
-/// The start of a value: the whole of a scalar, or the length of another value.
+/// The start of a value: the whole value if it is a scalar, otherwise its type and length.
 package enum MessagePackHeader: Hashable, Sendable {
     case `nil`
     case bool(Bool)
@@ -8,16 +8,16 @@ package enum MessagePackHeader: Hashable, Sendable {
     case negative(Int64)
     case float(Float)
     case double(Double)
-    /// A text of this many bytes.
+    /// A string, with its number of bytes.
     case string(Int)
     case binary(Int)
-    /// This many values follow.
+    /// An array, with the number of values that follow.
     case array(Int)
-    /// This many pairs follow.
+    /// A map, with the number of pairs that follow.
     case map(Int)
     case ext(type: Int8, count: Int)
 
-    /// How many values belong to this one.
+    /// The number of values that belong to the container.
     var valueCount: Int {
         switch self {
         case .array(let count): count
@@ -26,7 +26,7 @@ package enum MessagePackHeader: Hashable, Sendable {
         }
     }
 
-    /// How many bytes belong to this value.
+    /// The number of bytes that belong to the value.
     var byteCount: Int {
         switch self {
         case .string(let count), .binary(let count), .ext(_, let count): count

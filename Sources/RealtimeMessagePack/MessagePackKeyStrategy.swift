@@ -1,9 +1,10 @@
-/// How the names of properties become the keys of maps. The keys of dictionaries do not change.
+/// The rule that converts the names of properties to the keys of maps. The rule does not change the keys of
+/// dictionaries.
 package enum MessagePackKeyStrategy: Sendable {
     case asIs
-    /// `userName` becomes `UserName`, as .NET names its properties.
+    /// `userName` becomes `UserName`, like the properties of .NET.
     case pascalCase
-    /// The key for a name, and the name for a key.
+    /// The first function returns the key for a name. The second function returns the name for a key.
     case custom(key: @Sendable (String) -> String, name: @Sendable (String) -> String)
 
     func key(for name: String) -> String {
@@ -14,7 +15,7 @@ package enum MessagePackKeyStrategy: Sendable {
         }
     }
 
-    /// The names that a key may have.
+    /// Returns the names that a key may have.
     func names(for key: String) -> [String] {
         switch self {
         case .asIs: [key]
@@ -26,11 +27,11 @@ package enum MessagePackKeyStrategy: Sendable {
     var isAsIs: Bool { if case .asIs = self { true } else { false } }
 }
 
-/// A dictionary whose keys are data, and not names of properties.
+/// A dictionary whose keys are data, not names of properties.
 protocol StringKeyedDictionary {}
 extension Dictionary: StringKeyedDictionary where Key == String {}
 
-/// The key of an array's element, of a reference to a superclass, or of a dictionary's value.
+/// The key of an array element, of a reference to a superclass, or of a dictionary value.
 struct MessagePackKey: CodingKey {
     let stringValue: String
     let intValue: Int?
@@ -48,7 +49,7 @@ struct MessagePackKey: CodingKey {
     }
 }
 
-/// The path to a value. It is a linked list, so that a deeper level needs no copy of it.
+/// The path to a value, as a linked list. With a list, a deeper level does not have to copy the path.
 indirect enum MessagePackPath {
     case root
     case key(any CodingKey, in: MessagePackPath)

@@ -1,8 +1,9 @@
 /// Reads MessagePack values from bytes, one after the other.
 ///
-/// It allocates no memory for an announced length before checking it against the available bytes.
+/// The reader checks an announced length against the available bytes before it allocates memory for it.
 package struct MessagePackReader: Sendable {
-    /// How deep values may be nested if they are decoded. ``skip()`` has no such limit, because it is not recursive.
+    /// The maximum nesting of values that the decoder accepts. The limit does not apply to ``skip()``, which is not
+    /// recursive.
     package static let maximumDepth = 512
 
     private let bytes: ArraySlice<UInt8>
@@ -18,14 +19,14 @@ package struct MessagePackReader: Sendable {
 
     package var isAtEnd: Bool { position == bytes.endIndex }
 
-    /// The bytes that were read since an earlier position.
+    /// Returns the bytes that were read since an earlier position.
     package func bytes(since start: Int) -> ArraySlice<UInt8> {
         bytes[min(max(start, bytes.startIndex), position)..<position]
     }
 
     // MARK: Any value
 
-    /// Reads the start of a value. The caller reads what follows.
+    /// Reads the start of a value. The caller then reads the bytes or values that the header announces.
     package mutating func readHeader() throws(MessagePackError) -> MessagePackHeader {
         let byte = try readByte()
         switch byte {
@@ -65,22 +66,22 @@ package struct MessagePackReader: Sendable {
         }
     }
 
-    /// The start of the next value, without reading it.
+    /// Returns the start of the next value, without advancing.
     package func peekHeader() throws(MessagePackError) -> MessagePackHeader {
         var copy = self
         return try copy.readHeader()
     }
 
-    /// Reads this many bytes.
+    /// Reads `count` bytes.
     package mutating func readBytes(_ count: Int) throws(MessagePackError) -> ArraySlice<UInt8> {
         guard count >= 0, count <= bytes.endIndex - position else { throw .truncated }
         defer { position += count }
         return bytes[position..<position + count]
     }
 
-    /// Skips one value with everything in it.
+    /// Skips one value, including all nested values.
     package mutating func skip() throws(MessagePackError) {
-        // Each value takes at least a byte, and announces fewer than 2^33 values, so the sum cannot overflow.
+        // Each value has at least one byte and announces fewer than 2^33 values, so the sum cannot overflow.
         var missing = 1
         while missing > 0 {
             let header = try readHeader()
@@ -98,7 +99,7 @@ package struct MessagePackReader: Sendable {
 
     // MARK: Values of a type
 
-    /// Reads `nil`, if that is the next value.
+    /// Reads `nil`. If the next value is not nil, returns `false` and reads nothing.
     package mutating func readNil() -> Bool {
         guard position < bytes.endIndex, bytes[position] == 0xC0 else { return false }
         position += 1
@@ -111,7 +112,7 @@ package struct MessagePackReader: Sendable {
         return value
     }
 
-    /// Reads a number that is an integer, whatever its width.
+    /// Reads an integer of any width.
     package mutating func readInteger<T: FixedWidthInteger>(as type: T.Type = T.self) throws(MessagePackError) -> T {
         let header = try readHeader()
         let value: T? =
@@ -144,7 +145,7 @@ package struct MessagePackReader: Sendable {
         return text
     }
 
-    /// Reads a string as its bytes, without checking them.
+    /// Reads the bytes of a string, without checking them.
     package mutating func readStringBytes() throws(MessagePackError) -> ArraySlice<UInt8> {
         let header = try readHeader()
         guard case .string(let count) = header else { throw .unexpected(header, expected: "a string") }
@@ -157,14 +158,14 @@ package struct MessagePackReader: Sendable {
         return try readBytes(count)
     }
 
-    /// Reads the start of an array, and returns how many values follow.
+    /// Reads the start of an array, and returns the number of values that follow.
     package mutating func readArrayCount() throws(MessagePackError) -> Int {
         let header = try readHeader()
         guard case .array(let count) = header else { throw .unexpected(header, expected: "an array") }
         return count
     }
 
-    /// Reads the start of a map, and returns how many pairs follow.
+    /// Reads the start of a map, and returns the number of pairs that follow.
     package mutating func readMapCount() throws(MessagePackError) -> Int {
         let header = try readHeader()
         guard case .map(let count) = header else { throw .unexpected(header, expected: "a map") }
@@ -197,16 +198,16 @@ package struct MessagePackReader: Sendable {
 }
 
 extension MessagePackHeader {
-    /// A signed format may represent a number that is not negative.
+    /// Makes the header for an integer. Signed forms can also contain numbers that are not negative.
     fileprivate static func integer(_ value: Int64) -> Self {
         UInt64(exactly: value).map { .unsigned($0) } ?? .negative(value)
     }
 }
 
 extension String {
-    /// `nil` if the bytes are not UTF-8.
+    /// Creates a string. The result is `nil` if the bytes are not UTF-8.
     package init?(validating bytes: ArraySlice<UInt8>) {
-        // Decoding repairs invalid text, so only valid UTF-8 gives the same bytes again.
+        // `String(decoding:as:)` replaces invalid bytes, so only valid UTF-8 gives the same bytes again.
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.utf8.count == bytes.count, text.utf8.elementsEqual(bytes) else { return nil }
         self = text

@@ -1,10 +1,10 @@
-/// A time in the form of MessagePack's extension of type -1.
+/// A time, as in MessagePack's extension of type -1.
 package struct MessagePackTimestamp: Hashable, Sendable {
     package static let extensionType: Int8 = -1
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     package var seconds: Int64
-    /// 0 to 999,999,999.
+    /// The nanoseconds, from 0 to 999,999,999.
     package var nanoseconds: UInt32
 
     package init(seconds: Int64, nanoseconds: UInt32) {
@@ -12,7 +12,7 @@ package struct MessagePackTimestamp: Hashable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Reads one of the three forms, of 4, 8 and 12 bytes; `nil` if the bytes have another form.
+    /// Reads a form of 4, 8 or 12 bytes. The result is `nil` if the bytes have another form.
     package init?(extensionBytes bytes: ArraySlice<UInt8>) {
         func integer(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         switch bytes.count {
@@ -33,7 +33,7 @@ package struct MessagePackTimestamp: Hashable, Sendable {
         guard nanoseconds < 1_000_000_000 else { return nil }
     }
 
-    /// The shortest form of the value.
+    /// The value in its shortest form.
     package var extensionBytes: [UInt8] {
         func bytes(_ value: UInt64, _ count: Int) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }

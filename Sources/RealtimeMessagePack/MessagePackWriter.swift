@@ -1,8 +1,8 @@
-/// Writes MessagePack values, each in its shortest form.
+/// Writes MessagePack values in their shortest forms.
 package struct MessagePackWriter: Sendable {
     package private(set) var bytes: [UInt8]
 
-    /// Continues after these bytes.
+    /// Creates a writer that appends to `bytes`.
     package init(_ bytes: [UInt8] = []) { self.bytes = bytes }
 
     package mutating func writeNil() { bytes.append(0xC0) }
@@ -40,12 +40,12 @@ package struct MessagePackWriter: Sendable {
         bytes.append(contentsOf: data)
     }
 
-    /// Writes the start of an array. This many values must follow.
+    /// Writes the start of an array. The caller must write `count` values next.
     package mutating func writeArrayHeader(_ count: Int) {
         writeHeader(count, short: (0x90, 15), nil, 0xDC, 0xDD)
     }
 
-    /// Writes the start of a map. This many pairs must follow.
+    /// Writes the start of a map. The caller must write `count` pairs next.
     package mutating func writeMapHeader(_ count: Int) {
         writeHeader(count, short: (0x80, 15), nil, 0xDE, 0xDF)
     }

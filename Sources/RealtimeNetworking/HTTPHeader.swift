@@ -1,4 +1,4 @@
-/// A header field of an HTTP request or response. Printing it does not show the value, which may be secret.
+/// A header field of an HTTP request or response. Printing a field does not show its value, which may be secret.
 public struct HTTPHeader: Hashable, Sendable {
     /// The field's name.
     public var name: String

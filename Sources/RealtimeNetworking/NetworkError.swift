@@ -1,8 +1,8 @@
 import RealtimePrimitives
 
-/// Why a connection failed, or options are invalid. Each product has a public error with the same codes.
+/// The reason why a connection failed, or why options are invalid. Each product has a public error with the same codes.
 package struct NetworkError: Hashable, Sendable {
-    /// The raw values are those of the products' codes.
+    /// The kind of the error. The raw values are the same as in the products' codes.
     package enum Code: String, Sendable {
         case invalidOption
         case invalidHost

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// A state that any number of observers follow.
+/// A state that any number of observers can follow.
 package final class ObservableState<State: Sendable>: Sendable {
     private struct Shared {
         var state: State
@@ -15,7 +15,7 @@ package final class ObservableState<State: Sendable>: Sendable {
 
     package var value: State { shared.withLockedValue { $0.state } }
 
-    /// The current state, and each change up to the final one. A slow observer gets the newest 256.
+    /// Returns the current state, and each change up to the final state. A slow observer gets the newest 256 states.
     package func values() -> AsyncStream<State> {
         let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(256))
         let id = shared.withLockedValue { shared in
@@ -34,10 +34,10 @@ package final class ObservableState<State: Sendable>: Sendable {
         return stream
     }
 
-    /// Changes the state and tells the observers. Call it from one thread at a time.
+    /// Changes the state, and notifies the observers. Only one thread at a time may call the method.
     ///
-    /// - Parameter isFinal: Whether the observers' sequences end.
-    /// - Returns: The state before.
+    /// - Parameter isFinal: Whether this is the last state, after which the observers' sequences end.
+    /// - Returns: The previous state.
     @discardableResult
     package func change(to state: State, isFinal: Bool) -> State {
         let (old, observers) = shared.withLockedValue { shared in

@@ -1,4 +1,4 @@
-/// An error of this package, whose message other errors may contain.
+/// An error whose message can be part of another error's message.
 package protocol ExplainedError: Error {
     var message: String { get }
 }

@@ -6,31 +6,34 @@
 ///     print(event.event, event.data)
 /// }
 /// ```
-/// The client connects when your code takes the first event. It disconnects when your code stops iterating: by `break`,
-/// by an error, by the cancellation of its task, or by the release of the iterator. It reads from the socket only as
-/// fast as your code consumes events. After the loss of a connection it reconnects and asks the server to resume after
-/// the last event, if the request may be repeated: see ``EventStreamOptions/Reconnection``.
+/// The client connects when your code takes the first event. The client disconnects when your code stops iterating:
+/// after `break`, after an error, when the task is cancelled, or when your code releases the iterator. The client reads
+/// from the socket only as fast as your code consumes events.
 ///
-/// You can iterate a stream once. Create another one to connect again, with ``lastEventID`` to resume.
+/// After the loss of a connection, the client reconnects if it may repeat the request: see
+/// ``EventStreamOptions/Reconnection``. The client asks the server to resume after the last event.
+///
+/// You can iterate a stream once. To connect again, create another stream. To resume, pass the ``lastEventID`` of the
+/// first stream to the new stream.
 public final class EventStream: Sendable {
     /// The state of the client.
     public enum State: Hashable, Sendable {
         /// Your code has not taken an event yet.
         case idle
-        /// It connects. The number is that of the attempt: 1 for the first.
+        /// The client connects. The number of the first attempt is 1.
         case connecting(attempt: Int)
         /// The server has accepted the request.
         case open(EventStreamResponse)
-        /// It waits before it reconnects. The number is that of the next attempt, which begins at `until`. To display
-        /// the time, use ``remaining(at:)``.
+        /// The client waits before it reconnects. The next attempt has the number `attempt`, and begins at `until`. To
+        /// display the time, use ``remaining(at:)``.
         case waiting(until: ContinuousClock.Instant, attempt: Int, reason: EventStreamError)
-        /// It will not connect again, because of the error, because your code stopped iterating or called
-        /// ``EventStream/close()``, or because the stream is complete.
+        /// The client does not connect again. The value is the error if the stream failed. Otherwise the stream is
+        /// complete, or your code closed it or stopped iterating.
         case closed(EventStreamError?)
 
-        /// The time until the next attempt; zero if it is due, and `nil` if the client does not wait.
+        /// Returns the time until the next attempt: zero if the attempt is due, and `nil` if the client does not wait.
         ///
-        /// - Parameter now: The moment to count from. Default: now.
+        /// - Parameter now: The time from which to count. Default: now.
         public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
             guard case .waiting(let until, _, _) = self else { return nil }
             return max(until - now, .zero)
@@ -48,23 +51,23 @@ public final class EventStream: Sendable {
 
     /// The states of the web standard. Raw values: 0, 1 and 2.
     public enum ReadyState: Int, Hashable, Sendable {
-        /// There is no connection yet, or it was lost.
+        /// There is no connection yet, or the connection was lost.
         case connecting
         /// The server has accepted the request.
         case open
-        /// There is no connection, and there will be none.
+        /// There is no connection, and the client does not connect again.
         case closed
     }
 
     let session: EventStreamSession
 
-    /// Creates a stream for a URL. It does not connect yet.
+    /// Creates a stream for a URL, without connecting.
     ///
     /// - Parameters:
-    ///   - url: An `http` or `https` URL. If it is not one, taking the first event throws.
-    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
-    ///   - options: How the stream behaves.
-    ///   - connector: Makes the connections. Default: one for this stream.
+    ///   - url: An `http` or `https` URL. If the URL is invalid, taking the first event throws.
+    ///   - lastEventID: The id of the event after which the server resumes. Default: none.
+    ///   - options: The options of the stream.
+    ///   - connector: The connector that makes the connections. Default: a new connector for this stream.
     public convenience init(
         _ url: String,
         lastEventID: String = "",
@@ -74,13 +77,14 @@ public final class EventStream: Sendable {
         self.init(EventStreamRequest(url), lastEventID: lastEventID, options: options, connector: connector)
     }
 
-    /// Creates a stream for a request. It does not connect yet.
+    /// Creates a stream for a request, without connecting.
     ///
     /// - Parameters:
-    ///   - request: The request for each attempt to connect. If it cannot be sent, taking the first event throws.
-    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
-    ///   - options: How the stream behaves.
-    ///   - connector: Makes the connections. Default: one for this stream.
+    ///   - request: The request for each attempt to connect. If the client cannot send the request, taking the first
+    ///     event throws.
+    ///   - lastEventID: The id of the event after which the server resumes. Default: none.
+    ///   - options: The options of the stream.
+    ///   - connector: The connector that makes the connections. Default: a new connector for this stream.
     public init(
         _ request: EventStreamRequest,
         lastEventID: String = "",
@@ -90,18 +94,18 @@ public final class EventStream: Sendable {
         session = EventStreamSession(.request(request), lastEventID: lastEventID, options, connector)
     }
 
-    /// Creates a stream that calls a closure for the request before each attempt, for example because a token in it
-    /// expires.
+    /// Creates a stream that calls a closure before each attempt, to make the request. Use this initializer if the
+    /// request contains a token that expires.
     ///
     /// - Parameters:
-    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
-    ///   - options: How the stream behaves.
-    ///   - connector: Makes the connections. Default: one for this stream.
-    ///   - request: Returns the request. The client also calls it again if the server answers with status 401 or 403.
-    ///     If it throws, the attempt fails, and the client tries again if it may repeat the request. With
-    ///     ``EventStreamOptions/Reconnection/automatic``, that depends on the last request that the closure returned.
-    ///     If it throws before it has returned one, the stream fails. Its time counts toward
-    ///     ``EventStreamOptions/responseTimeout``.
+    ///   - lastEventID: The id of the event after which the server resumes. Default: none.
+    ///   - options: The options of the stream.
+    ///   - connector: The connector that makes the connections. Default: a new connector for this stream.
+    ///   - request: A closure that returns the request. The client also calls the closure again if the server answers
+    ///     with status 401 or 403. If the closure throws, the attempt fails, and the client tries again if it may
+    ///     repeat the request. With ``EventStreamOptions/Reconnection/automatic``, the client checks the last request
+    ///     that the closure returned, and the stream fails if the closure throws before it has returned a request. The
+    ///     time that the closure takes counts toward ``EventStreamOptions/responseTimeout``.
     public init(
         lastEventID: String = "",
         options: EventStreamOptions = EventStreamOptions(),
@@ -116,7 +120,7 @@ public final class EventStream: Sendable {
     /// The events, in order. See ``EventStreamEvents``.
     public var events: EventStreamEvents { EventStreamEvents(session: session) }
 
-    /// The events, the comments, and what happens to the connection, in order. See ``EventStreamItems``.
+    /// The events, the comments, and the changes of the connection, in order. See ``EventStreamItems``.
     public var items: EventStreamItems { EventStreamItems(session: session) }
 
     // MARK: The connection
@@ -124,26 +128,28 @@ public final class EventStream: Sendable {
     /// The current state of the client.
     public var state: State { session.state }
 
-    /// The current state, and each change of it. The sequence keeps the newest 256 states for a consumer that is
-    /// slower, and ends after ``State/closed(_:)``.
+    /// The current state and all later states. For a slow consumer, the sequence keeps the newest 256 states. The
+    /// sequence ends after ``State/closed(_:)``.
     public var states: AsyncStream<State> { session.states() }
 
-    /// The id of the last event that had one. Empty if there was none. It is updated each time that your code waits for
-    /// an event, and when it stops iterating. Within the loop, see ``ServerSentEvent/id``.
+    /// The id of the last event that had an id; empty if no event had one. The client updates the property only when
+    /// your code waits for an event, and when your code stops iterating. Within the loop, see ``ServerSentEvent/id``.
     public var lastEventID: String { session.lastEventID }
 
-    /// The shortest wait before the client reconnects: ``EventStreamOptions/reconnectionTime``, or the server's `retry`
-    /// field, up to 10 minutes.
+    /// The shortest wait before the client reconnects. The value is ``EventStreamOptions/reconnectionTime``, or the
+    /// time in the server's `retry` field, up to 10 minutes.
     public var reconnectionTime: Duration { session.reconnectionTime }
 
     /// The stream's counts.
     public var statistics: EventStreamStatistics { session.statistics }
 
-    /// Drops the connection, and connects again when your code has consumed the events that have arrived. If there is
-    /// no connection, it connects at once. It has no effect if your code does not iterate. It repeats any request.
+    /// Drops the connection, and reconnects when your code has consumed the events that have arrived.
+    ///
+    /// If there is no connection, the client connects at once. If your code does not iterate, the call has no effect.
+    /// The client repeats any request, regardless of ``EventStreamOptions/reconnection``.
     public func restart() { session.restart() }
 
-    /// Closes the stream for good, and returns at once. The sequences end without an error. Events that your code has
-    /// not consumed are discarded. It can be called from any thread and more than once.
+    /// Closes the stream for good, and returns at once. The sequences end without an error, and the client discards all
+    /// events that your code has not consumed. You can call the method from any thread and more than once.
     public func close() { session.close() }
 }

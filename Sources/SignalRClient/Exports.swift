@@ -1,4 +1,4 @@
-// Programs for Microsoft's client use `TimeInterval`, `Data` and `Date` without another import.
+// Programs written for Microsoft's client use `TimeInterval`, `Data` and `Date` without importing Foundation.
 @_exported public import Foundation
 @_exported public import SignalRCore
 

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import RealtimePrimitives
 import SignalRCore
 
-/// A method of the server, with the types of its arguments and of its result.
+/// A method of the server, with the types of its arguments and result.
 ///
 /// ```swift
 /// extension HubMethod where Arguments == (Int, Int), Result == Int {
@@ -10,7 +10,7 @@ import SignalRCore
 /// }
 /// let sum = try await connection.invoke(.add, 40, 2)
 /// ```
-/// For a method that streams, the result is an item.
+/// If the method streams, `Result` is the type of an item.
 public struct HubMethod<Arguments, Result: Decodable & Sendable>: Sendable {
     /// The name of the method.
     public let name: String
@@ -22,7 +22,8 @@ public struct HubMethod<Arguments, Result: Decodable & Sendable>: Sendable {
 extension HubConnection {
     // MARK: Reading
 
-    /// The id that other clients may know; `nil` while there is no connection, and without a negotiation.
+    /// The connection's id, which the server's methods use to address this client; `nil` while there is no connection,
+    /// and without a negotiation.
     public nonisolated var connectionId: String? {
         switch engine.status {
         case .connected(let id, _), .resuming(let id, _), .resumed(let id, _): id
@@ -30,7 +31,7 @@ extension HubConnection {
         }
     }
 
-    /// The transport in use; `nil` while there is no connection.
+    /// The current transport; `nil` while there is no connection.
     public nonisolated var transport: HttpTransportType? {
         switch engine.status {
         case .connected(_, let transport), .resuming(_, let transport), .resumed(_, let transport): transport
@@ -38,24 +39,26 @@ extension HubConnection {
         }
     }
 
-    /// The states of the connection, with reasons.
+    /// The status of the connection, with the reason for each loss or failure.
     public nonisolated var status: HubConnectionStatus { engine.status }
 
-    /// The current status, and then each new one, for any number of consumers. A consumer that is more than 256 behind
-    /// misses the oldest.
+    /// The current status, and then each new status, for any number of consumers. A slow consumer gets the newest 256
+    /// statuses.
     public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
 
     // MARK: Scoped use
 
-    /// Connects, and returns when the connection has ended without an error. If the task is cancelled, it disconnects.
+    /// Connects, and returns when the connection has ended without an error. If the task is cancelled, the client
+    /// disconnects.
     ///
-    /// - Throws: The error that ended the connection, or with which ``start()`` failed; `CancellationError` if the task was
+    /// - Throws: The error that ended the connection, or the error of ``start()``. `CancellationError` if the task was
     ///   cancelled.
     public nonisolated func run() async throws { try await run(startPolicy: nil) }
 
-    /// Connects as ``start(retrying:)`` does, and returns when the connection has ended without an error. See ``run()``.
+    /// Connects as ``start(retrying:)`` does, and returns when the connection has ended without an error. See
+    /// ``run()``.
     ///
-    /// - Parameter policy: Decides about further attempts of the start.
+    /// - Parameter policy: The policy that decides whether and when to try again.
     public nonisolated func run(retrying policy: any RetryPolicy) async throws { try await run(startPolicy: policy) }
 
     private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
@@ -75,7 +78,7 @@ extension HubConnection {
         throw CancellationError()
     }
 
-    /// Connects, runs the body, and disconnects, also if the body throws.
+    /// Connects, runs the body, and disconnects even if the body throws.
     public nonisolated func withConnection<T>(_ body: () async throws -> sending T) async throws -> sending T {
         try await start()
         do {
@@ -88,12 +91,12 @@ extension HubConnection {
         }
     }
 
-    /// Returns when there is a connection. If there is one already, it returns at once.
+    /// Waits until there is a connection.
     ///
-    /// - Parameter timeout: How long to wait, in seconds. Default: `nil`, which means no limit.
-    /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped, also while the call waits;
-    ///   ``SignalRClientError`` of code ``SignalRClientError/Code/callTimedOut``; `CancellationError` if the task is
-    ///   cancelled.
+    /// - Parameter timeout: The longest wait, in seconds. Default: `nil`, which means no limit.
+    /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped before or during the wait.
+    ///   ``SignalRClientError`` with the code ``SignalRClientError/Code/callTimedOut`` after the timeout.
+    ///   `CancellationError` if the task is cancelled.
     public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
         for await status in engine.statuses(for: timeout.map(Duration.init(clampingSeconds:))) {
             switch status {
@@ -131,7 +134,8 @@ extension HubConnection {
         return try engine.coder.decode(Result.self, from: outcome)
     }
 
-    // To the compiler, a pack of one type in parentheses is not the type in it.
+    // For the compiler, a pack of one type in parentheses is not the same as the type itself. So both forms need an
+    // overload.
 
     /// Calls a method of the server with one argument, and returns its result. See `invoke(method:arguments:)`.
     public nonisolated func invoke<Argument: Encodable & Sendable, Result: Decodable & Sendable>(
@@ -142,7 +146,7 @@ extension HubConnection {
         return try engine.coder.decode(Result.self, from: outcome)
     }
 
-    /// Calls a method of the server that answers with a stream. See ``stream(method:arguments:)``.
+    /// Calls a method of the server, and returns the stream of its items. See ``stream(method:arguments:)``.
     public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: String,
         _ arguments: repeat each A,
@@ -151,7 +155,7 @@ extension HubConnection {
         HubStream(lease: try await engine.stream(method, encode(repeat each arguments)))
     }
 
-    /// Calls a method of the server that answers with a stream of the method's results. See ``stream(method:arguments:)``.
+    /// Calls a method of the server, and returns the stream of its results. See ``stream(method:arguments:)``.
     public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: HubMethod<(repeat each A), Element>,
         _ arguments: repeat each A
@@ -159,7 +163,7 @@ extension HubConnection {
         HubStream(lease: try await engine.stream(method.name, encode(repeat each arguments)))
     }
 
-    /// Calls a method of the server with one argument, which answers with a stream of the method's results. See
+    /// Calls a method of the server with one argument, and returns the stream of the method's results. See
     /// ``stream(method:arguments:)``.
     public nonisolated func stream<Argument: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: HubMethod<Argument, Element>,
@@ -178,13 +182,14 @@ extension HubConnection {
         return encoded
     }
 
-    /// The calls of a method by the server, as a sequence of their arguments. The handler is registered when the method
-    /// returns, and removed when the sequence is released.
+    /// Returns the server's calls of a method, as a sequence of their arguments. The client registers a handler before
+    /// this method returns, and removes the handler when the sequence is released.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
     ///   - type: The types of the arguments, as a tuple.
-    ///   - limit: The most calls that may wait for a consumer. If more arrive, the oldest are dropped. Default: 4,096.
+    ///   - limit: The maximum number of calls that wait for a consumer. If more arrive, the sequence drops the oldest
+    ///     calls. Default: 4,096.
     public nonisolated func messages<each T: Decodable & Sendable>(
         of method: String,
         as type: (repeat each T).Type,

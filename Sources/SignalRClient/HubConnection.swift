@@ -8,12 +8,13 @@ package import SignalRCore
 /// try await connection.invoke(method: "SendMessage", arguments: "me", "Hello")
 /// let sum: Int = try await connection.invoke(method: "Add", arguments: 40, 2)
 /// ```
-/// Handlers and callbacks survive a reconnect. A server's groups do not, because for the server, the connection is a
-/// new one with a new id.
 ///
-/// Calls throw at once if there is no connection, and if the connection is lost while they wait. The connection closes
-/// when its last reference is released. A handler that uses it must reference it weakly; otherwise it is never
-/// released.
+/// Handlers and callbacks stay registered after a reconnect. The client's membership in the server's groups is
+/// lost, because the server sees a new connection with a new id.
+///
+/// Calls throw at once if there is no connection. Waiting calls throw if the connection is lost. The connection closes
+/// when your code releases the last reference to it. A handler that uses the connection must reference the connection
+/// weakly. A strong reference would keep the connection open.
 public actor HubConnection {
     nonisolated let engine: HubEngine
 
@@ -23,30 +24,33 @@ public actor HubConnection {
 
     // MARK: Connecting
 
-    /// Connects, and returns when calls are possible. It tries once. The retry policy applies to losses only.
+    /// Connects, and returns when calls are possible. The client makes only one attempt: the retry policy applies only
+    /// after a loss.
     ///
-    /// - Throws: ``SignalRError`` or ``SignalRClientError`` if there is no connection; ``SignalRError/invalidOperation(_:)``
-    ///   if the connection is not stopped; ``SignalRError/connectionAborted`` if ``stop()`` was called; `CancellationError` if
-    ///   the task was cancelled.
+    /// - Throws: ``SignalRError`` or ``SignalRClientError`` if the client cannot connect.
+    ///   ``SignalRError/invalidOperation(_:)`` if the connection is not stopped. ``SignalRError/connectionAborted`` if
+    ///   your code called ``stop()``. `CancellationError` if the task was cancelled.
     public nonisolated func start() async throws { try await engine.start() }
 
-    /// Connects, and returns when calls are possible. After a failed attempt, it tries again as the policy says.
+    /// Connects, and returns when calls are possible. After a failed attempt, the policy decides whether and when the
+    /// client tries again.
     ///
-    /// It is for programs that may be started before their server, or without a network. ``states`` reports the
-    /// attempts meanwhile, and ``stop()`` ends them. The policy applies to this start only.
-    /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)`` decides what happens after a loss. An invalid URL
-    /// is not tried again.
+    /// Use this method if the app may start before its server, or without a network. Meanwhile, ``states`` reports the
+    /// attempts, and ``stop()`` cancels them. The policy applies to this start only.
+    /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)`` sets the policy after a loss. With an invalid URL,
+    /// the client makes only one attempt.
     ///
-    /// - Parameter policy: Decides about further attempts. Its context starts with this call.
-    /// - Throws: The error of the last attempt, if the policy stops; otherwise as ``start()``.
+    /// - Parameter policy: The policy that decides whether and when to try again. The context of the policy counts
+    ///   attempts and time from this call.
+    /// - Throws: The error of the last attempt if the policy stops; otherwise the errors of ``start()``.
     public nonisolated func start(retrying policy: any RetryPolicy) async throws {
         try await engine.start(retrying: policy)
     }
 
-    /// Disconnects, and returns when the transport is closed, after 5 seconds at the latest.
+    /// Disconnects, and returns when the transport is closed, or after 5 seconds.
     ///
-    /// Waiting calls throw. It may be called in any state, and in handlers and callbacks. The callbacks of
-    /// ``onClosed(handler:)`` may still run when it returns.
+    /// Waiting calls throw. You can call the method in any state, and in handlers and callbacks. The callbacks of
+    /// ``onClosed(handler:)`` may still run after the call returns.
     public nonisolated func stop() async { await engine.stop() }
 
     /// Returns the state of the connection.
@@ -59,51 +63,52 @@ public actor HubConnection {
         }
     }
 
-    /// For tests: how many calls of any kind wait for the connection.
+    /// Returns the number of calls of any kind that wait for the connection, for tests.
     package nonisolated func waitingCallCount() async throws -> Int { try await engine.waitingCallCount() }
 
-    /// For tests: how many calls, timers, tasks and transports there are.
+    /// Returns the number of calls, timers, tasks and transports, for tests.
     package nonisolated func residueCount() async throws -> Int { try await engine.residueCount() }
 
-    /// For tests: an object that must not outlive the connection.
+    /// An object that is released with the connection, for tests.
     package nonisolated var engineObject: AnyObject { engine }
 
     // MARK: Calling the server
 
-    /// Calls a method of the server that does not answer. Returns when the message is handed to the transport.
+    /// Calls a method of the server without waiting for an answer. Returns when the transport has taken the message.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
-    ///   - arguments: Values that are `Encodable`, and asynchronous sequences of such values. The elements of a sequence are
-    ///     sent one by one, after the call.
-    /// - Throws: ``SignalRError/invalidOperation(_:)`` if there is no connection; ``SignalRClientError`` if an argument cannot
-    ///   be sent or the connection is lost.
+    ///   - arguments: Values that are `Encodable`, and asynchronous sequences of such values. The client sends the
+    ///     elements of a sequence one by one, after the call.
+    /// - Throws: ``SignalRError/invalidOperation(_:)`` if there is no connection. ``SignalRClientError`` if the client
+    ///   cannot send an argument, or if the connection is lost.
     public nonisolated func send(method: String, arguments: any Sendable...) async throws {
         try await engine.send(method, CallArguments(arguments, engine.coder))
     }
 
-    /// Calls a method of the server, and returns when it has completed. A result is ignored.
+    /// Calls a method of the server, and returns when the method has completed. The client ignores the method's result.
     ///
-    /// If the task is cancelled, the call throws at once, and the server is notified.
+    /// If the task is cancelled, the call throws at once, and the client notifies the server.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
-    ///   - arguments: As for ``send(method:arguments:)``.
-    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed; otherwise as ``send(method:arguments:)``.
+    ///   - arguments: The arguments, as in ``send(method:arguments:)``.
+    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed; otherwise the errors of
+    ///   ``send(method:arguments:)``.
     public nonisolated func invoke(method: String, arguments: any Sendable...) async throws {
         _ = try await engine.invoke(method, CallArguments(arguments, engine.coder))
     }
 
     /// Calls a method of the server, and returns its result.
     ///
-    /// If the task is cancelled, the call throws at once, and the server is notified. If the type is an optional, a
-    /// method without a result returns `nil`.
+    /// If the task is cancelled, the call throws at once, and the client notifies the server. If a method has no result
+    /// and the type is an optional, the call returns `nil`.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
-    ///   - arguments: As for ``send(method:arguments:)``.
-    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed; ``SignalRClientError`` of code
-    ///   ``SignalRClientError/Code/decodingFailed`` if the result is of another type; otherwise as
+    ///   - arguments: The arguments, as in ``send(method:arguments:)``.
+    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed. ``SignalRClientError`` with the code
+    ///   ``SignalRClientError/Code/decodingFailed`` if the result has another type. The call also throws the errors of
     ///   ``send(method:arguments:)``.
     public nonisolated func invoke<TReturn: Decodable & Sendable>(
         method: String,
@@ -113,13 +118,13 @@ public actor HubConnection {
         return try engine.coder.decode(TReturn.self, from: outcome)
     }
 
-    /// Calls a method of the server that answers with a stream.
+    /// Calls a method of the server, and returns the stream of its items.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
-    ///   - arguments: As for ``send(method:arguments:)``.
-    /// - Throws: ``SignalRError/invalidOperation(_:)`` if there is no connection; ``SignalRClientError`` if an argument cannot
-    ///   be sent. If the method fails, the stream throws.
+    ///   - arguments: The arguments, as in ``send(method:arguments:)``.
+    /// - Throws: ``SignalRError/invalidOperation(_:)`` if there is no connection. ``SignalRClientError`` if the client
+    ///   cannot send an argument. If the method fails, the stream throws.
     public nonisolated func stream<Element: Decodable & Sendable>(
         method: String,
         arguments: any Sendable...
@@ -130,12 +135,12 @@ public actor HubConnection {
 
     // MARK: Calls of the server
 
-    /// Registers a handler for a method that the server calls. Names are compared without regard to case.
+    /// Registers a handler for a method that the server calls. Names are case-insensitive.
     ///
-    /// Handlers of one connection run one after the other, in the order of the calls and of their registration, on no
-    /// particular thread. They may call the server.
+    /// The handlers of one connection run one after the other, on no particular thread. Handlers run in the order of
+    /// the calls. The handlers of one call run in the order of their registration. A handler can call the server.
     ///
-    /// - Returns: A token that removes this handler only.
+    /// - Returns: A token that removes only this handler.
     @discardableResult
     @preconcurrency
     public func on<each T: Decodable & Sendable>(
@@ -145,12 +150,12 @@ public actor HubConnection {
         add(methodName, isConcurrent: false, Self.handler(engine.coder, handler))
     }
 
-    /// Registers a handler for a method that the server calls, and whose result the server waits for. See `on`.
+    /// Registers a handler that returns a result to the server. See `on`.
     ///
-    /// If the handler throws, the server gets an error: the message of a ``HubError``, or a text that the handler
-    /// failed.
+    /// If the handler throws a ``HubError``, the client sends the error's message to the server. If the handler throws
+    /// another error, the server learns only that the handler failed.
     ///
-    /// - Returns: A token that removes this handler only.
+    /// - Returns: A token that removes only this handler.
     @discardableResult
     @preconcurrency
     public func on<each T: Decodable & Sendable, Result: Encodable & Sendable>(
@@ -164,9 +169,9 @@ public actor HubConnection {
         }
     }
 
-    /// Registers a handler whose calls run at the same time. Later messages do not wait for them. See `on`.
+    /// Registers a handler whose calls run concurrently. Later messages do not wait for this handler. See `on`.
     ///
-    /// - Returns: A token that removes this handler only.
+    /// - Returns: A token that removes only this handler.
     @discardableResult
     public func onConcurrent<each T: Decodable & Sendable>(
         _ methodName: String,
@@ -175,7 +180,7 @@ public actor HubConnection {
         add(methodName, isConcurrent: true, Self.handler(engine.coder, handler))
     }
 
-    /// Removes all handlers of a method. A running handler is not interrupted.
+    /// Removes all handlers of a method. A handler that is running continues.
     public func off(method: String) { engine.handlers.remove(method) }
 
     private nonisolated func add(
@@ -212,34 +217,35 @@ public actor HubConnection {
 
     // MARK: Callbacks
 
-    /// Registers a callback for the end of the connection: once for each ``start()`` that returned. Its argument is `nil` if
-    /// the connection ended without an error. Callbacks run one after the other, on no particular thread.
+    /// Registers a callback that runs when the connection is closed. The callback runs once for each ``start()`` that
+    /// returned. The argument is `nil` if the connection ended without an error. Callbacks run one after the other, on
+    /// no particular thread.
     @preconcurrency
     public nonisolated func onClosed(handler: @escaping @Sendable ((any Error)?) async -> Void) {
         engine.addCallback { $0.closed.append(handler) }
     }
 
-    /// Registers a callback for the loss of the connection: once for each loss after which the client tries to reconnect. The
-    /// first attempt does not wait for it.
+    /// Registers a callback that runs when the connection is lost and the client tries to reconnect. The callback runs
+    /// once for each loss. The first attempt does not wait for the callback.
     @preconcurrency
     public nonisolated func onReconnecting(handler: @escaping @Sendable ((any Error)?) async -> Void) {
         engine.addCallback { $0.reconnecting.append(handler) }
     }
 
-    /// Registers a callback for a new connection after a loss. The connection has a new id, and belongs to no groups of
-    /// the server.
+    /// Registers a callback that runs when the client has reconnected. The new connection has a new id, and is not a
+    /// member of the server's groups.
     @preconcurrency
     public nonisolated func onReconnected(handler: @escaping @Sendable () async -> Void) {
         engine.addCallback { $0.reconnected.append(handler) }
     }
 }
 
-/// Removes one handler. Releasing the token does not remove the handler.
+/// A token that removes one handler. Releasing the token does not remove the handler.
 public struct HandlerToken: Sendable {
     private let remove: @Sendable () -> Void
 
     init(_ remove: @escaping @Sendable () -> Void) { self.remove = remove }
 
-    /// Removes the handler. A running handler is not interrupted.
+    /// Removes the handler. A handler that is running continues.
     public func cancel() { remove() }
 }

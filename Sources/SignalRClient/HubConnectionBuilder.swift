@@ -2,7 +2,7 @@ public import Logging
 import NIOPosix
 import SignalRCore
 
-/// Makes a ``HubConnection``. Every method returns the builder itself.
+/// Makes a ``HubConnection``. Every method that sets an option returns the builder itself.
 ///
 /// ```swift
 /// let connection = HubConnectionBuilder()
@@ -34,7 +34,8 @@ public final class HubConnectionBuilder {
 
     // MARK: Where and how to connect
 
-    /// Sets the hub's URL. If it is missing or invalid, ``HubConnection/start()`` throws ``SignalRError/invalidUrl(_:)``.
+    /// Sets the hub's URL. If the URL is missing or invalid, ``HubConnection/start()`` throws
+    /// ``SignalRError/invalidUrl(_:)``.
     public func withUrl(url: String) -> HubConnectionBuilder { with { $0.url = url } }
 
     /// Sets the hub's URL, and the allowed transports.
@@ -53,17 +54,18 @@ public final class HubConnectionBuilder {
         }
     }
 
-    /// Sets how messages are encoded. Default: JSON.
+    /// Sets the encoding of messages. Default: JSON.
     public func withHubProtocol(hubProtocol: HubProtocolType) -> HubConnectionBuilder {
         with { $0.hubProtocol = hubProtocol }
     }
 
-    /// Sets how names of properties become keys in MessagePack. Default: they do not change.
+    /// Sets the rule that converts names of properties to keys in MessagePack. Default: the names do not change.
     public func withMessagePackKeys(_ keys: MessagePackKeys) -> HubConnectionBuilder {
         with { $0.messagePackKeys = keys }
     }
 
-    /// Sets the coders for JSON. By default, dates have the form of ISO 8601, data is base64, and names do not change.
+    /// Sets the coders for JSON. By default, the coders write dates in ISO 8601 and data in base64, and do not change
+    /// names.
     public func withJSONCoders(
         encoder: @escaping @Sendable () -> JSONEncoder,
         decoder: @escaping @Sendable () -> JSONDecoder
@@ -76,10 +78,10 @@ public final class HubConnectionBuilder {
 
     // MARK: Log
 
-    /// Sets the lowest level that is logged. By default, nothing is logged.
+    /// Sets the lowest level of the log. Default: no log.
     public func withLogLevel(logLevel: LogLevel) -> HubConnectionBuilder { with { $0.logger.level = logLevel } }
 
-    /// Sets the handler of the log. Default: the standard output.
+    /// Sets the handler of the log. Default: a handler that writes to the standard output.
     public func withLogHandler(logHandler: any LogHandler) -> HubConnectionBuilder {
         with { $0.logger.handler = logHandler }
     }
@@ -91,60 +93,62 @@ public final class HubConnectionBuilder {
 
     // MARK: Times
 
-    /// Sets how long the server may be silent, in seconds, before the client considers the connection lost. Default:
-    /// 30.
+    /// Sets the time limit for the server's silence, in seconds. If no message arrives within this time, the client
+    /// considers the connection lost. The limit does not apply to long polling. Default: 30.
     public func withServerTimeout(serverTimeout: TimeInterval) -> HubConnectionBuilder {
         with { $0.machine.serverTimeout = Duration(clampingSeconds: serverTimeout) }
     }
 
-    /// Sets after how many seconds without a message the client sends a ping. Default: 15.
+    /// Sets the interval, in seconds, after which the client sends a ping if it has sent no message. With long polling,
+    /// the client sends no pings. Default: 15.
     public func withKeepAliveInterval(keepAliveInterval: TimeInterval) -> HubConnectionBuilder {
         with { $0.machine.keepAliveInterval = Duration(clampingSeconds: max(keepAliveInterval, 0.001)) }
     }
 
-    /// Sets how long a call waits for its result, in seconds, before it throws
-    /// ``SignalRClientError/Code/callTimedOut``. Streams are not affected. Default: without end.
+    /// Sets the maximum duration of a call, in seconds. After this time, the call throws
+    /// ``SignalRClientError/Code/callTimedOut``. The limit does not apply to streams. Default: no limit.
     public func withInvocationTimeout(_ timeout: TimeInterval) -> HubConnectionBuilder {
         with { $0.invocationTimeout = timeout }
     }
 
     // MARK: Reconnecting
 
-    /// Reconnects after a loss: at once, then after 2, 10 and 30 seconds. ``HubConnection/start()`` is never repeated.
+    /// Makes the client reconnect after a loss: at once, then after 2, 10 and 30 seconds. The client does not repeat a
+    /// failed ``HubConnection/start()``.
     public func withAutomaticReconnect() -> HubConnectionBuilder { withAutomaticReconnect(.delays([0, 2, 10, 30])) }
 
-    /// Reconnects after a loss. Before each attempt, the client waits this many seconds.
+    /// Makes the client reconnect after a loss. Each number is the wait before an attempt, in seconds.
     public func withAutomaticReconnect(retryDelays: [TimeInterval]) -> HubConnectionBuilder {
         withAutomaticReconnect(.delays(retryDelays))
     }
 
-    /// Reconnects after a loss, as a policy decides.
+    /// Makes the client reconnect after a loss, with a policy that decides whether and when to try again.
     public func withAutomaticReconnect(retryPolicy: any RetryPolicy) -> HubConnectionBuilder {
         with { $0.retryPolicy = retryPolicy }
     }
 
-    /// Reconnects after a loss. Before each attempt, the client waits this many seconds.
+    /// Makes the client reconnect after a loss. Each number is the wait before an attempt, in seconds.
     public func withAutomaticReconnect(_ retryDelays: [TimeInterval]) -> HubConnectionBuilder {
         withAutomaticReconnect(retryDelays: retryDelays)
     }
 
-    /// Reconnects after a loss, as a policy decides.
+    /// Makes the client reconnect after a loss, with a policy that decides whether and when to try again.
     public func withAutomaticReconnect(_ retryPolicy: any RetryPolicy) -> HubConnectionBuilder {
         withAutomaticReconnect(retryPolicy: retryPolicy)
     }
 
-    /// Continues the same connection after the loss of a WebSocket, if the server permits it. Calls and streams
-    /// survive, and no message is lost.
+    /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it. Calls and
+    /// streams continue, and no message is lost.
     public func withStatefulReconnect() -> HubConnectionBuilder {
         withStatefulReconnect(options: StatefulReconnectOptions())
     }
 
-    /// Continues the same connection after the loss of a WebSocket, if the server permits it.
+    /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it.
     public func withStatefulReconnect(options: StatefulReconnectOptions) -> HubConnectionBuilder {
         with { $0.resumption = options }
     }
 
-    /// Sets how long the transport may take to close, for tests.
+    /// Sets the time limit for closing the transport, for tests.
     package func withCloseTimeout(_ timeout: Duration) -> HubConnectionBuilder {
         with { $0.machine.closeTimeout = timeout }
     }
@@ -154,7 +158,7 @@ public final class HubConnectionBuilder {
 
     // MARK: Building
 
-    /// Makes the connection. It does not connect before ``HubConnection/start()``.
+    /// Makes the connection. The connection starts with ``HubConnection/start()``.
     public func build() -> HubConnection {
         let coder: HubCoder =
             switch hubProtocol {

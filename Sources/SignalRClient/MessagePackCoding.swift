@@ -1,10 +1,10 @@
 import RealtimeMessagePack
 
-/// A time in MessagePack, to the nanosecond. `Date` is encoded in the same way, with a lower resolution.
+/// A time in MessagePack, with nanoseconds. `Date` has the same encoding, but a lower resolution.
 public struct MsgpackTimestamp: Equatable, Sendable {
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The seconds since 1970-01-01T00:00:00Z.
     public var seconds: Int64
-    /// 0 to 999,999,999.
+    /// The nanoseconds, from 0 to 999,999,999.
     public var nanoseconds: UInt32
 
     /// Creates a time.
@@ -15,9 +15,9 @@ public struct MsgpackTimestamp: Equatable, Sendable {
 }
 
 extension MsgpackTimestamp: Codable {
-    /// Decodes the extension of type -1.
+    /// Decodes the time from the extension of type -1.
     ///
-    /// - Throws: `DecodingError` for other protocols than MessagePack.
+    /// - Throws: `DecodingError` if the protocol is not MessagePack.
     public init(from decoder: any Decoder) throws {
         let (type, bytes) = try decoder.getMsgpackExt()
         guard type == MessagePackTimestamp.extensionType, let time = MessagePackTimestamp(extensionBytes: bytes) else {
@@ -28,9 +28,9 @@ extension MsgpackTimestamp: Codable {
         self.init(seconds: time.seconds, nanoseconds: time.nanoseconds)
     }
 
-    /// Encodes the extension of type -1.
+    /// Encodes the time as the extension of type -1.
     ///
-    /// - Throws: `EncodingError` for other protocols than MessagePack.
+    /// - Throws: `EncodingError` if the protocol is not MessagePack.
     public func encode(to encoder: any Encoder) throws {
         let time = MessagePackTimestamp(seconds: seconds, nanoseconds: nanoseconds)
         try encoder.encodeMsgpackExt(extType: MessagePackTimestamp.extensionType, extData: Data(time.extensionBytes))
@@ -38,12 +38,12 @@ extension MsgpackTimestamp: Codable {
 }
 
 extension Encoder {
-    /// Whether values are encoded as MessagePack.
+    /// Returns whether the encoder writes MessagePack.
     public func isMsgpackEncoder() -> Bool { isMessagePackEncoder }
 
-    /// Encodes an extension of MessagePack.
+    /// Encodes a MessagePack extension.
     ///
-    /// - Throws: `EncodingError` if this is not an encoder of MessagePack, or has already encoded a value.
+    /// - Throws: `EncodingError` if the encoder does not write MessagePack, or has already encoded a value.
     public func encodeMsgpackExt(extType: Int8, extData: Data) throws {
         guard try encodeMessagePackExtension(type: extType, extData) else {
             throw EncodingError.invalidValue(
@@ -55,15 +55,15 @@ extension Encoder {
 }
 
 extension Decoder {
-    /// Whether values are decoded from MessagePack.
+    /// Returns whether the decoder reads MessagePack.
     public func isMsgpackDecoder() -> Bool { isMessagePackDecoder }
 
-    /// The type of the extension that is being decoded.
+    /// Returns the type of the extension that the decoder reads.
     ///
     /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtType() throws -> Int8 { try getMsgpackExt().type }
 
-    /// The data of the extension that is being decoded.
+    /// Returns the data of the extension that the decoder reads.
     ///
     /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtData() throws -> Data { Data(try getMsgpackExt().bytes) }

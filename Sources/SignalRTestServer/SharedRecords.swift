@@ -1,12 +1,12 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The records for any thread, and the tasks that wait for them.
+/// The records, which any thread can read, and the tasks that wait for records.
 final class SharedRecords: Sendable {
     struct Records: Sendable {
         var requests: [TestHubRequest] = []
         var messages: [HubMessage] = []
-        /// The connections after a handshake, and those that have ended, in order.
+        /// The connections that have completed a handshake, and the connections that have ended, in order.
         var connected: [String] = []
         var ended: [String] = []
     }
@@ -44,7 +44,7 @@ final class SharedRecords: Sendable {
         for continuation in met { continuation.resume() }
     }
 
-    /// Returns when the condition is met, or the task is cancelled.
+    /// Waits until the condition is met or the task is cancelled.
     func wait(until isMet: @escaping @Sendable (Records) -> Bool) async {
         let id = state.withLockedValue { state in
             state.serial += 1
@@ -53,7 +53,8 @@ final class SharedRecords: Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLockedValue { state in
-                    // Checked under the lock, so that a later cancellation finds the waiter.
+                    // The code checks for a cancellation while it holds the lock, so a later cancellation finds the
+                    // waiting task.
                     if isMet(state.records) || Task.isCancelled { return true }
                     state.waiting[id] = Waiter(isMet: isMet, continuation: continuation)
                     return false

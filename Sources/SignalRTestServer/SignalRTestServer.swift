@@ -4,7 +4,7 @@ import NIOPosix
 public import SignalRClient
 package import SignalRCore
 
-/// A hub for tests in the process of the test, on a port of the loopback interface, or in memory without a port.
+/// A hub in the process of the test. The hub uses a port of the loopback interface, or works in memory without a port.
 ///
 /// ```swift
 /// let server = try await SignalRTestServer.start()
@@ -14,10 +14,11 @@ package import SignalRCore
 /// let greeting: String = try await connection.invoke(method: "Greet", arguments: "Ann")
 /// await server.shutdown()
 /// ```
-/// Every hub has these methods: `echo(value)`, `add(a, b)`, `nothing()`, `null()`, `fail(text)`, `crash()`, `slow(seconds)`,
-/// `broadcast(method, value)`, `call_me(method, values…)`, `ask_me(method, values…)` with the caller's result,
-/// `add_stream(upload)`, `headers()`, `connection_id()`, `close_me(error, allowReconnect)`, `drop_me()`, and the streams
-/// `counter(n, delay)`, `counter_fail(n)` and `echo_stream(upload)`.
+/// Every hub has these methods: `echo(value)`, `add(a, b)`, `nothing()`, `null()`, `fail(text)`, `crash()`,
+/// `slow(seconds)`, `broadcast(method, value)`, `call_me(method, values…)`, `ask_me(method, values…)`,
+/// `add_stream(upload)`, `headers()`, `connection_id()`, `close_me(error, allowReconnect)` and `drop_me()`. The hub
+/// also has the streams `counter(n, delay)`, `counter_fail(n, delay)` and `echo_stream(upload)`. `ask_me` returns the
+/// result of the client's handler. `broadcast` calls only clients with the caller's hub protocol.
 public final class SignalRTestServer: Sendable {
     let eventLoop: any EventLoop
     let shared = SharedRecords()
@@ -54,12 +55,12 @@ public final class SignalRTestServer: Sendable {
         return server
     }
 
-    /// Makes a hub without a socket. ``connect(_:)`` makes connections to it.
+    /// Creates a hub without a socket. ``connect(_:)`` makes connections to such a hub.
     public static func inMemory(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
         try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
     }
 
-    /// Makes the connections of a builder reach this hub without a socket, and without a negotiation.
+    /// Makes the connections of a builder use this hub, without a socket and without a negotiation.
     public func connect(_ builder: HubConnectionBuilder) -> HubConnectionBuilder {
         builder.withOpener(InMemoryOpener(self))
     }
@@ -70,7 +71,7 @@ public final class SignalRTestServer: Sendable {
     /// The port; 0 for a hub without a socket.
     public var port: Int { listener.withLockedValue { $0?.port ?? 0 } }
 
-    /// Ends all connections, and stops listening.
+    /// Closes all connections, and stops listening.
     public func shutdown() async {
         keepAlive.withLockedValue { $0 }?.cancel()
         dropConnections()
@@ -86,17 +87,17 @@ public final class SignalRTestServer: Sendable {
     }
 
     private func change(_ body: @escaping @Sendable (HubBrain) -> Void) async {
-        // The loop belongs to the process, and does not end.
+        // The process shares this event loop, so the server must not stop it.
         try? await eventLoop.submit { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
             .get()
     }
 
     // MARK: Methods
 
-    /// Registers a method. Methods of one connection run one after the other.
+    /// Registers a method. The methods of one connection run one after the other.
     ///
-    /// If the closure throws a `HubError`, the caller gets its message. For any other error, the caller learns only
-    /// that the method failed.
+    /// If the closure throws a `HubError`, the caller gets the error's message. After any other error, the caller
+    /// learns only that the method failed.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
@@ -119,7 +120,7 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// The calls of a method by all clients, as a sequence of their arguments. It registers the method, which has no result.
+    /// Registers a method without a result, and returns the calls of all clients as a sequence of their arguments.
     ///
     /// - Parameters:
     ///   - name: The name of the method.
@@ -140,7 +141,7 @@ public final class SignalRTestServer: Sendable {
         enter { $0.methods[name.lowercased()] = method }
     }
 
-    /// Calls a method of all clients.
+    /// Calls a method on all clients.
     public func sendAll<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) {
         enter { brain in
             for connection in brain.connections.values {
@@ -156,21 +157,26 @@ public final class SignalRTestServer: Sendable {
 
     // MARK: Faults
 
-    /// Lets requests fail.
+    /// Makes requests fail.
     ///
     /// - Parameters:
-    ///   - step: Which requests.
-    ///   - fault: What the server does instead.
-    ///   - skip: How many requests it answers correctly first. Default: none.
-    ///   - count: How many requests fail. Default: 1.
+    ///   - step: The kind of requests that fail.
+    ///   - fault: The server's behavior for these requests.
+    ///   - skip: The number of requests that the server answers correctly first. Default: none.
+    ///   - count: The number of requests that fail. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
         await change { $0.faults.append((step, fault, skip, count)) }
     }
 
-    /// Sets how the server answers handshakes.
+    /// Sets the server's answer to handshakes.
     public func setHandshake(_ handshake: TestHubHandshake) async { await change { $0.handshake = handshake } }
 
-    /// Redirects each negotiation this many times, with a token that replaces the client's.
+    /// Redirects each negotiation to this server.
+    ///
+    /// - Parameters:
+    ///   - count: The number of redirects in a negotiation.
+    ///   - token: The access token in each redirect, which replaces the client's token. Default: `nil`, for redirects
+    ///     without a token.
     public func redirect(times count: Int, token: String? = nil) async {
         await change { brain in
             brain.redirects = count
@@ -178,26 +184,26 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Splits everything that the server sends into pieces of this size; `nil` for no pieces.
+    /// Splits all data that the server sends into pieces of this size. `nil` turns the splitting off.
     public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
 
-    /// Sets whether the server ignores all messages, and sends nothing. A resumable connection then continues only over
-    /// a new transport: see ``dropConnections()``.
+    /// Sets whether the server ignores all messages and sends nothing. Afterwards, a resumable connection can continue
+    /// only over a new transport: see ``dropConnections()``.
     public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
 
-    /// Ends all transports at once, as a lost network does.
+    /// Drops all transports at once, like a network failure.
     public func dropConnections() {
         enter { brain in for connection in brain.connections.values { connection.link?.drop() } }
     }
 
-    /// Forgets all connections without a transport, so that they cannot be resumed.
+    /// Removes all connections without a transport, so that clients cannot resume them.
     public func forgetLostConnections() async {
         await change { brain in
             for connection in Array(brain.connections.values) where connection.link == nil { brain.end(connection) }
         }
     }
 
-    /// Sends a Close message to all clients, and ends their transports.
+    /// Sends a Close message to all clients, and closes their transports.
     public func closeConnections(error: String? = nil, allowReconnect: Bool = false) {
         enter { brain in
             for connection in Array(brain.connections.values) {
@@ -206,7 +212,7 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Sends bytes to all clients, whatever their meaning.
+    /// Sends raw bytes to all clients.
     public func sendBytes(_ bytes: [UInt8]) {
         enter { brain in for connection in brain.connections.values { brain.write(bytes, to: connection) } }
     }
@@ -216,29 +222,29 @@ public final class SignalRTestServer: Sendable {
     /// The requests so far, in order.
     public var requests: [TestHubRequest] { shared.records.requests }
 
-    /// How many connections have had a handshake.
+    /// The number of connections that have completed a handshake.
     public var connectionCount: Int { shared.records.connected.count }
 
-    /// The messages of clients so far, in order.
+    /// The messages from clients so far, in order.
     package var messages: [HubMessage] { shared.records.messages }
 
-    /// Deletes the records, for long runs. Counts start again. Counts begin again.
+    /// Deletes the records, to save memory in long runs. Afterwards, the counts start from zero.
     package func forgetRecords() { shared.forget() }
 
-    /// Returns when this many connections have had a handshake, counted from the start of the server; or when the task
-    /// is cancelled.
+    /// Waits until `count` connections have completed a handshake since the start of the server. Returns early if the
+    /// task is cancelled.
     public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
 
-    /// Returns when this many connections have ended, counted from the start of the server; or when the task is
+    /// Waits until `count` connections have ended since the start of the server. Returns early if the task is
     /// cancelled.
     public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
 
-    /// Returns when a message of a client meets the condition.
+    /// Waits until there is a message from a client that meets the condition.
     package func waitForMessage(_ isWanted: @escaping @Sendable (HubMessage) -> Bool) async {
         await shared.wait { $0.messages.contains(where: isWanted) }
     }
 
-    /// Returns when the requests meet the condition.
+    /// Waits until the requests meet the condition.
     package func waitForRequests(_ isMet: @escaping @Sendable ([TestHubRequest]) -> Bool) async {
         await shared.wait { isMet($0.requests) }
     }

@@ -1,11 +1,11 @@
 import SignalRClient
 import SignalRCore
 
-/// One call of a method of the test hub, with its caller and its streams.
+/// A call of a method of the test hub, with its caller and its streams.
 public struct TestHubCall: Sendable {
     /// The id of the caller's connection.
     public let connectionID: String
-    /// The header fields of the caller's negotiation or upgrade; names are in lower case.
+    /// The header fields of the caller's negotiation or upgrade. The names are in lower case.
     public let headers: [String: String]
     let token: String
     let coder: HubCoder
@@ -29,7 +29,8 @@ public struct TestHubCall: Sendable {
         self.enter = enter
     }
 
-    /// The items of a stream that the caller uploads. Empty if the caller uploads no stream with that index.
+    /// Returns the items of a stream that the caller uploads. The sequence is empty if the caller uploads no stream
+    /// with that index.
     public func upload<T: Decodable & Sendable>(_ index: Int, of type: T.Type) -> some AsyncSequence<T, any Error> {
         upload(index).map { [coder] item in try coder.decode(type, from: item) }
     }
@@ -38,7 +39,7 @@ public struct TestHubCall: Sendable {
         uploads.indices.contains(index) ? uploads[index] : AsyncThrowingStream { $0.finish() }
     }
 
-    /// Calls a method of the caller, without an answer.
+    /// Calls a method of the caller, without waiting for an answer.
     public func send<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) throws {
         var encoded: [EncodedValue] = []
         for argument in repeat each arguments { encoded.append(try coder.encode(argument)) }
@@ -76,7 +77,7 @@ public struct TestHubCall: Sendable {
         }
     }
 
-    /// Sends one item of the stream that answers the call.
+    /// Sends an item of the stream that answers the call.
     func item(_ item: EncodedValue) {
         guard let id else { return }
         enter { [token] brain in

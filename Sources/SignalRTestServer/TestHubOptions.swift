@@ -1,17 +1,17 @@
 public import SignalRCore
 
-/// How a ``SignalRTestServer`` behaves without faults.
+/// The options of a ``SignalRTestServer``.
 public struct TestHubOptions: Sendable {
     /// The transports that the server offers, in its order of preference. Default: WebSockets, server-sent events, long
     /// polling.
     public var transports: [HttpTransportType] = [.webSockets, .serverSentEvents, .longPolling]
-    /// After how many seconds without a message the server sends a ping. Default: 15.
+    /// The interval, in seconds, at which the server sends pings, even if it has sent other messages. Default: 15.
     public var keepAliveInterval: Double = 15
-    /// How long the server keeps a poll open while it has no messages, in seconds. Default: 90.
+    /// The time, in seconds, for which the server keeps a poll open if there are no messages. Default: 90.
     public var pollTimeout: Double = 90
-    /// Whether connections can be resumed. Default: `true`.
+    /// Whether clients can resume connections. Default: `true`.
     public var allowsStatefulReconnect = true
-    /// How long the server keeps a connection whose WebSocket was lost, in seconds. Default: 15.
+    /// The time for which the server keeps a connection after the loss of its WebSocket, in seconds. Default: 15.
     public var disconnectTimeout: Double = 15
     /// The bearer token that the server requires in all requests. Default: `nil`, which means none.
     public var requiredToken: String?
@@ -20,7 +20,7 @@ public struct TestHubOptions: Sendable {
     public init() {}
 }
 
-/// A request that a client makes.
+/// A kind of request that a client makes.
 public enum TestHubStep: Hashable, Sendable, CaseIterable {
     /// The negotiation.
     case negotiate
@@ -32,21 +32,21 @@ public enum TestHubStep: Hashable, Sendable, CaseIterable {
     case poll
     /// A request with messages of the client.
     case post
-    /// The end of a connection.
+    /// The request that deletes a connection.
     case delete
 }
 
 /// A fault of the server.
 public enum TestHubFault: Hashable, Sendable {
-    /// It answers with this HTTP status.
+    /// The server answers with this HTTP status.
     case status(Int)
-    /// It answers with status 200 and this body.
+    /// The server answers with status 200 and this body.
     case body(String)
-    /// It does not answer.
+    /// The server does not answer.
     case silence
 }
 
-/// How the server answers the handshake.
+/// The server's answer to the handshake.
 public enum TestHubHandshake: Hashable, Sendable {
     /// The server accepts a correct handshake.
     case normal
@@ -54,17 +54,17 @@ public enum TestHubHandshake: Hashable, Sendable {
     case silence
     /// The server refuses the handshake with this reason.
     case refuse(String)
-    /// The server sends these bytes as its answer.
+    /// The server sends these bytes as its answer to the handshake.
     case bytes([UInt8])
 }
 
 /// A request that the server has received.
 public struct TestHubRequest: Hashable, Sendable {
-    /// The method of HTTP.
+    /// The HTTP method.
     public var method: String
     /// The path with the query.
     public var uri: String
-    /// The header fields; names are in lower case.
+    /// The header fields. The names are in lower case.
     public var headers: [String: String]
     /// The size of the body, in bytes.
     public var bodySize: Int

@@ -11,8 +11,10 @@ import RealtimePrimitives
 ///     if case .text(let text) = message { print(text) }
 /// }
 /// ```
-/// The client answers pings while it reads: see ``messages``. It closes the connection when the last reference to the WebSocket
-/// and to its ``messages`` is released. It does not reconnect: ``ReconnectingWebSocket`` does.
+///
+/// The client answers pings while it reads: see ``messages``. The client closes the connection when you release the
+/// last reference to the WebSocket and to its ``messages``. A WebSocket does not reconnect. Use
+/// ``ReconnectingWebSocket`` if the client should reconnect.
 public final class WebSocket: Sendable {
     /// The subprotocol that the server chose, or `nil`.
     public let subprotocol: String?
@@ -38,9 +40,9 @@ public final class WebSocket: Sendable {
     ///   - url: A `ws` or `wss` URL.
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
-    ///   - options: Timeouts, limits, TLS and proxy.
+    ///   - options: The timeouts, limits, TLS and proxy.
     ///   - eventLoopGroup: The threads of the connection: a `MultiThreadedEventLoopGroup`, or another group that can
-    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
+    ///     open sockets. Shut the group down only after the WebSocket is released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to url: String,
@@ -56,10 +58,10 @@ public final class WebSocket: Sendable {
     /// Connects to a server.
     ///
     /// - Parameters:
-    ///   - request: The server, and what the upgrade request contains.
-    ///   - options: Timeouts, limits, TLS and proxy.
+    ///   - request: The server, and the contents of the upgrade request.
+    ///   - options: The timeouts, limits, TLS and proxy.
     ///   - eventLoopGroup: The threads of the connection: a `MultiThreadedEventLoopGroup`, or another group that can
-    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
+    ///     open sockets. Shut the group down only after the WebSocket is released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to request: WebSocketRequest,
@@ -73,7 +75,7 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Does the same with a connection that the caller begins, for tests.
+    /// Connects over a connection that a closure starts, for tests.
     package static func connect(
         to host: String,
         options: WebSocketOptions,
@@ -81,7 +83,7 @@ public final class WebSocket: Sendable {
         _ open: @escaping @Sendable (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) async throws -> WebSocket {
         let opened = eventLoop.makePromise(of: String?.self)
-        // On the loop, so that no event comes before the inbox is complete.
+        // This code runs on the event loop, so no event arrives before the inbox is complete.
         let inbox = try await eventLoop.submit {
             WebSocketInbox(limit: options.receiveBufferSize, on: eventLoop, opened: opened, open)
         }.get()
@@ -104,12 +106,13 @@ public final class WebSocket: Sendable {
     /// The messages that the server sends. See ``WebSocketMessages``.
     public var messages: WebSocketMessages { WebSocketMessages(buffer: inbox.buffer, owner: self) }
 
-    /// Sends a message, and returns when its bytes are handed to the operating system.
+    /// Sends a message, and returns when the operating system has accepted the bytes.
     ///
-    /// Await each send, and you need no other back-pressure: the call returns when the server lets the client send
-    /// more. The server may not have received the message when the call returns.
+    /// Await each send. If your code waits for each call, it sends only as fast as the server reads. The server may not
+    /// have received the message when the call returns.
     ///
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/connectionClosed`` if the connection is not open.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the connection is not
+    ///   open.
     public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
         let written = eventLoop.makePromise(of: Void.self)
         eventLoop.execute { [inbox] in
@@ -129,13 +132,13 @@ public final class WebSocket: Sendable {
     /// Sends a binary message. See ``send(_:)-(WebSocketMessage)``.
     public func send(_ bytes: [UInt8]) async throws(WebSocketError) { try await send(.binary(bytes)) }
 
-    /// Sends a ping, and returns how long the server took to answer it.
+    /// Sends a ping, and returns the time until the server answered.
     ///
-    /// It has no time limit. To stop waiting, cancel the task. Another task must iterate ``messages`` meanwhile,
+    /// The call has no timeout. To stop waiting, cancel the task. Another task must iterate ``messages`` meanwhile,
     /// because the answer comes after the messages that the server has already sent.
     ///
-    /// - Throws: ``WebSocketError`` if the connection ends first, or if the client does not read because too many messages
-    ///   wait; `CancellationError` if the task is cancelled.
+    /// - Throws: ``WebSocketError`` if the connection ends before the answer, or if the client has paused reading
+    ///   because too many messages wait. `CancellationError` if the task is cancelled.
     @discardableResult
     public func ping() async throws -> Duration {
         let start = ContinuousClock.now
@@ -149,24 +152,25 @@ public final class WebSocket: Sendable {
         return ContinuousClock.now - start
     }
 
-    /// Whether reading is stopped because too many messages wait.
+    /// Whether the client has paused reading because too many messages wait.
     package var isPaused: Bool { inbox.buffer.isPaused }
 
     // MARK: Closing
 
-    /// How the connection ended; `nil` while it is open.
+    /// The code, reason and error with which the connection ended; `nil` while the connection is open.
     public var closure: WebSocketClosure? { inbox.closure }
 
-    /// Closes the connection, and returns how it ended.
+    /// Closes the connection, and returns how the connection ended.
     ///
-    /// Messages that arrive after the call are discarded. If the server does not answer within
-    /// ``WebSocketOptions/closeTimeout``, the client ends the connection. If the connection has already ended, the call
-    /// returns at once.
+    /// The client discards messages that arrive after the call. If the server does not answer within
+    /// ``WebSocketOptions/closeTimeout``, the client closes the connection without an answer. If the connection has
+    /// already ended, the call returns at once.
     ///
     /// - Parameters:
-    ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
-    ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. In that case nothing is sent.
+    ///   - code: 1000 to 1003, 1007 to 1014, or the app's own code from 3000 to 4999. Default: 1000.
+    ///   - reason: The reason for the server. The client truncates the reason to 123 bytes. Default: no reason.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. In this case, the client
+    ///   sends nothing.
     @discardableResult
     public func close(
         code: WebSocketCloseCode = .normalClosure,
@@ -179,7 +183,7 @@ public final class WebSocket: Sendable {
 }
 
 extension WebSocketError {
-    /// Makes the error for a message that was not written.
+    /// Creates the error for a message that the client did not write.
     init(sending error: any Error) {
         self =
             error as? WebSocketError

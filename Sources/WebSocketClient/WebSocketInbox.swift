@@ -2,7 +2,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import RealtimePrimitives
 
-/// The messages of one connection, and the tasks that wait for them. Events come on the connection's event loop.
+/// The messages of one connection, and the tasks that wait for messages. The connection reports events on its event
+/// loop.
 final class WebSocketInbox: Sendable {
     private enum Stage {
         case connecting
@@ -12,10 +13,10 @@ final class WebSocketInbox: Sendable {
 
     private struct State {
         var stage = Stage.connecting
-        /// Whether the app has closed the connection, and needs no more messages.
+        /// Whether the app has closed the connection, and so needs no more messages.
         var isClosing = false
         var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
-        /// The promises of pings, by their payloads.
+        /// The promises of the pings that wait for an answer, by payload.
         var pings: [UInt64: EventLoopPromise<Void>] = [:]
         var pingCount: UInt64 = 0
     }
@@ -25,7 +26,8 @@ final class WebSocketInbox: Sendable {
     private let opened: EventLoopPromise<String?>
     private let state = NIOLockedValueBox(State())
 
-    /// Opens a connection. Called on the event loop: its first event comes in another turn of the loop.
+    /// Opens a connection. Call the initializer on the event loop. The first event arrives only after the call has
+    /// returned.
     init(
         limit: Int,
         on eventLoop: any EventLoop,
@@ -33,7 +35,8 @@ final class WebSocketInbox: Sendable {
         _ open: (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) {
         self.opened = opened
-        // The connection needs the inbox's receiver, and is created before the inbox.
+        // The code must create the connection before the inbox is complete. So the connection's receiver captures a
+        // box, and the code puts the inbox into the box later.
         let receiver = NIOLockedValueBox<WebSocketInbox?>(nil)
         let connection = open { event in receiver.withLockedValue { $0 }?.received(event, releasing: receiver) }
         self.connection = connection
@@ -82,12 +85,12 @@ final class WebSocketInbox: Sendable {
         let error = WebSocketError(closure)
         opened.fail(error)
         for (_, promise) in pings { promise.fail(error) }
-        // If the app has closed the connection, only its `close` call gets an error.
+        // If the app has closed the connection, only its `close` call gets an error, not the sequence.
         buffer.finish(isWanted ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for continuation in closing { continuation.resume(returning: closure) }
     }
 
-    /// Ends the attempt, if the connection is not open yet.
+    /// Fails the attempt if the connection is not open yet.
     func giveUp(_ error: any Error) {
         guard case .connecting = state.withLockedValue({ $0.stage }) else { return }
         connection.abort()
@@ -95,8 +98,8 @@ final class WebSocketInbox: Sendable {
         ended(WebSocketClosure(code: nil, error: error as? WebSocketError))
     }
 
-    /// Starts the closing handshake. Its answer has to be read, so reading continues, and messages before it are
-    /// discarded.
+    /// Starts the closing handshake. To read the server's close frame, the client continues reading. The client
+    /// discards the messages before the close frame.
     func close(code: WebSocketCloseCode, reason: String) {
         state.withLockedValue { $0.isClosing = true }
         buffer.pauses(nil)
@@ -104,7 +107,7 @@ final class WebSocketInbox: Sendable {
     }
 
     func sendPing(_ promise: EventLoopPromise<Void>) {
-        // The answer could not be read.
+        // While reading is paused, the client cannot read the answer.
         if buffer.isPaused {
             let message = "Ping failed: the answer was not read, because \"messages\" is full. Iterate it faster."
             return promise.fail(WebSocketError(.receiveBufferFull, message))
@@ -118,7 +121,7 @@ final class WebSocketInbox: Sendable {
         guard let number else {
             return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
-        // A cancelled call must not leave its promise here.
+        // If the call was cancelled, its promise must not remain in `pings`.
         promise.futureResult.whenComplete { [self] _ in
             state.withLockedValue { _ = $0.pings.removeValue(forKey: number) }
         }
@@ -128,7 +131,7 @@ final class WebSocketInbox: Sendable {
 
     // MARK: On any thread
 
-    /// Waits for the end.
+    /// Waits until the connection has ended, and returns the closure.
     func closed() async -> WebSocketClosure {
         await withCheckedContinuation { continuation in
             let closure: WebSocketClosure? = state.withLockedValue { state in

@@ -5,11 +5,10 @@ import Foundation
 enum StandardOutput {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    /// Writes the text at once, also into a pipe. A line goes out in one write, so that lines of several tasks do not mix.
+    /// Writes the text at once, even to a pipe. Each line is one write, so that lines of several tasks do not mix.
     ///
-    /// - Throws: An error without a text if the pipe has no reader any more. Its exit code is 128 + `SIGPIPE`, which
-    ///   shells show for a program that this signal ended. If the system refuses the text for another reason, the system's
-    ///   error.
+    /// - Throws: An error without a message if the pipe no longer has a reader. The exit code is then 128 + `SIGPIPE`,
+    ///   as for a program that ends by this signal. If writing fails for another reason, throws the system's error.
     static func print(_ text: String) throws {
         do {
             try Descriptor.write(text, to: STDOUT_FILENO)
@@ -23,7 +22,7 @@ enum StandardOutput {
 
 /// Files, pipes and terminals.
 enum Descriptor {
-    /// Writes the whole text, whether or not the descriptor blocks.
+    /// Writes the whole text, even to a non-blocking descriptor.
     static func write(_ text: String, to descriptor: Int32) throws(POSIXError) {
         _ = ignoresBrokenPipes
         var bytes = Array(text.utf8)[...]
@@ -32,7 +31,7 @@ enum Descriptor {
             if count >= 0 {
                 bytes = bytes.dropFirst(count)
             } else if errno == EAGAIN {
-                // Other programs with the same pipe can make it non-blocking.
+                // Other programs with the same pipe can make the pipe non-blocking.
                 var space = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&space, 1, -1)
             } else if errno != EINTR {
@@ -41,6 +40,6 @@ enum Descriptor {
         }
     }
 
-    /// The signal would end the process at once, before the server has closed its connections.
+    /// Ignores `SIGPIPE`. The signal would end the process before the server has closed its connections.
     private static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Prints events, with the time since the start and the name of the user.
+/// A printer of events that adds the time since the start and the name of the user.
 struct Timeline: Sendable {
     enum Who: String {
         case server, backend, network, ada, bob, demo

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package that depends on PusherClient, as apps do: `make test-consumer` builds and runs it. A copy of this folder
-// elsewhere works too, with the path of PusherClient in the environment.
+// A package that depends on PusherClient, as apps do. `make test-consumer` builds and runs the package. It also works
+// in a copy of this folder, if the environment variable `PUSHER_CLIENT` contains the path of PusherClient.
 let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")

@@ -1,6 +1,6 @@
 package import ServerSentEvents
 
-/// The results of a parser for a stream.
+/// The results of a parser after it has read a stream.
 package struct ParserRun: Equatable {
     package var elements: [EventStreamParser.Element] = []
     package var lastEventID = ""
@@ -13,7 +13,7 @@ package struct ParserRun: Equatable {
 
     package init() {}
 
-    /// - Parameter reportsAtOnce: Called with the number of a chunk and its results.
+    /// - Parameter reportsAtOnce: Called with the number of each chunk and its results.
     package init(
         _ chunks: [[UInt8]],
         limit: Int = 16 << 20,
@@ -46,7 +46,7 @@ extension EventStreamParser {
         return elements
     }
 
-    /// - Parameter report: Also called with the results before an error.
+    /// - Parameter report: Called for each result, including the results before an error.
     fileprivate mutating func read(_ chunk: [UInt8], _ report: (Element) -> Void) throws {
         var start = 0
         while start < chunk.count {

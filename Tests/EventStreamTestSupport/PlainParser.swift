@@ -1,6 +1,6 @@
 import ServerSentEvents
 
-/// The standard's algorithm, step by step, over a whole stream that is decoded first.
+/// A parser that follows the algorithm of the standard step by step. It first decodes the whole stream.
 package enum PlainParser {
     package static func run(_ bytes: [UInt8]) -> ParserRun {
         var scalars = Array(String(decoding: bytes, as: UTF8.self).unicodeScalars)

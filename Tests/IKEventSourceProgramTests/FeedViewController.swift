@@ -1,7 +1,7 @@
 import Foundation
 import ServerSentEvents
 
-/// A screen of an app with IKEventSource.
+/// A screen of an app that uses IKEventSource.
 class FeedViewController {
     var eventSource: EventSource?
     var lines: [String] = []
@@ -45,7 +45,7 @@ class FeedViewController {
     }
 }
 
-/// For code that is tested with another implementation.
+/// An event source without a server, for tests of an app.
 final class SilentSource: EventSourceProtocol {
     let headers: [String: String] = [:]
     let retryTime = 3000

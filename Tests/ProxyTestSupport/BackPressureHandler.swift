@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Stops reading from its channel while its counterpart's channel is not writable. Both run on one event loop.
+/// Stops reading from its channel while the partner's channel is not writable. Both channels run on one event loop.
 final class BackPressureHandler: ChannelDuplexHandler {
     typealias InboundIn = NIOAny
     typealias OutboundIn = NIOAny
@@ -18,7 +18,7 @@ final class BackPressureHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// Lets the other one read, even after the channel has ended, because then there is nothing to wait for.
+    /// Lets the partner read again, because a removed handler cannot report that its channel has become writable.
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         let counterpart = self.counterpart

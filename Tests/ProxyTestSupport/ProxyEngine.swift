@@ -42,7 +42,8 @@ final class ProxyEngine: Sendable {
     func fail(_ count: Int?, with fault: Fault) {
         if let count, count <= 0 { return }
         state.withLockedValue { state in
-            // Faults after one without an end would never be used.
+            // A fault without a count never ends by itself. If it stayed in the list, the proxy would never use later
+            // faults.
             state.faults.removeAll { $0.remaining == nil }
             state.faults.append((fault, count))
         }
@@ -91,8 +92,8 @@ final class ProxyEngine: Sendable {
 
     // MARK: Connections
 
-    /// Connects on the proxy's own event loop, on which each client's connection runs too. Nothing is read before the
-    /// channel's `autoRead` is set.
+    /// Connects to an origin, on the event loop of the proxy and of all client connections. The channel reads nothing
+    /// before its `autoRead` is set.
     func connect(to address: SocketAddress, allowsHalfClosure: Bool) -> EventLoopFuture<any Channel> {
         ClientBootstrap(group: eventLoop)
             .connectTimeout(Self.connectTimeout)
@@ -114,7 +115,7 @@ final class ProxyEngine: Sendable {
         return EventLoopFuture.andAllComplete(origins.map { $0.closeFuture }, on: eventLoop)
     }
 
-    /// Counts the tunnel until both connections have ended.
+    /// Counts a tunnel as open until both of its connections are closed.
     func tunnelBegan(client: any Channel, origin: any Channel) {
         let id = ObjectIdentifier(client)
         state.withLockedValue { $0.tunnels[id] = Tunnel(client: client, origin: origin) }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Passes the head of one request to the HTTP decoder, and holds later bytes back until their destination is known. So
-/// no byte for a tunnel reaches the decoder, which could lose it.
+/// Passes the head of one request to the HTTP decoder, and holds later bytes back until their destination is known. The
+/// gate never gives the decoder bytes for a tunnel, because the decoder could lose them.
 final class ProxyHeadGate: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -10,12 +10,13 @@ final class ProxyHeadGate: ChannelDuplexHandler {
 
     enum HeadError: Error {
         case tooLong
-        /// The head has ended, and a decoder that needs more has to work without it.
+        /// The head is complete, so the decoder will get no more bytes.
         case ended
     }
 
     private enum State {
-        /// The number of bytes seen, and how many of them belong to the blank line that ends the head.
+        /// The number of bytes in the head so far, and the number of matched bytes of the blank line that ends the
+        /// head.
         case head(length: Int, matched: Int)
         case holding(ByteBuffer, hasEnded: Bool)
         case open
@@ -35,13 +36,13 @@ final class ProxyHeadGate: ChannelDuplexHandler {
 
     // MARK: Commands
 
-    /// Passes everything: the held bytes, and later ones.
+    /// Passes the held bytes and all later bytes.
     func open() { go(to: .open) }
 
-    /// From now on passes nothing except the end.
+    /// Discards all later bytes. Still reports when the client closes its side.
     func discard() { go(to: .discarding) }
 
-    /// Bypasses the HTTP encoder.
+    /// Writes bytes without the HTTP encoder.
     @discardableResult
     func write(_ bytes: ByteBuffer) -> EventLoopFuture<Void>? {
         context?.writeAndFlush(Self.wrapOutboundOut(bytes))
@@ -86,7 +87,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
         var headLength = 0
         for byte in bytes.readableBytesView where matched < Self.headEnd.count {
             headLength += 1
-            // Blank lines before a request do not end it.
+            // Blank lines before a request do not end the head.
             if length == 0, byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") { continue }
             length += 1
             matched = byte == Self.headEnd[matched] ? matched + 1 : byte == Self.headEnd[0] ? 1 : 0
@@ -97,7 +98,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
             return
         }
         guard let head = bytes.readSlice(length: headLength) else { return }
-        // The state comes first, because the request's handler may open or discard at once.
+        // The state changes first, because the request's handler may call `open()` or `discard()` at once.
         state =
             matched < Self.headEnd.count ? .head(length: length, matched: matched) : .holding(bytes, hasEnded: false)
         context.fireChannelRead(Self.wrapInboundOut(head))

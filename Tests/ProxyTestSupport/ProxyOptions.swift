@@ -5,15 +5,16 @@ extension TestProxy {
     package struct Options: Sendable {
         /// The address to bind: `127.0.0.1` or `::1`.
         var host = "127.0.0.1"
-        /// The port to bind; 0 lets the system choose a free one.
+        /// The port to bind. With 0, the system chooses a free port.
         var port = 0
-        /// The credentials for the proxy, which answers other requests with 407. Nil lets everybody.
+        /// The credentials that the proxy requires. The proxy answers requests without them with 407. If nil, every
+        /// request is authorized.
         package var credentials: Credentials?
         /// The realm that the proxy names in a 407.
         var realm = "TestProxy"
         /// The addresses of hosts by their names in lower case, as in `/etc/hosts`. The proxy resolves no other name.
         ///
-        /// A client that resolves names by itself cannot resolve a name that exists only here.
+        /// A client that resolves names by itself cannot resolve the names of this table.
         package var hosts = ["localhost": "127.0.0.1"]
 
         package init() {}
@@ -35,7 +36,7 @@ extension TestProxy {
     }
 }
 
-/// Printed forms without the password.
+/// Prints credentials without the password.
 extension TestProxy.Credentials: CustomStringConvertible, CustomReflectable {
     package var description: String { "Credentials(username: \(username))" }
     package var customMirror: Mirror { Mirror(self, children: ["username": username]) }

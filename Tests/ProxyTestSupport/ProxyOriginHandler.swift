@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Passes an origin's answer to the handler of the client that asked.
+/// Passes an origin's answer to the handler of the client's request.
 final class ProxyOriginHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 

@@ -10,10 +10,10 @@ struct ProxyRequest: Sendable {
 
     let method: String
     let target: Target
-    /// The request to the origin; nil if the client requests a tunnel.
+    /// The head of the request to the origin, or nil if the client requests a tunnel.
     let forwardedHead: HTTPRequestHead?
 
-    /// Nil if the request is not for a proxy.
+    /// Returns nil if the request is not for a proxy.
     init?(_ head: HTTPRequestHead) {
         method = head.method.rawValue
         if head.method == .CONNECT {
@@ -40,7 +40,7 @@ struct ProxyRequest: Sendable {
 }
 
 extension ProxyRequest.Target {
-    /// - Parameter defaultPort: nil if the authority must name the port.
+    /// - Parameter defaultPort: The port if the authority names no port. If nil, the authority must name a port.
     init?(authority: some StringProtocol, defaultPort: Int?) {
         let text = authority[...]
         let end: Substring.Index
@@ -53,7 +53,7 @@ extension ProxyRequest.Target {
             host = String(text[..<end])
         }
         let port = text[end...]
-        // Names contain no @, and text before one does not belong to the host.
+        // A host with an @ is invalid, because text before the @ would be user information.
         guard !host.isEmpty, !host.contains("@") else { return nil }
         if port.isEmpty {
             guard let defaultPort else { return nil }
@@ -67,7 +67,8 @@ extension ProxyRequest.Target {
         }
     }
 
-    /// The address to connect to; nil if the name is unknown, or the address is not one of this machine's own.
+    /// Returns the address to connect to. Returns nil if the name is unknown, or the address is not an address of this
+    /// machine.
     func loopbackAddress(hosts: [String: String]) -> SocketAddress? {
         let text = hosts[host.lowercased()] ?? host
         guard let address = try? SocketAddress(ipAddress: text, port: port) else { return nil }
@@ -84,10 +85,11 @@ extension HTTPHeaders {
         "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "TE", "Trailer",
         "Upgrade",
     ]
-    /// The sender cannot choose the fields for the message's end and its recipient.
+    /// Fields that `Connection` cannot remove, because the recipient needs them to find the end of the message and the
+    /// host.
     private static let kept = ["content-length", "host", "transfer-encoding"]
 
-    /// Without the fields that are meant for the next hop only (RFC 9110, 7.6.1).
+    /// Returns a copy without the fields that apply only to the next hop (RFC 9110, 7.6.1).
     func withoutHopByHop() -> HTTPHeaders {
         var headers = self
         for name in self[canonicalForm: "Connection"] where !Self.kept.contains(name.lowercased()) {
@@ -102,7 +104,7 @@ extension HTTPHeaders {
     fileprivate func forOrigin(host: String) -> HTTPHeaders {
         var headers = withoutHopByHop()
         headers.replaceOrAdd(name: "Host", value: host)
-        // The proxy itself has answered it.
+        // The proxy has already answered `Expect: 100-continue`, so the origin must not answer again.
         headers.remove(name: "Expect")
         if headers.contains(name: "Transfer-Encoding") {
             headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")

@@ -1,6 +1,7 @@
 import NIOCore
 
-/// One end of a tunnel: bytes that arrive here are sent at the other end, and so is the end of the stream.
+/// One end of a tunnel. The handler passes received bytes to the other end, and closes the other end when its own
+/// channel is closed.
 final class ProxyTunnelHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -37,12 +38,12 @@ final class ProxyTunnelHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// The channel's end follows.
+    /// Closes the channel. `channelInactive(context:)` then closes the other end.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func write(_ bytes: ByteBuffer) { context?.write(Self.wrapOutboundOut(bytes), promise: nil) }
 
-    /// Closes after all earlier bytes have been sent, because closing does not wait for them by itself.
+    /// Closes the channel after all earlier bytes have been sent. A plain close would not wait for them.
     private func close(_ mode: CloseMode) {
         guard let context else { return }
         let channel = context.channel

@@ -7,29 +7,28 @@ extension TestProxy {
         let index: Int
         /// The method: `CONNECT` for a tunnel, otherwise the method of the request to forward.
         package let method: String
-        /// The host that the client named, before the proxy looked at ``Options/hosts``; an IPv6 address without
-        /// brackets.
+        /// The host that the client named, before the look-up in ``Options/hosts``. An IPv6 address has no brackets.
         package let host: String
-        /// The port that the client named; 80 if the URL to forward to has none.
+        /// The port that the client named, or 80 if the URL of a forwarded request has no port.
         package let port: Int
-        /// Whether it contained the ``Options/credentials``; true if there are none.
+        /// Whether the request contained the ``Options/credentials``. Always true if the options have no credentials.
         package let isAuthorized: Bool
-        /// The HTTP status of the answer: 200 for a tunnel, the origin's for a forwarded request, or one of the
-        /// proxy's own. Nil if it got no status.
+        /// The HTTP status of the answer. This is 200 for a tunnel, the origin's status for a forwarded request, or the
+        /// proxy's own status. Nil if the proxy sent no status.
         package let status: Int?
     }
 
     /// The requests so far, in the order of their answers.
     ///
-    /// Each is recorded before its answer is sent. Requests that the proxy does not understand are answered with 400 or
-    /// 431, and not recorded. Records contain no user names and no passwords.
+    /// The proxy records each request before the answer. The proxy answers requests that it cannot read with 400 or
+    /// 431, and does not record them. Records contain no user names and no passwords.
     package var requests: [Request] { engine.requests }
 
-    /// The number of open tunnels: those whose client or target still has a connection.
+    /// The number of tunnels with at least one open connection.
     var openTunnelCount: Int { engine.openTunnelCount }
 
-    /// The first request that matches; waits for it if there is none yet.
-    /// - Parameter after: the request after which to begin; nil begins with the first one.
+    /// Returns the first matching request, and waits until there is one.
+    /// - Parameter after: The request after which the search begins. If nil, the search begins with the first request.
     @discardableResult
     func nextRequest(
         after: Request? = nil,
@@ -42,7 +41,7 @@ extension TestProxy {
         }
     }
 
-    /// Waits until exactly this many tunnels are open; 0 waits until all have ended.
+    /// Waits until exactly this many tunnels are open. With 0, waits until all tunnels are closed.
     package func waitForOpenTunnels(count: Int, timeout: Duration = .seconds(10)) async throws {
         try await engine.changes.wait(timeout: timeout, for: "\(count) open tunnel(s)") {
             engine.openTunnelCount == count ? () : nil

@@ -2,26 +2,27 @@ import NIOCore
 import NIOPosix
 import PusherTestServer
 
-/// An HTTP proxy, made to test that a client works behind one.
+/// An HTTP proxy for tests of clients behind proxies.
 ///
-/// It listens on this machine only, and does what a corporate proxy does: it tunnels (`CONNECT`), forwards requests
-/// whose target is a whole URL (`POST http://…`), asks for a user name and a password (``Options/credentials``),
-/// resolves names by itself (``Options/hosts``), and fails on command. A request to forward ends its connection.
+/// The proxy listens on this machine only, and behaves like a corporate proxy. It opens tunnels (`CONNECT`), and
+/// forwards requests whose target is a whole URL (`POST http://…`). It requires a user name and a password
+/// (``Options/credentials``), resolves names (``Options/hosts``), and fails on command. After a forwarded request, the
+/// proxy closes the connection.
 ///
-/// No test reaches the internet through it: the proxy looks at ``Options/hosts``, and answers a target that is not on
-/// this machine (`127.0.0.0/8` or `::1`) with 502.
+/// No test reaches the internet through the proxy. The proxy resolves only the names in ``Options/hosts``. If the
+/// target is not on this machine (`127.0.0.0/8` or `::1`), the proxy answers with 502.
 ///
-/// Every method may be called from any thread or task, at any time.
+/// You can call every method from any thread or task, at any time.
 ///
-/// A fault, such as ``refuse(_:with:)``, applies to later requests: `CONNECT` and forwarded ones, authorized or not.
-/// Its count says how many; the proxy answers the ones after them as usual. Nil means all until ``accept()``. A further
-/// fault is appended to one whose count has not been used up, and takes the place of one without a count.
+/// A fault, such as ``refuse(_:with:)``, applies to later requests: tunnels and forwarded requests, authorized or not.
+/// The count is the number of requests with the fault. Without a count, the fault applies until ``accept()``. A further
+/// fault begins after an earlier fault with a count, but replaces an earlier fault without a count.
 package final class TestProxy: Sendable {
     let options: Options
     let engine: ProxyEngine
     private let listener: Listener
 
-    /// A proxy that does not listen yet; see ``start()``.
+    /// Creates a proxy that does not listen yet. See ``start()``.
     init(options: Options = Options()) {
         let engine = ProxyEngine(options: options, eventLoop: MultiThreadedEventLoopGroup.singleton.any())
         self.options = options
@@ -31,35 +32,35 @@ package final class TestProxy: Sendable {
         }
     }
 
-    /// Ends a proxy that was dropped without ``shutdown()``, a little later.
+    /// Shuts down a proxy that was released without ``shutdown()``.
     deinit { _ = beginShutdown() }
 
     /// Binds the port and starts to accept connections. Does nothing if the proxy listens already.
     ///
-    /// A proxy that is started again after ``shutdown()`` binds the port that it had before.
+    /// After ``shutdown()``, the proxy binds its previous port again.
     func start() async throws { try await listener.start() }
 
-    /// Ends all connections and tunnels, as if the process were killed, and stops listening. When it returns, no socket
-    /// is left.
+    /// Stops listening, and closes all connections and tunnels as if the process were killed. When the method returns,
+    /// all sockets are closed.
     ///
     /// Does nothing if the proxy does not listen. Keeps records and faults.
     func shutdown() async {
-        // The future never fails: a socket that has already ended counts as closed.
+        // The future never fails, because closing a socket that is already closed succeeds.
         try? await beginShutdown().get()
     }
 
     private func beginShutdown() -> EventLoopFuture<Void> {
-        // The clients come first, so that no further origin is requested.
+        // The clients are closed first, so they cannot request further origins.
         listener.beginShutdown().flatMap { [engine] _ in engine.closeOrigins() }
     }
 
-    /// The address to name as the proxy's.
+    /// The address under which clients reach the proxy.
     package var host: String { options.host }
 
     /// The port that the proxy listens on, or listened on last.
     package var port: Int { listener.port }
 
-    /// Starts a proxy, calls `body`, and shuts the proxy down whether `body` returns or throws.
+    /// Starts a proxy, calls `body`, and shuts the proxy down even if `body` throws.
     package static func withProxy<Result>(
         options: Options = Options(),
         _ body: (TestProxy) async throws -> Result

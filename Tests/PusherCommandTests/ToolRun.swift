@@ -5,15 +5,15 @@ import TestSupport
 /// The tool in a separate process, with separate output and errors.
 struct ToolRun: Sendable {
     let process: ChildProcess
-    /// Passes on the tool's standard error.
+    /// The process that passes on the tool's standard error.
     private let errorReader: ChildProcess
     private let seenErrors = Log<String>()
     private let folder: URL
 
     /// - Parameters:
     ///   - arguments: The tool's arguments.
-    ///   - environment: Variables. Variables of the test process that the tool reads are not passed on.
-    ///   - input: Its standard input; nil for none.
+    ///   - environment: The tool's variables. The tool does not get the `PUSHER_` variables of the test process.
+    ///   - input: The tool's standard input; nil for no input.
     init(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("pusher-tool-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -39,7 +39,7 @@ struct ToolRun: Sendable {
 
     static func quoted(_ word: String) -> String { "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'" }
 
-    /// Waits until its standard error contains that text this many times, or it has ended.
+    /// Waits until the standard error contains the string this many times, or until the tool has ended.
     func waitForError(containing text: String, count: Int = 1) async {
         var missing = count - seenErrors.elements.count { $0.contains(text) }
         guard missing > 0 else { return }
@@ -56,7 +56,7 @@ struct ToolRun: Sendable {
         var errors: [String] = []
     }
 
-    /// Waits for its end. Call it once. Lines that were read earlier are not included.
+    /// Waits for the end of the tool. Call this method once. The result does not include lines that were read before.
     func result() async -> Result {
         var result = Result()
         for await line in process.lines { result.lines.append(line) }
@@ -77,7 +77,7 @@ struct ToolRun: Sendable {
 }
 
 extension PusherTestServer {
-    /// The options for reaching it. No command takes as long as they allow.
+    /// The tool's options for this server, with a timeout that no command reaches.
     var toolOptions: [String] { ["--url", "\(usesTLS ? "wss" : "ws")://\(host):\(port)", "--timeout", "280"] }
 
     static let encryptionOptions = ["--encryption-key", Options.testEncryptionMasterKey]

@@ -1,4 +1,4 @@
-/// Codes and boxes made with other implementations: Python's `hmac`, and `tweetnacl` for the boxes.
+/// Test vectors from other implementations: codes of Python's `hmac`, and boxes of `tweetnacl`.
 enum Vectors {
     struct Signature: Sendable {
         var secret: String
@@ -290,7 +290,7 @@ enum Vectors {
         ),
     ]
 
-    /// A box that is too long for this file: its text is a repeated character, and its bytes are known by their
+    /// A box that is too long for this file. Its text is a repeated character, and its bytes are identified by their
     /// SHA-256.
     struct LongBox: Sendable {
         var key: String

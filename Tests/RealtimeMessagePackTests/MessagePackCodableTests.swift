@@ -137,9 +137,9 @@ extension CodableSample {
             var x: Int
             var y: Double
         }
-        // Properties in any order, and unknown ones.
+        // The map has the properties in another order, and an additional unknown property.
         #expect(try decode("83 a1 79 02 a1 7a 93 c0 81 01 02 c3 a1 78 d3 00 00 00 00 00 00 00 01") == Point(x: 1, y: 2))
-        // A DateTimeOffset is a timestamp with minutes.
+        // A DateTimeOffset is a pair of a timestamp and minutes.
         #expect(try decode("92 d6 ff 00000001 3c") == Date(timeIntervalSince1970: 1))
         #expect(try decode("cb 3f f8 00 00 00 00 00 00") == Decimal(1.5))
         #expect(try decode("81 01 a1 61") == [1: "a"])

@@ -3,12 +3,12 @@ import RealtimeMessagePack
 import TestSupport
 import Testing
 
-/// The forms of the specification, written and read without `Codable`.
+/// Tests that write and read the forms of the specification, without `Codable`.
 @Suite struct MessagePackFormTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         var bytes: [UInt8]
         var header: MessagePackHeader
-        /// Whether the form is the shortest, which the writer uses.
+        /// Whether the form is the shortest form for the value. The writer uses only shortest forms.
         var isShortest = true
 
         var testDescription: String { "\(header)" }
@@ -174,7 +174,7 @@ import Testing
             }
             var reader = MessagePackReader(bytes)
             let isWhole = (try? reader.skip()) != nil
-            // Whether reading succeeded or not, no byte was read twice, and none beyond the end.
+            // In all cases, the reader must not read a byte twice or beyond the end.
             #expect(reader.position <= bytes.count && (isWhole || !bytes.isEmpty || reader.isAtEnd))
             _ = try? MessagePackDecoder().decode(CodableSample.self, from: bytes[...])
             _ = try? MessagePackDecoder().decode([String: [Date?]].self, from: bytes[...])

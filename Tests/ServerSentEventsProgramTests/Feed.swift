@@ -1,7 +1,7 @@
 import Foundation
 import ServerSentEvents
 
-/// The state of a screen, in an app in Swift 6.
+/// The state of a screen in an app that uses Swift 6.
 @MainActor
 final class Feed {
     private(set) var lines: [String] = []
@@ -21,7 +21,7 @@ final class Feed {
     }
 }
 
-/// A call of a tool by the Model Context Protocol, as in the documentation.
+/// A tool call of the Model Context Protocol, as in the documentation.
 func callTool(_ call: [String: String], url: String) -> EventStream {
     EventStream(options: EventStreamOptions(reconnection: .resumable)) { attempt in
         let accept = HTTPHeader(name: "Accept", value: "application/json, text/event-stream")
@@ -31,7 +31,7 @@ func callTool(_ call: [String: String], url: String) -> EventStream {
     }
 }
 
-/// A view model that follows a feed and takes part in a chat with a language model.
+/// A view model that shows a feed and the answers of a language model.
 @MainActor
 final class Assistant {
     struct Chunk: Decodable, Sendable {

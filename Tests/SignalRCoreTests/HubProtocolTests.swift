@@ -33,13 +33,13 @@ import Testing
         }
     }
 
-    /// An incomplete frame is an error of the protocol, and never a trap.
+    /// Expects that an incomplete frame leads to an error of the protocol, not to a trap.
     @Test(arguments: protocols) func everyBodyCutShortIsAnError(_ hubProtocol: HubProtocol) throws {
         for vector in Vector.all(hubProtocol) {
             let body = hubProtocol.isBinary ? vector.bytes.dropFirst() : vector.bytes.dropLast()
             let text = body.trimmingSpaces
             for count in 0..<text.count {
-                // Only arrays of these types may have another number of values than they announce.
+                // Only arrays of these types can have fewer values than they announce.
                 if hubProtocol.isBinary, [.ping, .close(error: nil, allowReconnect: false)].contains(vector.message) {
                     continue
                 }
@@ -133,7 +133,7 @@ import Testing
         reader.append(hex(text) + body)
         #expect(try reader.next().map(Array.init) == body)
         #expect(try reader.next() == nil)
-        // The writer's form: a stream item of five more bytes.
+        // The frame contains a stream item. Besides the item, the message has five bytes.
         guard length >= 5 else { return }
         let item = [UInt8](repeating: 0xC0, count: length - 5)[...]
         let frame = HubProtocol.messagePack.encode(.streamItem(id: "1", item: item))
@@ -178,7 +178,7 @@ import Testing
             }
             var reader = HubFrameReader(hubProtocol)
             let messages = (try? reader.messages(hubProtocol, damaged)) ?? []
-            // A message that was read can be written, and reads the same.
+            // If the protocol encodes a message and decodes the result, the two messages are equal.
             for message in messages {
                 var copy = HubFrameReader(hubProtocol)
                 #expect((try? copy.messages(hubProtocol, hubProtocol.encode(message))) == [message])

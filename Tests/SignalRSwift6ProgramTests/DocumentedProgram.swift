@@ -1,7 +1,7 @@
 import SignalRClient
 
-// A program as in the documentation of Microsoft's Swift client, with every documented call. It is compiled in Swift 5
-// mode and in Swift 6 mode, with no other import.
+// This program makes every call that the documentation of Microsoft's Swift client describes. It compiles in Swift 5
+// mode and in Swift 6 mode without another import.
 
 struct CustomRetryPolicy: RetryPolicy {
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
@@ -31,7 +31,7 @@ struct Weather: Codable, Equatable {
     var time: MsgpackTimestamp?
 }
 
-/// Makes builders in every way.
+/// Makes builders with every documented call.
 func documentedBuilders(url: String) -> [HubConnectionBuilder] {
     var options = HttpConnectionOptions()
     options.accessTokenFactory = { "token" }
@@ -64,7 +64,7 @@ func documentedBuilders(url: String) -> [HubConnectionBuilder] {
     ]
 }
 
-/// Uses a connection in every way, and returns the results, in order.
+/// Uses every documented call of a connection, and returns the results in order.
 func documentedProgram(_ connection: HubConnection, log: @escaping @Sendable (String) -> Void) async throws {
     await connection.on("none") { log("none") }
     await connection.on("one") { (a: String) in log("one \(a)") }
@@ -132,7 +132,7 @@ func documentedProgram(_ connection: HubConnection, log: @escaping @Sendable (St
     log("\(await connection.state() == .Stopped)")
 }
 
-/// The enums that a program may switch over, without a `default`.
+/// Switches over an enum without a `default`, as a program may do.
 func documentedName(of state: HubConnectionState) -> String {
     switch state {
     case .Stopped: "stopped"
@@ -158,7 +158,7 @@ func documentedText(of error: SignalRError) -> String {
     }
 }
 
-/// The smaller values of the API.
+/// Uses the other values of the API.
 func documentedValues() -> Bool {
     let all: HttpTransportType = [.webSockets, .serverSentEvents, .longPolling]
     let request = HttpRequest(method: .GET, url: "http://127.0.0.1", responseType: .text, headers: [:], timeout: 5)

@@ -3,7 +3,7 @@ package import RealtimeNetworking
 import TestSupport
 
 extension HTTPRequest {
-    /// With a timeout longer than any test takes.
+    /// Creates a request with a timeout that exceeds the duration of every test.
     package static func to(
         _ url: String,
         method: String = "POST",
@@ -26,7 +26,7 @@ extension HTTPRequest {
 extension HTTPRequester {
     package func status(_ request: HTTPRequest) async throws -> Int { try await response(to: request).status }
 
-    /// Nil if there was an answer, or an error of another type.
+    /// Returns the error of a request. Returns nil if there was an answer, or an error of another type.
     package func failure(_ request: HTTPRequest) async -> HTTPRequestError? {
         do {
             _ = try await response(to: request)
@@ -38,7 +38,7 @@ extension HTTPRequester {
 }
 
 extension AsyncHTTPRequester {
-    /// A client that waits for its connections, however slow the machine is.
+    /// A client with a long timeout for connections, for slow machines.
     package static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
         AsyncHTTPRequester(tls: tls, proxies: proxies, connectTimeout: .patience)
     }

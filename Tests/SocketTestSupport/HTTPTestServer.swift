@@ -17,12 +17,12 @@ package struct ReceivedRequest: Equatable, Sendable {
 package enum HTTPReply: Sendable {
     case answer(Int, [String: String] = [:], String = "")
     case chunks([String])
-    /// Sends as long as the client reads.
+    /// The server sends bytes until the client stops reading.
     case endless(status: Int)
     case nothing
-    /// Status and headers, and never a body.
+    /// The server sends the status and headers, but no body.
     case headOnly
-    /// Fewer bytes than announced, and then the end.
+    /// The server sends fewer bytes than announced, and closes the connection.
     case tooShort
     case closing
 
@@ -31,7 +31,7 @@ package enum HTTPReply: Sendable {
     }
 }
 
-/// An HTTP server on loopback with the answers of the test.
+/// An HTTP server on loopback that sends the answers of the test.
 package final class HTTPTestServer: Sendable {
     package typealias Answer = @Sendable (ReceivedRequest) -> HTTPReply
 
@@ -42,10 +42,10 @@ package final class HTTPTestServer: Sendable {
     private let endings: AsyncStream<Void>
     private let silences: AsyncStream<Void>
 
-    /// The address, with the loopback's number as host.
+    /// The server's URL, with the IP address of loopback as the host.
     package var url: String { "http://127.0.0.1:\(port)" }
     package var requests: [ReceivedRequest] { log.elements }
-    /// How many connections it has accepted.
+    /// The number of accepted connections.
     package var connectionCount: Int { acceptances.elements.count }
 
     private init(
@@ -64,9 +64,10 @@ package final class HTTPTestServer: Sendable {
         self.silences = silences
     }
 
-    /// Runs while `body` does.
+    /// Runs a server while `body` runs.
     ///
-    /// - Parameter silentConnections: The number of first connections that it accepts without ever answering.
+    /// - Parameter silentConnections: The number of connections, from the first on, that the server accepts but never
+    ///   answers.
     package static func serving<Result>(
         tls: NIOSSLContext? = nil,
         silentConnections: Int = 0,
@@ -120,17 +121,17 @@ package final class HTTPTestServer: Sendable {
         return try result.get()
     }
 
-    /// Waits for the next request. For one test task only.
+    /// Waits for the next request. Only one task of a test can call this method.
     package func nextRequest() async -> ReceivedRequest? {
         await arrivals.first { _ in true }
     }
 
-    /// Waits for a connection that is not answered.
+    /// Waits for a connection that the server does not answer.
     package func nextSilentConnection() async {
         await silences.first { _ in true }
     }
 
-    /// Waits for a connection to end.
+    /// Waits until a connection is closed.
     package func nextEnd() async {
         await endings.first { _ in true }
     }
@@ -210,7 +211,8 @@ private final class AnsweringHandler: ChannelInboundHandler {
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
         let eventLoop = context.value.eventLoop
         context.value.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes)))).whenSuccess {
-            // In a separate task: writes that succeed at once would nest until the stack is full.
+            // The next write is a separate task. If writes succeed at once, direct calls would recurse until the stack
+            // overflows.
             eventLoop.execute { handler.value.writeOn(context.value) }
         }
     }

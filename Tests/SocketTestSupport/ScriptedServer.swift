@@ -4,9 +4,9 @@ package import NIOCore
 import NIOPosix
 package import NIOSSL
 
-/// Listens on loopback and plays `script` with every connection while `body` runs with the listener's port.
+/// Runs `script` for every connection to a listener on loopback, while `body` runs with the listener's port.
 ///
-/// Returns once every script has ended, so that a connection which `body` leaves behind is noticed.
+/// Returns when every script has ended. If `body` leaves a connection open, the function does not return.
 package func withScriptedServer(
     host: String = "127.0.0.1",
     tls: NIOSSLContext? = nil,
@@ -15,7 +15,8 @@ package func withScriptedServer(
 ) async throws {
     let (accepted, acceptance) = AsyncStream.makeStream(of: AcceptedConnection.self)
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // The same on every machine, and small, so that a script which does not read has an early effect.
+        // The buffer is small, so the client is soon unable to write if the script does not read. The size is the same
+        // on every machine.
         .childChannelOption(.socketOption(.so_rcvbuf), value: 65_536)
         .childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
@@ -31,7 +32,7 @@ package func withScriptedServer(
             try await withThrowingDiscardingTaskGroup { scripts in
                 for await connection in accepted {
                     scripts.addTask {
-                        // The client may end a connection at any time. That ends the script without an error.
+                        // The client may close the connection at any time, so errors of the script are ignored.
                         try? await script(ScriptedPeer(connection))
                         try? await connection.channel.close()
                     }
@@ -64,8 +65,8 @@ private final class ByteStreamHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A copy, because NIO reuses its own buffer when it has no other owner. ThreadSanitizer cannot see that this
-        // happens after the use on another thread.
+        // The stream gets a copy, because NIO reuses a buffer that has no other owner. ThreadSanitizer cannot see that
+        // the other thread has used the buffer before.
         continuation.yield(ByteBuffer(bytes: unwrapInboundIn(data).readableBytesView))
     }
 
@@ -93,8 +94,8 @@ package final class ScriptedPeer {
             self.payload = payload
         }
 
-        /// A frame of a client, unmasked; nil, and nothing is read, if it is not complete. A frame that should be
-        /// masked and is not has an opcode that does not exist.
+        /// Reads the next frame of a client, and unmasks it. Returns nil, and reads nothing, if the frame is
+        /// incomplete. A frame without a mask gets an opcode that does not exist.
         package init?(readingFrom bytes: inout ByteBuffer) {
             var rest = bytes
             guard let head = rest.readBytes(length: 2) else { return nil }
@@ -125,7 +126,7 @@ package final class ScriptedPeer {
         self.inbound = connection.bytes.makeAsyncIterator()
     }
 
-    /// Whether bytes are read from the socket, or stay in the system's buffers.
+    /// Sets whether the server reads bytes from the socket, or leaves them in the buffers of the system.
     package func setReading(_ isReading: Bool) async throws {
         try await channel.setOption(.autoRead, value: isReading).get()
     }
@@ -138,7 +139,7 @@ package final class ScriptedPeer {
         try await channel.writeAndFlush(ByteBuffer(string: text))
     }
 
-    /// The client's request, up to the empty line.
+    /// Returns the client's request up to the empty line.
     package func readUpgrade() async -> String {
         var text = ""
         while !text.hasSuffix("\r\n\r\n"), await fill() {
@@ -152,7 +153,7 @@ package final class ScriptedPeer {
         try await write(Array(acceptance(of: await readUpgrade(), extra: extra).utf8) + bytes)
     }
 
-    /// The client's next frame, unmasked; nil if the connection has ended.
+    /// Returns the client's next unmasked frame, or nil if the connection is closed.
     package func readFrame() async -> Frame? {
         while true {
             if let frame = Frame(readingFrom: &unread) { return frame }
@@ -160,15 +161,15 @@ package final class ScriptedPeer {
         }
     }
 
-    /// Waits for the client's close frame, or the end of the connection. The end of the script then ends the
-    /// connection, for which a client waits.
+    /// Waits until the client sends a close frame or closes the connection. After a close frame, the client waits until
+    /// the script returns, because the server then closes the connection.
     package func readToClose() async {
         while let frame = await readFrame(), frame.opcode != 8 {}
     }
 
-    /// Waits for the client to end the connection.
+    /// Waits for the client to close the connection.
     ///
-    /// - Returns: The bytes that it sent until then, and that were not read.
+    /// - Returns: The client's remaining bytes that the script has not read.
     @discardableResult
     package func readToEnd() async -> String {
         while let bytes = await inbound.next(isolation: #isolation) { unread.writeImmutableBuffer(bytes) }
@@ -182,7 +183,7 @@ package final class ScriptedPeer {
     }
 }
 
-/// The right answer to an upgrade request.
+/// Returns the correct answer to an upgrade request.
 package func acceptance(of request: String, extra: String = "") -> String {
     let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(19) ?? ""
     let digest = Insecure.SHA1.hash(data: Data("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
@@ -190,7 +191,7 @@ package func acceptance(of request: String, extra: String = "") -> String {
         + "Sec-WebSocket-Accept: \(Data(digest).base64EncodedString())\r\n\(extra)\r\n"
 }
 
-/// A frame as a server sends it, not masked.
+/// Returns an unmasked frame, as servers send it.
 package func serverFrame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) -> [UInt8] {
     let first = opcode | (isFinal ? 0x80 : 0)
     switch payload.count {

@@ -4,7 +4,7 @@ package import RealtimeNetworking
 import RealtimePrimitives
 package import WebSocketClient
 
-/// A connection of the transport, and its reports, in a form that can be compared.
+/// A connection of the transport that records its reports as values that tests can compare.
 package final class SocketUnderTest {
     package enum Event: Equatable, Sendable {
         case opened
@@ -14,7 +14,7 @@ package final class SocketUnderTest {
         case readComplete
         case closed(WebSocketClosure)
 
-        /// The error of the end, if there is no code.
+        /// The code of the error that closed the connection, or nil if no error did.
         package var error: WebSocketError.Code? {
             if case .closed(let closure) = self { closure.error?.code } else { nil }
         }
@@ -54,7 +54,7 @@ package final class SocketUnderTest {
         }
     }
 
-    /// Plain WebSocket on loopback.
+    /// Connects to a port of loopback without TLS.
     package convenience init(port: Int, options: WebSocketOptions = .init(closeTimeout: .seconds(3600))) throws {
         try self.init(
             WebSocketRequest(host: "127.0.0.1", port: port, useTLS: false, path: "/app/key?protocol=7"),
@@ -66,7 +66,7 @@ package final class SocketUnderTest {
         await events.next(isolation: #isolation)
     }
 
-    /// The next event that is neither activity nor the end of a read.
+    /// Returns the next event, except activity and the end of a read.
     package func nextOutcome() async -> Event? {
         while let event = await next() {
             if event != .activity, event != .readComplete { return event }
@@ -74,7 +74,7 @@ package final class SocketUnderTest {
         return nil
     }
 
-    /// Returns after the system has accepted it.
+    /// Sends a text message, and returns after the system has accepted the message.
     package func send(_ text: String) async throws {
         let isWritten = eventLoop.makePromise(of: Void.self)
         try await perform {
@@ -90,7 +90,7 @@ package final class SocketUnderTest {
         try await eventLoop.submit { [connection] in call(connection) }.get()
     }
 
-    /// Ends the connection, and returns the reports that were not taken yet.
+    /// Aborts the connection, and returns the remaining reports.
     package func abort() async throws -> [Event] {
         try await perform { $0.abort() }
         continuation.finish()

@@ -1,22 +1,23 @@
 package import Foundation
 import NIOConcurrencyHelpers
 
-/// A program, mostly of this package, in a separate process.
+/// A program in a separate process, usually a program of this package.
 ///
-/// It does not use Foundation's `Process`. That type learns of the end of a child by a socket, which on Linux all
-/// children inherit that are started at the same time. So it notices the end only after those have ended too.
+/// The class does not use Foundation's `Process`, which detects the end of a child with a socket. On Linux, all
+/// children that start at the same time inherit this socket. `Process` therefore notices the end of a child only after
+/// these children have ended too.
 package final class ChildProcess: Sendable {
-    /// Its output, line by line.
+    /// The lines of the program's output.
     package let lines: AsyncStream<String>
     private let processID: pid_t
-    /// Set before the system may reuse the number for another process.
+    /// Whether the process has ended. Set before the system may reuse the process id.
     private let isOver = NIOLockedValueBox(false)
     private let ended: AsyncStream<Int32>
 
     /// - Parameters:
-    ///   - program: A program of this package, or the path of another one.
+    ///   - program: The name of a program of this package, or the path of another program.
     ///   - arguments: The program's arguments.
-    ///   - showsErrors: Whether the lines include its standard error.
+    ///   - showsErrors: Whether the lines include the program's standard error.
     package init(_ program: String, _ arguments: [String], showsErrors: Bool = false) throws {
         let path = program.hasPrefix("/") ? program : Self.folder.appendingPathComponent(program).path
         let (output, processID) = try Self.spawn(path, arguments, showsErrors)
@@ -36,7 +37,7 @@ package final class ChildProcess: Sendable {
             free(line)
             fclose(file)
             lineContinuation.finish()
-            // The number belongs to this process until it is waited for without WNOWAIT.
+            // The process keeps its id until `waitpid` is called without WNOWAIT.
             var information = siginfo_t()
             while waitid(P_PID, id_t(processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
             let status = isOver.withLockedValue { isOver in
@@ -45,7 +46,7 @@ package final class ChildProcess: Sendable {
                 while waitpid(processID, &status, 0) < 0, errno == EINTR {}
                 return status
             }
-            // Like the C macros: the signal that ended it, or its exit code.
+            // As with the C macros, the result is the signal that ended the process, or the exit code.
             endContinuation.yield(status & 0x7F == 0 ? (status >> 8) & 0xFF : status & 0x7F)
             endContinuation.finish()
         }
@@ -53,14 +54,14 @@ package final class ChildProcess: Sendable {
 
     deinit { send(SIGKILL) }
 
-    /// Does nothing to a process that has ended.
+    /// Sends a signal. Does nothing if the process has ended.
     package func send(_ signal: Int32) {
         isOver.withLockedValue { isOver in
             if !isOver { kill(processID, signal) }
         }
     }
 
-    /// The exit code; for a process that a signal has ended, the signal. Call it once.
+    /// Waits for the end and returns the exit code, or the signal that ended the process. Call this method only once.
     package func end() async -> Int32? {
         for await status in ended { return status }
         return nil
@@ -73,7 +74,7 @@ package final class ChildProcess: Sendable {
         _ arguments: [String],
         _ showsErrors: Bool
     ) throws -> (output: Int32, pid_t) {
-        // One after the other, so that no child inherits another one's descriptors.
+        // Only one process starts at a time, so no child inherits the descriptors of another child.
         starting.lock()
         defer { starting.unlock() }
         var ends: [Int32] = [-1, -1]
@@ -88,7 +89,7 @@ package final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
         if showsErrors { posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO) }
-        // NIO's sockets are inherited, so the child would keep a port in use that has no listener any more.
+        // A child that inherits NIO's sockets would keep a port in use after its listener has closed.
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd"))?.compactMap { Int32($0) } ?? []
         for descriptor in 3...(open.max() ?? 3) + 256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var argumentPointers = ([path] + arguments).map { strdup($0) } + [nil]
@@ -104,9 +105,9 @@ package final class ChildProcess: Sendable {
         return (ends[0], processID)
     }
 
-    /// The folder with the built tests and programs.
+    /// The folder that contains the built tests and programs.
     package static var folder: URL {
-        // The tests' own program, or the bundle that another program loads.
+        // The path of the test program, or of the bundle that another program loads.
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         let path = bundle.prefix(upTo: bundle.range(of: ".xctest")?.upperBound ?? bundle.endIndex)
         return URL(fileURLWithPath: String(path)).deletingLastPathComponent()

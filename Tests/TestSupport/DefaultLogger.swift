@@ -1,8 +1,9 @@
 import Logging
 
-/// The logger of clients without a logger of their own, as in programs for PusherSwift.
+/// The default logger of clients. Programs for PusherSwift set no other logger.
 package enum DefaultLogger {
-    /// Keeps their warnings out of the test runner's output. Loggers that were made earlier still write.
+    /// Keeps the warnings of default loggers out of the test runner's output. Loggers that were created before the call
+    /// still write.
     package static func silence() { isSilent }
 
     private static let isSilent: Void = LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }

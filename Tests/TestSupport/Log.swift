@@ -10,7 +10,7 @@ package final class Log<Element: Sendable>: Sendable {
     package var elements: [Element] { box.withLockedValue { $0 } }
     package var count: Int { box.withLockedValue { $0.count } }
 
-    /// The elements since the last call.
+    /// Returns the elements since the last call.
     package func take() -> [Element] {
         box.withLockedValue { elements in
             defer { elements = [] }

@@ -1,4 +1,4 @@
-/// A text that the test runner shows in short form, in one line. As an argument of a test it may have any length.
+/// A string that the test runner shows in a short form on one line. Tests can use strings of any length as arguments.
 package struct LongText: Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     package let text: String
 

@@ -1,7 +1,7 @@
-/// Addresses of this machine for tests that release their port for a while, so that no other test takes it meanwhile.
-/// Only Linux has more than one.
+/// Addresses of this machine for tests that release their port for a while. Other tests use other addresses, so they do
+/// not take the port meanwhile. Only Linux has more than one address of loopback.
 package enum LoopbackAddress {
-    /// One of eight million, so that no other test has it, not even in another process at the same time.
+    /// Returns one of eight million addresses. Two tests hardly ever get the same address, even in different processes.
     package static func ofItsOwn() -> String {
         #if os(Linux)
             "127.\(Int.random(in: 128...254)).\(Int.random(in: 0...254)).\(Int.random(in: 1...254))"

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 
 package enum PrintedForms {
-    /// Every form in which a program prints a value.
+    /// Returns every form in which a program can print a value.
     package static func of(_ value: Any) -> [String] {
         var dump = Dump()
         dump.add(value)
@@ -14,7 +14,7 @@ package enum PrintedForms {
     }
 }
 
-/// What `dump` prints, without the contents of event loops: in debug builds, other threads change them.
+/// The output of `dump`, without the contents of event loops. In debug builds, other threads change these contents.
 private struct Dump {
     var text = ""
     private var visited: Set<ObjectIdentifier> = []

@@ -1,4 +1,4 @@
-/// Random numbers that depend only on the seed, so that a failure can be repeated. (SplitMix64.)
+/// Random numbers that depend only on the seed (SplitMix64). A failure can be repeated with the same seed.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -12,6 +12,6 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in this many calls.
+    /// Returns true once in this many calls on average.
     package mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }

@@ -8,7 +8,7 @@ struct CertificateRequest {
     var key: P256.Signing.PrivateKey
     var hosts = ["localhost"]
     var addresses: [[UInt8]] = [[127, 0, 0, 1]]
-    /// Before or after today.
+    /// The first and the last day of validity, relative to today.
     var days = -20...20
     var isAuthority = false
     var isForClients = false
@@ -16,7 +16,7 @@ struct CertificateRequest {
     init(key: P256.Signing.PrivateKey) { self.key = key }
 }
 
-/// An authority, or one that only claims to be an authority.
+/// An authority, or a server that claims to be an authority.
 struct Issuer {
     var name: DistinguishedName
     var key: P256.Signing.PrivateKey
@@ -28,7 +28,7 @@ struct Issuer {
         self.certificate = certificate
     }
 
-    /// Signs its own certificate.
+    /// Creates an authority that signs its own certificate.
     init(_ commonName: String, key: P256.Signing.PrivateKey = .init()) throws {
         let name = try DistinguishedName { CommonName("\(commonName) \(UUID().uuidString)") }
         var request = CertificateRequest(key: key)

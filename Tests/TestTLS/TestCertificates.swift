@@ -4,20 +4,21 @@ package import NIOSSL
 import SwiftASN1
 import X509
 
-/// An authority made for one test, and a server's certificate from it.
+/// The certificates of one test: an authority, a server and a client.
 package struct TestCertificates {
     /// The authority's certificate.
     package let rootPEM: String
     /// The server's certificate, and its private key.
     package let serverPEM: String
     package let serverKeyPEM: String
-    /// The pin of its public key.
+    /// The pin of the server's public key.
     package let serverPin: String
     /// A client's certificate from the same authority, and its private key.
     package let clientPEM: String
     package let clientKeyPEM: String
 
-    /// The names are those of hosts or, in their four bytes, those of addresses.
+    /// Creates an authority, a client certificate, and a server certificate for the given names and IPv4 addresses.
+    /// Each address has four bytes.
     package init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false)
         throws
     {
@@ -36,12 +37,12 @@ package struct TestCertificates {
         self.clientKeyPEM = client.key.pemRepresentation
     }
 
-    /// For a server that shows the certificate.
+    /// The TLS context of a server that has the server certificate.
     package var serverContext: NIOSSLContext {
         get throws { try NIOSSLContext(configuration: serverConfiguration) }
     }
 
-    /// For a server that requires a client certificate of the authority.
+    /// The TLS context of a server that requires a client certificate from the authority.
     package var demandingServerContext: NIOSSLContext {
         get throws {
             var configuration = try serverConfiguration
@@ -51,7 +52,7 @@ package struct TestCertificates {
         }
     }
 
-    /// For a server that prefers HTTP/2.
+    /// The TLS context of a server that prefers HTTP/2.
     package var http2ServerContext: NIOSSLContext {
         get throws {
             var configuration = try serverConfiguration

@@ -3,45 +3,46 @@ import Foundation
 import SwiftASN1
 import X509
 
-/// A server's certificate chain, made for one test, and the authority that the client trusts.
+/// A server's certificate chain for one test, and the authority that the client trusts.
 package struct TestChain: Sendable {
     /// The defect of the chain, if it has one.
     package enum Kind: String, CaseIterable, Sendable {
-        /// From the trusted authority, for `localhost` and `127.0.0.1`.
+        /// The certificate is from the trusted authority, for `localhost` and `127.0.0.1`.
         case direct
-        /// The same, through another authority, whose certificate is included.
+        /// The certificate is from an intermediate authority. The chain includes the intermediate certificate, which
+        /// the trusted authority has signed.
         case withIntermediate
-        /// For the address only.
+        /// The certificate is valid for the address only.
         case addressOnly
-        /// For the name only.
+        /// The certificate is valid for the name only.
         case nameOnly
 
         case expired
         case notYetValid
-        /// For another name, and another address.
+        /// The certificate is for another name and another address.
         case otherHost
         case selfSigned
-        /// From an untrusted authority, whose certificate is included.
+        /// The certificate is from an untrusted authority, whose certificate is included.
         case unknownRoot
         /// The intermediate certificate is missing.
         case missingIntermediate
         /// The included intermediate certificate is from another authority.
         case wrongIntermediate
         case expiredIntermediate
-        /// Signed with the key of an ordinary server, whose valid certificate is included.
+        /// The certificate is signed with the key of an ordinary server, whose valid certificate is included.
         case serverAsAuthority
-        /// The intermediate certificate does not claim to be an authority's.
+        /// The intermediate certificate is not marked as an authority.
         case intermediateWithoutFlag
-        /// Names the trusted authority as its issuer, but is signed with another key.
+        /// The certificate names the trusted authority as its issuer, but is signed with another key.
         case forgedIssuer
-        /// For clients, not for servers.
+        /// The certificate is for clients, not for servers.
         case forClients
     }
 
     package let kind: Kind
     /// The trusted authority's certificate.
     package let rootPEM: String
-    /// The server's certificate, with the chain that it sends.
+    /// The server's certificate, and the chain that the server sends.
     package let chainPEM: String
     package let keyPEM: String
 

@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import PusherClient
 
-/// Two clients that send messages to each other all the time. `run.sh` reads their output while it takes the network
-/// away from them.
+/// Runs two clients that constantly send messages to each other. `run.sh` reads the output of the clients while it
+/// interrupts the network.
 @main
 struct NetworkCheck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "network-check")
@@ -27,7 +27,7 @@ struct NetworkCheck: AsyncParsableCommand {
                     for number in 1... {
                         // A message that is sent without a connection is lost, and the next number replaces it.
                         try? await channel.send("client-said", data: number)
-                        // The pace, not a wait for an event.
+                        // This sleep only sets the rate of the messages.
                         try? await Task.sleep(for: .milliseconds(200))
                     }
                 }
@@ -58,5 +58,5 @@ struct NetworkCheck: AsyncParsableCommand {
     }
 }
 
-/// At once, even into a pipe.
+/// Writes the line at once, even into a pipe.
 private func printLine(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }

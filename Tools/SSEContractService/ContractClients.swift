@@ -109,7 +109,7 @@ private actor ContractReporter {
         var request = HTTPClientRequest(url: "\(url)/\(count)")
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
-        // A suite that has ended its test no longer listens.
+        // The suite no longer listens after its test has ended.
         guard let body = try? JSONEncoder().encode(report) else { return }
         request.body = .bytes(ByteBuffer(bytes: body))
         _ = try? await HTTPClient.shared.execute(request, timeout: .seconds(30))

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The results of a suite's runs, made in turns: A B C, A B C, … so that other work on the machine affects all of them.
+/// The results of a suite's runs. The runs are made in turns, A B C, A B C, … so that other work on the machine affects
+/// all runs.
 struct Rounds {
     private(set) var values: [Run: [[String: Double]]] = [:]
 

@@ -24,9 +24,9 @@ struct Run: Hashable, Sendable, Encodable {
 
     func value(_ key: String) -> Measured { Measured(run: self, key: key) }
 
-    /// For each event, channel or other unit, in microseconds.
+    /// The CPU time for each event, channel or other unit, in microseconds.
     var cpu: Measured { value("cpu") }
-    /// In microseconds.
+    /// The wall time for each unit, in microseconds.
     var wall: Measured { value("wall") }
     /// The number of allocations and their bytes, in a separate run that counts.
     var allocations: Measured { counting.value("allocations") }
@@ -43,7 +43,7 @@ struct Run: Hashable, Sendable, Encodable {
 struct Measured: Hashable, Sendable {
     let run: Run
     let key: String
-    /// The run whose number is subtracted from it.
+    /// The run whose number is subtracted from this number.
     var base: Run?
 
     func without(_ base: Run) -> Measured { Measured(run: run, key: key, base: base) }
@@ -51,15 +51,15 @@ struct Measured: Hashable, Sendable {
     var runs: [Run] { [run] + (base.map { [$0] } ?? []) }
 }
 
-/// Runs that are compared with each other, and so are made in turns.
+/// Runs that are compared with each other, and are made in turns.
 struct Suite: Sendable {
     let name: String
     let rounds: Int
     let rows: [Row]
-    /// Runs in addition to those that the rows name.
+    /// Runs in addition to the runs that the rows name.
     var more: [Run] = []
 
-    /// Each once, in the order in which they are named.
+    /// Each run once, in the order of the rows.
     var runs: [Run] {
         let named = rows.flatMap { row in row.value.runs + row.reference.runs } + more
         var seen: Set<Run> = []
@@ -70,11 +70,11 @@ struct Suite: Sendable {
 /// A row of the table: a measurement, its reference, and its targets.
 struct Row: Sendable {
     enum Reference: Sendable {
-        /// Measured in the same rounds.
+        /// A value from the same rounds.
         case measured(Measured)
-        /// Known from another machine, together with the time of a measurement that is repeated in the same rounds.
+        /// A value from another machine, together with the time of a measurement that is repeated in the same rounds.
         case known(Double, where: Measured, took: Double)
-        /// No reference: the value is shown.
+        /// No reference. The report shows the value instead of a ratio.
         case none
 
         var runs: [Run] {

@@ -1,6 +1,7 @@
 import NIOCore
 
-/// Extracts the messages from a client's bytes. Made for speed: it trusts its clients to send whole, masked messages.
+/// Extracts the messages from a client's bytes. To be fast, the parser assumes that clients send whole, masked
+/// messages.
 struct ClientFrames {
     enum Frame {
         case message([UInt8])
@@ -66,7 +67,7 @@ struct ClientFrames {
 }
 
 extension [UInt8] {
-    /// The first range of the text.
+    /// Returns the first range that contains the text.
     func range(of text: StaticString, from start: Int = 0) -> Range<Int>? {
         let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
         var offset = start

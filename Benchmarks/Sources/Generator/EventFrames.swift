@@ -1,13 +1,14 @@
 import NIOCore
 import Workload
 
-/// Frames of events, made once and sent as often as needed. All have the same size, so any number of them is a slice.
+/// Frames of events, which are made once and can be sent again. All frames have the same size, so any number of frames
+/// is a slice.
 struct EventFrames {
     let bytes: ByteBuffer
     let frameSize: Int
     let count: Int
 
-    /// Enough for all channels, and for writes that are large.
+    /// Makes enough frames for all channels and for large writes.
     init(_ workload: Workload) {
         let sealed = workload.kind == .encrypted
         let json = Payload.json(size: workload.size)
@@ -21,7 +22,7 @@ struct EventFrames {
         self.init(frames, minimumSize: 512 * 1_024)
     }
 
-    /// The same events as frames of an HTTP transport, which are lines.
+    /// Makes the same events as frames of an HTTP transport, which are lines.
     init(linesOf workload: Workload) {
         let json = Payload.json(size: workload.size)
         let lines = (0..<max(workload.channels, 1)).map { index in
@@ -31,7 +32,7 @@ struct EventFrames {
         self.init(lines, minimumSize: 512 * 1_024)
     }
 
-    /// Joins of members, and then their leaves.
+    /// Makes joins of members, and then leaves of the same members.
     init(stormOf members: Int, on channel: String) {
         let events = [PresenceText.memberAdded, PresenceText.memberRemoved]
         let frames = events.flatMap { event in
@@ -40,7 +41,7 @@ struct EventFrames {
         self.init(frames, minimumSize: 0)
     }
 
-    /// Calls of a SignalR client, or the items of a stream.
+    /// Makes calls of a SignalR client, or the items of a stream.
     init(_ load: HubLoad, stream: String? = nil) {
         let message = stream.map { load.item(of: $0) } ?? load.message
         self.init(
@@ -63,7 +64,7 @@ struct EventFrames {
         precondition(frames.allSatisfy { $0.count == frameSize }, "the frames differ in size")
     }
 
-    /// This many frames from one on, or fewer if the end comes first.
+    /// Returns the wanted number of frames from an index on, or fewer at the end.
     func slice(from first: Int, count wanted: Int) -> (bytes: ByteBuffer, count: Int) {
         let taken = min(wanted, count - first)
         let slice = bytes.getSlice(at: bytes.readerIndex + first * frameSize, length: taken * frameSize)
@@ -71,7 +72,7 @@ struct EventFrames {
     }
 }
 
-/// A frame as servers send it: unmasked, and mostly text.
+/// An unmasked frame of a server, usually with text.
 enum WebSocketText {
     static func frame(_ text: String) -> [UInt8] {
         header(text.utf8.count) + text.utf8

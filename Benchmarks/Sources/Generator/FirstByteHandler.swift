@@ -4,7 +4,8 @@ import NIOWebSocket
 import Workload
 
 /// Distinguishes WebSocket upgrades, requests of HTTP transports, authorization requests and requests for event streams
-/// by their first bytes. All except the first are answered without NIO's HTTP, to be as fast as possible.
+/// by their first bytes. To be fast, the handler answers all requests except WebSocket upgrades without NIO's HTTP
+/// handlers.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -43,7 +44,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    // Before NIO's frame decoder, which it replaces.
+                    // The handler takes the place of NIO's frame decoder.
                     let encoder = try pipeline.handler(type: WebSocketFrameEncoder.self)
                     if let load = HubLoad(path: head.uri) {
                         try pipeline.addHandler(HubHandler(load), position: .before(encoder))
@@ -79,7 +80,7 @@ final class AuthorizationHandler: ChannelInboundHandler {
         if received.readableBytes == 0 { received.clear() }
     }
 
-    /// False if there is no whole request.
+    /// Removes a request from the received bytes. Returns false if no request is complete.
     private func takeRequest() -> Bool {
         let size = received.withUnsafeReadableBytes { Self.requestSize($0) }
         guard let size, received.readableBytes >= size.head + size.body else { return false }
@@ -87,7 +88,7 @@ final class AuthorizationHandler: ChannelInboundHandler {
         return true
     }
 
-    /// Nil if the head is not complete.
+    /// Returns nil if the head is not complete.
     static func requestSize(_ bytes: UnsafeRawBufferPointer) -> (head: Int, body: Int)? {
         var length = 0
         var lineStart = 0

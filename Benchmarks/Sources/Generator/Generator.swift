@@ -5,9 +5,9 @@ import NIOSSL
 import Workload
 
 /// A server that is never the bottleneck: it speaks only the part of the protocol that the clients need, and sends
-/// prepared frames. The path of a connection contains its request.
+/// prepared frames. The path of a connection describes the requested events.
 ///
-/// It prints its ports, with and without TLS (0 without a certificate), and ends with its standard input.
+/// The program prints its ports, with and without TLS (0 without a certificate), and ends when its standard input ends.
 @main
 enum Generator {
     static func main() throws {

@@ -61,7 +61,7 @@ final class HubHandler: ChannelInboundHandler {
         answers.writeBytes(message)
     }
 
-    /// The window limits the bytes that wait for the socket.
+    /// Sends this many frames at once. The window of the load limits the bytes that wait for the socket.
     private func send(_ count: Int, _ context: ChannelHandlerContext) {
         if answers.readableBytes > 0 { context.write(wrapOutboundOut(answers), promise: nil) }
         answers = ByteBuffer()

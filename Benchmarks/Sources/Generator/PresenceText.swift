@@ -1,6 +1,6 @@
 import Workload
 
-/// The messages about the members of a presence channel. The user ids have one length.
+/// The messages about the members of a presence channel. All user ids have the same length.
 enum PresenceText {
     private static func userID(_ index: Int) -> String { "user-\(100_000 + index)" }
 
@@ -14,7 +14,7 @@ enum PresenceText {
         )
     }
 
-    /// With a key that no client reads, so that leaves are as long as joins.
+    /// The message has a key that no client reads, so that leaves are as long as joins.
     static func memberRemoved(_ channel: String, _ index: Int) -> String {
         let name = "pusher_internal:member_removed"
         let added = memberAdded(channel, index)

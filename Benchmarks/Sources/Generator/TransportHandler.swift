@@ -2,11 +2,11 @@ import Foundation
 import NIOCore
 import Workload
 
-/// The sessions of the HTTP transports, by the paths up to their names. Only the event loop uses them.
+/// The sessions of the HTTP transports. The key is the path up to the session's name. Only the event loop uses them.
 final class TransportSessions {
     private var sessions: [Substring: TransportSession] = [:]
 
-    /// The session of a request; `nil` if the request is for something else.
+    /// The session of a request; `nil` if the request is not for an HTTP transport.
     fileprivate func session(of path: Substring) -> (TransportSession, verb: Substring)? {
         let path = path.prefix { $0 != "?" }
         guard let end = path.lastIndex(of: "/") else { return nil }
@@ -79,13 +79,13 @@ final class TransportHandler: ChannelInboundHandler {
     }
 }
 
-/// A connection over HTTP streaming: the greeting, the answers to subscriptions, and then the requested events. It
-/// moves to another response at the end of the frame that exceeds 256 KiB.
+/// A connection over HTTP streaming: the greeting, the answers to subscriptions, and then the requested events. The
+/// session moves to another response at the end of the frame that exceeds 256 KiB.
 private final class TransportSession {
     private let workload: Workload
     private let frames: EventFrames?
     private var context: ChannelHandlerContext?
-    /// Of the current response.
+    /// The size of the current response, in bytes.
     private var size = 0
     private var isOpen = false
     private var answers = ""
@@ -119,7 +119,7 @@ private final class TransportSession {
         context.flush()
     }
 
-    /// Returns whether the stream was the session's current one.
+    /// Returns whether the lost stream was the session's current stream.
     func lose(_ context: ChannelHandlerContext) -> Bool {
         guard self.context === context else { return false }
         self.context = nil
@@ -158,7 +158,7 @@ private final class TransportSession {
         while subscribed >= workload.channels, let frames, remaining > 0, credit > 0, size <= Self.limit,
             context.channel.isWritable
         {
-            // Up to the frame that exceeds the limit.
+            // The last frame may exceed the limit.
             let most = (Self.limit - size) / frames.frameSize + 1
             let slice = frames.slice(from: next, count: min(most, remaining, credit))
             write(slice.bytes, context)

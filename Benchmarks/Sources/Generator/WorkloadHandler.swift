@@ -27,7 +27,7 @@ final class WorkloadHandler: ChannelInboundHandler {
         self.workload = workload
         let data = workload.kind == .presence ? PresenceText.list(count: workload.members) : "{}"
         answerEnd = Array(#"","data":"\#(Payload.escaped(data))"}"#.utf8)
-        // Before the measurement begins.
+        // Frames are made before the measurement begins.
         if workload.events > 0 {
             frames =
                 workload.isPresenceStorm
@@ -41,7 +41,7 @@ final class WorkloadHandler: ChannelInboundHandler {
         self.context = context
         let greeting = #"{"socket_id":"1234.5678","activity_timeout":120}"#
         answer(#"{"event":"pusher:connection_established","data":"\#(Payload.escaped(greeting))"}"#)
-        // Not before the answer to the upgrade is on its way.
+        // The greeting has to follow the answer to the upgrade.
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         context.eventLoop.execute { bound.value.flushAnswers() }
     }
@@ -96,7 +96,7 @@ final class WorkloadHandler: ChannelInboundHandler {
             credit += workload.window / 2
             return
         }
-        // As bytes, because there can be very many of them.
+        // Answers are made as bytes, because there can be very many answers.
         let size = Self.answerStart.count + channel.count + answerEnd.count
         answers.writeBytes(WebSocketText.header(size))
         answers.writeBytes(Self.answerStart)

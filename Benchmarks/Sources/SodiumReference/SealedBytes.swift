@@ -10,7 +10,7 @@ public struct SealedBytes: Sendable {
     /// 32 bytes.
     public static let key = [UInt8]((0..<32).map { $0 * 7 + 1 })
 
-    /// Seals the text under ``key``.
+    /// Encrypts the text with ``key``.
     public static func seal(_ text: String) -> SealedBytes {
         precondition(sodium_init() >= 0, "libsodium does not work")
         var nonce = [UInt8](repeating: 0, count: Int(crypto_secretbox_NONCEBYTES))
@@ -21,7 +21,7 @@ public struct SealedBytes: Sendable {
         return SealedBytes(nonce: nonce, ciphertext: box)
     }
 
-    /// Opens it into a buffer that is large enough, without any other work.
+    /// Decrypts into a buffer that is large enough, without any other work.
     public func open(into message: inout [UInt8]) -> Bool {
         crypto_secretbox_open_easy(&message, ciphertext, UInt64(ciphertext.count), nonce, Self.key) == 0
     }

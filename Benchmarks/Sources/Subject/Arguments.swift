@@ -1,6 +1,6 @@
 import Workload
 
-/// The command line: the measurement, and `name=value` for each setting.
+/// The command line, which has the measurement, and `name=value` for each setting.
 struct Arguments: Sendable {
     let measurement: String
     private let values: [String: String]

@@ -20,7 +20,7 @@ final class Countdown: Sendable {
         self.rounds = rounds
     }
 
-    /// One event happened.
+    /// Counts one event.
     func hit() {
         let isOver = state.withLock { state in
             state.seen += 1
@@ -40,7 +40,7 @@ final class Countdown: Sendable {
 }
 
 extension [Double] {
-    /// The value below which this part of all values is.
+    /// Returns the percentile of the values for a fraction from 0 to 1.
     func percentile(_ part: Double) -> Double {
         guard !isEmpty else { return .nan }
         return sorted()[Swift.min(count - 1, Int(Double(count) * part))]

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Counts delivered events, and takes the process's usage after the warm-up and at the end.
 ///
-/// The events come one after the other, on any thread.
+/// The events arrive one after the other, on any thread.
 final class Meter: Sendable {
     private let warmUp: Int
     private let total: Int
@@ -15,7 +15,7 @@ final class Meter: Sendable {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     /// - Parameters:
-    ///   - window: The number of events after which more are requested; zero for never.
+    ///   - window: The number of events after which the meter requests more; zero for never.
     ///   - goAhead: Requests more events.
     init(total: Int, warmUp: Int, window: Int = 0, goAhead: @escaping @Sendable (Int) -> Void = { _ in }) {
         self.total = total
@@ -25,10 +25,10 @@ final class Meter: Sendable {
         untilMark = Atomic(min(warmUp, window > 0 ? window : .max))
     }
 
-    /// An event with data of this size was delivered.
+    /// Counts a delivered event with data of this size.
     @inline(always)
     func event(_ size: Int) {
-        // Events never come at the same time, so no lock is needed.
+        // No two events arrive at the same time, so no lock is needed.
         bytes.store(bytes.load(ordering: .relaxed) &+ size, ordering: .relaxed)
         let seen = count.load(ordering: .relaxed) &+ 1
         count.store(seen, ordering: .relaxed)
@@ -45,7 +45,7 @@ final class Meter: Sendable {
 
     /// Waits for the last event.
     ///
-    /// - Returns: The usage between the end of the warm-up and the end, per event.
+    /// - Returns: The usage per event between the end of the warm-up and the last event.
     func finished() async -> [String: Double] {
         for await _ in end.stream {}
         let usage = marks.withLock { $0[1] - $0[0] }

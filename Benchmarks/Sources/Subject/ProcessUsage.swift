@@ -5,7 +5,7 @@ import Workload
 struct ProcessUsage: Sendable {
     /// User and system time, in microseconds.
     let cpu: Double
-    /// In microseconds.
+    /// The time since a fixed point, in microseconds.
     let wall: Double
     /// The number of allocations and their bytes; nil if they are not counted.
     let allocations: (count: Double, bytes: Double)?
@@ -33,7 +33,7 @@ struct ProcessUsage: Sendable {
         )
     }
 
-    /// The values for each of this many events or calls, by name.
+    /// The values for one of the given number of events or calls, by name.
     func values(per count: Double) -> [String: Double] {
         var values = ["cpu": cpu / count, "wall": wall / count]
         if let allocations {
@@ -66,7 +66,7 @@ extension timeval {
 
 /// The memory of the process, as the kernel counts it. Linux only.
 enum ProcessMemory {
-    /// In bytes: the resident memory, and the part that belongs to the process alone.
+    /// Returns the resident memory, and the part that belongs to the process alone, in bytes.
     static func read() throws -> (resident: Double, own: Double) {
         let text = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)
         func bytes(_ name: String) -> Double {
@@ -76,7 +76,7 @@ enum ProcessMemory {
         return (bytes("Rss"), bytes("Private_Dirty"))
     }
 
-    /// How often threads of the process went to sleep by themselves, and so had to be woken.
+    /// Returns the number of voluntary context switches of all threads. After each of them, the thread had to be woken.
     static func wakeUps() -> Int {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.reduce(0) { sum, task in

@@ -1,10 +1,10 @@
-/// Calls of a SignalR hub that a connection requests from the generator. They are in the path of the upgrade request.
+/// Calls of a SignalR hub that a connection requests from the generator, by the path of the upgrade request.
 public struct HubLoad: Hashable, Sendable {
     /// The path's beginning.
     public static let prefix = "/hub/"
-    /// The hub's stream of texts, in JSON only.
+    /// The hub's stream of strings, in JSON only.
     public static let streamMethod = "Orders"
-    /// The client's method, with one text as its argument.
+    /// The client's method, with one string as its argument.
     public static let method = "OrderChanged"
     /// The hub's method that requests more calls.
     public static let goAheadMethod = "Go"
@@ -17,7 +17,7 @@ public struct HubLoad: Hashable, Sendable {
         case json
         /// Calls of the client, in MessagePack.
         case messagePack
-        /// Items of the stream that the client asks for, in JSON.
+        /// Items of the stream that the client requests, in JSON.
         case stream
     }
 
@@ -28,14 +28,15 @@ public struct HubLoad: Hashable, Sendable {
     /// The number of calls.
     public var events: Int
 
-    /// This many calls with an argument of a size. With zero, the hub only answers the client's calls.
+    /// Makes a load of this many calls with an argument of this size. With zero calls, the hub only answers the
+    /// client's calls.
     public init(_ kind: Kind, size: Int, events: Int) {
         self.kind = kind
         self.size = size
         self.events = events
     }
 
-    /// Reads a path; nil if it is another path.
+    /// Reads the load from a path; nil if the path describes no such load.
     public init?(path: String) {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let parts = path.dropFirst(Self.prefix.count).prefix { $0 != "?" }.split(separator: "/")
@@ -49,17 +50,17 @@ public struct HubLoad: Hashable, Sendable {
     /// The load as a path.
     public var path: String { "\(Self.prefix)\(kind.rawValue)/\(size)/\(events)" }
 
-    /// The largest number of calls on their way: this many at first, and half as many each time that the client
-    /// requests more. Less than the client buffers for a slow handler.
+    /// The maximum number of pending calls. The hub sends this many calls at first, and half as many when the client
+    /// requests more. The number is smaller than the client's buffer for a slow handler.
     public var window: Int { min(32_768, max(64, 16 * 1_024 * 1_024 / max(size, 1) & ~1)) }
 
-    /// An item of a stream in its sent form, in JSON.
+    /// An item of a stream as the server sends it, in JSON.
     public func item(of stream: String) -> [UInt8] {
         let item = String(repeating: "x", count: size)
         return Array(#"{"type":2,"invocationId":"\#(stream)","item":"\#(item)"}"#.utf8) + [0x1E]
     }
 
-    /// A call in its sent form.
+    /// A call as the server sends it.
     public var message: [UInt8] {
         let argument = String(repeating: "x", count: size)
         guard kind == .messagePack else {

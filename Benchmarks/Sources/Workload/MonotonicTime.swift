@@ -4,16 +4,16 @@
     import Glibc
 #endif
 
-/// The time that all processes of a machine share and that never goes back.
+/// A monotonic time that all processes of a machine share.
 public enum MonotonicTime {
-    /// In nanoseconds, from a point that is the same for all processes.
+    /// The time in nanoseconds since a point that is the same for all processes.
     public static var nanoseconds: Int {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int(time.tv_sec) * 1_000_000_000 + Int(time.tv_nsec)
     }
 
-    /// How many digits ``stamp(_:)`` writes.
+    /// The number of digits that ``stamp(_:)`` writes.
     public static let digits = 19
 
     /// The time in 19 digits.

@@ -6,7 +6,7 @@
 
 /// The number of sockets that a process may have.
 public enum OpenFiles {
-    /// Raises the soft limit as far as the hard one allows.
+    /// Raises the soft limit to the hard limit.
     public static func raiseLimit() {
         var limit = rlimit()
         #if canImport(Darwin)

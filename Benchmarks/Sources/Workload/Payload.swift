@@ -1,6 +1,6 @@
-/// The data of events: orders as a shop would publish them, in JSON.
+/// The data of events, which are orders of a shop in JSON.
 public enum Payload {
-    /// Data of exactly this many bytes: a list of orders, with a note that fills the rest.
+    /// Returns data of exactly this many bytes: a list of orders, with a note that fills the rest.
     public static func json(size: Int) -> String {
         var text = #"{"orders":["#
         let end = #"],"note":""}"#
@@ -30,24 +30,24 @@ public enum Payload {
 
     /// One order.
     public struct Order: Decodable, Sendable {
-        /// Its number.
+        /// The order's number.
         public let id: Int
-        /// Who ordered.
+        /// The customer's name.
         public let customer: String
         /// The amount to pay.
         public let total: Double
-        /// Whether it was paid.
+        /// Whether the customer has paid.
         public let isPaid: Bool
     }
 }
 
 extension Payload {
-    /// An event in its sent form: the data is a string with JSON inside.
+    /// Returns an event as the server sends it. The data is a string that contains JSON.
     public static func envelope(event: String, channel: String, data: String) -> String {
         #"{"event":"\#(event)","channel":"\#(channel)","data":"\#(escaped(data))"}"#
     }
 
-    /// The text in its form in a JSON string.
+    /// Returns the text with the escapes of a JSON string.
     public static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count * 9 / 8)

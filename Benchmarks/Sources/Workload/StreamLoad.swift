@@ -1,4 +1,4 @@
-/// An event stream that a connection requests from the generator. It is in the path of the request.
+/// An event stream that a connection requests from the generator, by the path of the request.
 public struct StreamLoad: Hashable, Sendable {
     /// The path's beginning.
     public static let prefix = "/stream/"
@@ -8,13 +8,13 @@ public struct StreamLoad: Hashable, Sendable {
     /// The number of events, in whole blocks.
     public var events: Int
 
-    /// A stream of at least this many events of a size, which is at least 16 bytes.
+    /// Makes a stream of at least this many events. The size of an event is at least 16 bytes.
     public init(size: Int, events: Int) {
         self.size = size
         self.events = events
     }
 
-    /// Reads a path; nil if it is another path.
+    /// Reads the stream from a path; nil if the path describes no such stream.
     public init?(path: String) {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let numbers = path.dropFirst(Self.prefix.count).split(separator: "/").compactMap { Int($0) }
@@ -25,7 +25,7 @@ public struct StreamLoad: Hashable, Sendable {
     /// The stream as a path.
     public var path: String { "\(Self.prefix)\(size)/\(events)" }
 
-    /// An event in its sent form.
+    /// An event as the server sends it.
     public var event: String { "data: \(String(repeating: "x", count: size - 8))\n\n" }
 
     /// The events of one write: about 64 KiB.

@@ -1,22 +1,23 @@
-/// The events that a connection requests from the generator. They are in the path of the upgrade request, so that the
-/// generator keeps no state between connections, and every implementation asks in the same way.
+/// The events that a connection requests from the generator in the path of the upgrade request. The path contains the
+/// whole request. So the generator keeps no state between connections, and every implementation requests events in the
+/// same way.
 public struct Workload: Hashable, Sendable {
     /// The kind of the channels.
     public var kind = ChannelKind.public
-    /// The number of channels that have to be subscribed before the events begin; the events go to them in turn.
+    /// The number of channels. The events begin when all channels are subscribed, and go to the channels in turn.
     public var channels = 1
     /// The number of events.
     public var events = 0
     /// The size of an event's data, in bytes, before it becomes a JSON string.
     public var size = 100
-    /// The largest number of events on their way: this many at first, and half as many for each `go-…` channel that is
-    /// subscribed. Zero for no limit.
+    /// The maximum number of pending events, or zero for no limit. The generator sends this many events at first, and
+    /// half as many for each `go-…` channel that is subscribed.
     public var window = 0
     /// Microseconds between two events; zero to send as fast as the socket accepts them.
     public var interval = 0
     /// The number of members of a presence channel when it is subscribed.
     public var members = 0
-    /// Whether the events are joins, and then leaves, of as many members.
+    /// Whether the events are joins and then leaves, with a member for each.
     public var isPresenceStorm = false
     /// Whether the socket is closed when the last channel is subscribed.
     public var isDropped = false
@@ -47,13 +48,13 @@ public struct Workload: Hashable, Sendable {
         }
     }
 
-    /// The name of a channel. All have the same length, and so have their events.
+    /// Returns the name of a channel. All names have the same length, so all events have the same length.
     public func channelName(_ index: Int) -> String { kind.prefix + String(digits: index, count: 5) }
 
-    /// The channel whose subscription requests more events.
+    /// Returns the name of the channel whose subscription requests more events.
     public static func goAheadName(_ index: Int) -> String { goAheadPrefix + String(digits: index, count: 5) }
 
-    /// The prefix of these names.
+    /// The prefix of the channels that request more events.
     public static let goAheadPrefix = "go-"
 
     /// The event's name.
@@ -75,7 +76,7 @@ extension Workload {
         return members.map { "/\($0)/\($1)" }.joined()
     }
 
-    /// Reads a path that begins with a workload; nil if it does not.
+    /// Reads a path that begins with a workload. Returns nil for other paths.
     public init?(path: String) {
         self.init()
         let parts = path.split(separator: "/")
@@ -105,7 +106,7 @@ extension Workload {
 }
 
 extension String {
-    /// The number with leading zeros.
+    /// Writes the number with leading zeros.
     public init(digits number: Int, count: Int) {
         let digits = String(number)
         self.init(repeating: "0", count: Swift.max(count - digits.count, 0))

@@ -1,7 +1,8 @@
 import SignalRClient
 import SignalRTestServer
 
-/// Two people chat over a hub on this machine. One of them loses the connection, reconnects, and loses no message.
+/// Shows two people who chat over a hub on this machine. One person loses the connection and reconnects, and no message
+/// is lost.
 @main
 enum SignalRChat {
     static func main() async throws {
@@ -36,18 +37,19 @@ enum SignalRChat {
         print("\n\(sent.count) messages, one lost connection, and both have read everything.")
     }
 
-    /// Long enough to read a line.
+    /// Waits long enough for the user to read a line.
     private static func pause() async throws { try await Task.sleep(for: .milliseconds(800)) }
 }
 
 struct Message: Codable, Hashable, Sendable {
-    /// Counts the messages of the hub, from 1.
+    /// The number of the message in the hub, from 1.
     var number: Int
     var user: String
     var text: String
 }
 
-/// The code of an ASP.NET Core server: it sends to all connected clients, and stores the messages for the others.
+/// The code of an ASP.NET Core server. It sends messages to all connected clients, and stores them for clients that
+/// reconnect.
 actor ChatHub {
     private(set) var messages: [Message] = []
 
@@ -105,10 +107,10 @@ actor ChatClient {
 
     func leave() async { await connection.stop() }
 
-    /// Drops the connection without a close frame, as in a tunnel.
+    /// Makes the server drop the connection without a close frame, as if a train entered a tunnel.
     func loseConnection() async throws { try await connection.send(method: "drop_me") }
 
-    /// The banner at the top of a chat. Returns whether more statuses follow.
+    /// Shows the status in the banner of the chat. Returns whether more statuses follow.
     private func follow(_ status: HubConnectionStatus) async -> Bool {
         switch status {
         case .connected:
@@ -125,10 +127,11 @@ actor ChatClient {
         return true
     }
 
-    /// A hub does not repeat messages that it sent while the connection was lost, so the app asks for them.
+    /// A hub does not repeat messages that it sent while the connection was lost, so the app requests the missed
+    /// messages.
     private func catchUp() async {
         let last = messages.keys.max() ?? 0
-        // If there is no answer, the connection was lost again, and the next one catches up.
+        // If there is no answer, the connection was lost again, and the app catches up on the next connection.
         let missed: [Message]? = try? await connection.invoke(method: "MessagesAfter", arguments: last)
         for message in missed ?? [] { show(message) }
     }

@@ -2,7 +2,7 @@ import Chat
 import PusherClient
 import PusherTestServer
 
-/// Two people chat on a server of this process. One loses the connection, and reconnects.
+/// Shows two people who chat on a server in this process. One person loses the connection, and reconnects.
 enum Demonstration {
     static func run() async throws {
         try await PusherTestServer.withServer { server in
@@ -48,6 +48,6 @@ enum Demonstration {
         return (room, Task { try await room.run() })
     }
 
-    /// Long enough to read a line.
+    /// Waits long enough for the user to read a line.
     private static func pause() async throws { try await Task.sleep(for: .milliseconds(700)) }
 }

@@ -1,15 +1,15 @@
 extension AuthEndpoint {
-    /// Names and values that are sent in a form, in their order. A name may appear more than once.
+    /// The names and values of a form, in order. A name may appear more than once.
     ///
     /// ```swift
     /// let parameters: AuthEndpoint.Parameters = ["room": "12", "tag": "a", "tag": "b"]
     /// ```
-    /// Printing them shows the names only.
+    /// Printing parameters shows only the names.
     public struct Parameters: Sendable {
-        /// The parameters, in their order. Neither names nor values are percent-encoded.
+        /// The parameters, in order. Neither names nor values are percent-encoded.
         private(set) var elements: [(name: String, value: String)]
 
-        /// Makes parameters from a dictionary, in the order of their names.
+        /// Creates parameters from a dictionary, sorted by name.
         public init(_ values: [String: String]) {
             elements = values.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         }
@@ -19,7 +19,7 @@ extension AuthEndpoint {
         /// Adds a parameter at the end.
         public mutating func append(name: String, value: String) { elements.append((name, value)) }
 
-        /// These parameters without the names that the others have, followed by the others.
+        /// Returns the parameters whose names are not in `others`, followed by `others`.
         func overridden(by others: Parameters) -> Parameters {
             let names = Set(others.elements.map { $0.name })
             return Parameters(elements: elements.filter { !names.contains($0.name) } + others.elements)
@@ -28,7 +28,7 @@ extension AuthEndpoint {
 }
 
 extension AuthEndpoint.Parameters: ExpressibleByDictionaryLiteral {
-    /// Makes parameters in the order in which they are written. A name may appear more than once.
+    /// Creates parameters in the order in which they are written. A name may appear more than once.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements: elements.map { ($0.0, $0.1) })
     }

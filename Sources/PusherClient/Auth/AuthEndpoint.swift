@@ -1,69 +1,75 @@
 import RealtimeHTTP
 
-/// An endpoint of your backend that authorizes channels or signs users in, and the content of the requests.
+/// An endpoint of your backend that authorizes channels or signs users in, with the settings for the requests.
 ///
-/// The request is a form: `socket_id=…&channel_name=…` and the parameters, for a sign-in without `channel_name`. The
-/// answer is a JSON object with status 2xx. Printing an endpoint shows no headers and no parameters.
+/// The request is a form: `socket_id=…&channel_name=…`, followed by the parameters. The form of a sign-in has no
+/// `channel_name`. The answer must have a 2xx status, and its body must be a JSON object. Printing an endpoint shows no
+/// headers and no parameters.
 public struct AuthEndpoint: Sendable {
-    /// What one request is for. The providers get it.
+    /// The purpose of one request. The client passes the request to the providers.
     public struct Request: Hashable, Sendable {
         /// The id of the connection.
         public let socketID: String
-        /// The channels to authorize: one, several if ``AuthEndpoint/isBatching`` is true, none for the sign-in of a
-        /// user.
+        /// The channels to authorize: one, or several if ``AuthEndpoint/isBatching`` is true. Empty for the sign-in of
+        /// a user.
         public let channelNames: [String]
 
-        /// Makes a request, for tests of a provider.
+        /// Creates a request, for tests of a provider.
         public init(socketID: String, channelNames: [String] = []) {
             self.socketID = socketID
             self.channelNames = channelNames
         }
     }
 
-    /// Returns header fields for a request. Called before each request, including retries. It may wait for a fresh
-    /// token.
+    /// A closure that returns header fields for a request. The client calls the provider before each request, including
+    /// retries. The provider may wait for a fresh token.
     ///
-    /// If it throws, the authorization fails with that error as the cause. To request another try, throw an
-    /// ``AuthorizationError`` with a suitable ``AuthorizationError/recovery-swift.property``.
+    /// If the provider throws an error, the authorization fails with this error as the cause. To request a retry, throw
+    /// an ``AuthorizationError`` with a suitable ``AuthorizationError/recovery-swift.property``.
     public typealias HeadersProvider = @Sendable (Request) async throws -> [String: String]
-    /// Returns parameters for a request. Called before each request, including retries. If it throws, the authorization
-    /// fails, as with a ``HeadersProvider``.
+    /// A closure that returns parameters for a request. The client calls the provider before each request, including
+    /// retries. If the provider throws an error, the authorization fails, as with a ``HeadersProvider``.
     public typealias ParametersProvider = @Sendable (Request) async throws -> Parameters
 
     /// The address: an `http` or `https` URL.
     public var url: String
-    /// The HTTP method, in upper or lower case. `GET` sends the form in the query, all others in the body. Default:
-    /// `POST`.
+    /// The HTTP method, in upper or lower case. `GET` sends the form in the query, and any other method sends the form
+    /// in the body. Default: `POST`.
     public var method: String
-    /// Header fields of each request. They come before the client's own `Accept` and `Content-Type`. Default: none.
+    /// Header fields of each request. They take precedence over the client's own `Accept` and `Content-Type`. Default:
+    /// none.
     public var headers: [String: String]
-    /// Parameters of each request, sent after the protocol's own. Default: none.
+    /// Parameters of each request. The client sends them after the parameters of the protocol. Default: none.
     public var parameters: Parameters
-    /// Returns more header fields, which replace those in ``headers`` with the same names. Default: none.
+    /// A closure that returns more header fields. A returned field replaces the field with the same name in
+    /// ``headers``. Default: none.
     public var headersProvider: HeadersProvider?
-    /// Returns more parameters, which replace those in ``parameters`` with the same names. Default: none.
+    /// A closure that returns more parameters. A returned parameter replaces the parameters with the same name in
+    /// ``parameters``. Default: none.
     public var parametersProvider: ParametersProvider?
-    /// How long one request may take, including redirects but not the providers. Zero or less fails at once. Nil, or
-    /// longer than ``PusherTimeouts/authorization``, has no effect, because that limits the whole try, including the
-    /// providers. Default: nil.
+    /// The time limit of one request. Redirects count toward this limit, and calls of the providers do not. If the
+    /// limit is zero or less, the request fails at once. ``PusherTimeouts/authorization`` limits the whole try,
+    /// including the providers, so a longer time has no effect. Default: nil, which means
+    /// ``PusherTimeouts/authorization``.
     public var timeout: Duration?
-    /// Whether one request names several channels. It then has `channel_name[]` for each, and the answer is keyed by
-    /// channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend must support this form. It does not
-    /// affect the sign-in of users. Default: false.
+    /// Whether one request names several channels. Such a request has `channel_name[]` for each channel, and the answer
+    /// has a member for each channel: `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend must support
+    /// this form. Batching does not affect the sign-in of users. Default: false.
     public var isBatching: Bool
-    /// The most channels in one request, if ``isBatching`` is true. Less than 1 counts as 1. Default: 100.
+    /// The maximum number of channels in one request, if ``isBatching`` is true. A value below 1 counts as 1. Default:
+    /// 100.
     public var maximumBatchSize: Int
 
-    /// Describes an endpoint.
+    /// Creates an endpoint.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
-    ///   - timeout: How long one request may take. Nil, or a longer time, means the client's timeout.
+    ///   - timeout: The time limit of one request. Nil means the client's timeout.
     ///   - isBatching: Whether one request names several channels.
-    ///   - maximumBatchSize: The most channels in one request.
+    ///   - maximumBatchSize: The maximum number of channels in one request.
     ///   - headersProvider: Returns more header fields, before each request.
     ///   - parametersProvider: Returns more parameters, before each request.
     public init(
@@ -90,7 +96,7 @@ public struct AuthEndpoint: Sendable {
 }
 
 extension AuthEndpoint: ExpressibleByStringLiteral {
-    /// Makes an endpoint from its URL.
+    /// Creates an endpoint from its URL.
     public init(stringLiteral url: String) { self.init(url) }
 }
 

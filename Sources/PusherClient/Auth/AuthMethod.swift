@@ -1,6 +1,6 @@
 import RealtimeHTTP
 
-/// How the client is authorized for private, encrypted and presence channels.
+/// The method by which the client gets authorizations for private, encrypted and presence channels.
 ///
 /// ```swift
 /// let options = PusherClientOptions(
@@ -12,33 +12,35 @@ import RealtimeHTTP
 /// ```
 /// There are five cases, as in PusherSwift. Static functions make further methods:
 /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)``, ``endpoint(_:)``,
-/// ``authorizer(_:)``, ``batchAuthorizer(maximumBatchSize:_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
+/// ``authorizer(_:)``, ``batchAuthorizer(maximumBatchSize:_:)`` and
+/// ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
 public enum AuthMethod: Sendable {
     /// A `POST` request to the URL of an endpoint of your backend. See
-    /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)`` for more.
+    /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)`` for more options.
     case endpoint(authEndpoint: String)
-    /// Requests that your code builds, and whose answers the client reads.
+    /// Requests that your code builds. The client reads the answers.
     case authRequestBuilder(authRequestBuilder: any AuthRequestBuilderProtocol)
     /// Answers from your code.
     case authorizer(authorizer: any Authorizer)
-    /// Signatures that the client makes with the app's secret: for tests and for servers. Anybody who has an app that
-    /// contains the secret can read it.
+    /// Signatures that the client makes with the app's secret, for tests and servers. Anyone can extract the secret
+    /// from an app that contains it.
     case inline(secret: String)
-    /// No authorization: only public channels can be subscribed, and channels that get a ``PusherAuth``.
+    /// No authorization. The app can subscribe only to public channels, and to channels for which it passes a
+    /// ``PusherAuth``.
     case noMethod
 }
 
 extension AuthMethod {
-    /// Requests to an endpoint of your backend.
+    /// Gets authorizations from an endpoint of your backend.
     ///
-    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
+    /// In a `switch`, the result matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
-    ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
+    ///   - timeout: The time limit of one request: see ``AuthEndpoint/timeout``.
     ///   - headersProvider: Returns more header fields, before each request.
     ///   - parametersProvider: Returns more parameters, before each request.
     public static func endpoint(
@@ -63,31 +65,33 @@ extension AuthMethod {
         )
     }
 
-    /// Requests to an endpoint of your backend, for example one that takes batches.
+    /// Gets authorizations from an endpoint of your backend, for example in batches.
     ///
-    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
+    /// In a `switch`, the result matches the case ``authorizer(authorizer:)``.
     public static func endpoint(_ endpoint: AuthEndpoint) -> AuthMethod {
         .authorizer(authorizer: EndpointAuthorizer(endpoint: endpoint))
     }
 
-    /// Answers from a closure. If it throws, that error is the cause of the subscription's error. Throw an
-    /// ``AuthorizationError`` to say whether another try can help.
+    /// Gets authorizations from a closure. If the closure throws an ``AuthorizationError``, this error is the cause of
+    /// the ``SubscriptionError``, and says whether the client tries again. If the closure throws another error, the
+    /// cause is an ``AuthorizationError``, and the thrown error is the cause of the ``AuthorizationError``.
     ///
-    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
+    /// In a `switch`, the result matches the case ``authorizer(authorizer:)``.
     public static func authorizer(
         _ authorize: @escaping @Sendable (AuthorizationRequest) async throws -> PusherAuth
     ) -> AuthMethod {
         .authorizer(authorizer: ClosureAuthorizer(body: authorize))
     }
 
-    /// Answers that a closure gives for several channels at once, as they come up when the client connects again.
+    /// Gets authorizations for several channels at once from a closure, for example when the client reconnects.
     ///
-    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    /// In a `switch`, the result matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
-    ///   - maximumBatchSize: The most channels of one call; less than 1 counts as 1. Default: 100.
-    ///   - authorize: Returns a result for each channel of one connection, keyed by the channel's name. A channel that is missing
-    ///     fails. It throws if no channel has an answer, as with ``authorizer(_:)``.
+    ///   - maximumBatchSize: The maximum number of channels in one call. A value below 1 counts as 1. Default: 100.
+    ///   - authorize: Returns a result for each channel, keyed by the channel's name. Each call is for one connection
+    ///     only. The authorization of a channel without a result fails. If the closure throws an error, all channels
+    ///     fail, as with ``authorizer(_:)``.
     public static func batchAuthorizer(
         maximumBatchSize: Int = 100,
         _ authorize:
@@ -96,20 +100,21 @@ extension AuthMethod {
         .authorizer(authorizer: BatchClosureAuthorizer(maximumBatchSize: maximumBatchSize, body: authorize))
     }
 
-    /// Signatures made here, and the keys of encrypted channels too: for tests and for servers.
+    /// Makes the signatures and the keys of encrypted channels in the client, for tests and servers.
     ///
-    /// In a pattern, it matches the case ``authorizer(authorizer:)``.
+    /// In a `switch`, the result matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
     ///   - secret: The secret of the app.
-    ///   - encryptionMasterKey: 32 bytes in base64. With anything else, encrypted channels cannot be subscribed.
+    ///   - encryptionMasterKey: 32 bytes in base64. With any other value, the client cannot subscribe to encrypted
+    ///     channels.
     public static func inline(secret: String, encryptionMasterKey: String) -> AuthMethod {
         .authorizer(authorizer: InlineAuthorizer(secret: secret, encryptionMasterKey: encryptionMasterKey))
     }
 }
 
 extension AuthMethod: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The case, with nothing secret in it.
+    /// The case, without secrets.
     public var description: String {
         switch self {
         case .endpoint(let url): "AuthMethod.endpoint(\(HTTPRequest.printable(url: url)))"
@@ -121,7 +126,7 @@ extension AuthMethod: CustomStringConvertible, CustomDebugStringConvertible, Cus
         }
     }
 
-    /// The case, with nothing secret in it.
+    /// The case, without secrets.
     public var debugDescription: String { description }
 
     /// An empty mirror, so that `dump` shows only the description.

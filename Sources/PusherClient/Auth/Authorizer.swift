@@ -4,17 +4,17 @@
     public import Foundation
 #endif
 
-/// Answers authorization requests with a completion handler. In new code ``AuthMethod/authorizer(_:)`` is simpler, and
-/// can say what went wrong.
+/// A type that answers authorization requests with a completion handler. New code uses ``AuthMethod/authorizer(_:)``,
+/// because its closures are simpler, and can report the reason for a failure.
 @preconcurrency public protocol Authorizer: Sendable {
-    /// Called once for each try, on a dispatch queue, where it may block. For several channels, it is called at the
-    /// same time on several threads.
+    /// Fetches the authorization of a channel. The client calls this method once for each try, on a dispatch queue,
+    /// where the method may block. For several channels, the client calls it on several threads at the same time.
     ///
     /// - Parameters:
-    ///   - socketID: The id of the connection. The signature is valid for no other.
+    ///   - socketID: The id of the connection. The signature is valid only for this connection.
     ///   - channelName: The channel.
-    ///   - completionHandler: Takes the answer, or nil if there is none. It may be called on any thread. The first call
-    ///     counts, and later ones do nothing. If it is never called, the authorization times out after
+    ///   - completionHandler: Takes the answer, or nil if there is no answer. Your code may call the handler on any
+    ///     thread. Only the first call has an effect. Without a call, the authorization times out after
     ///     ``PusherTimeouts/authorization``.
     func fetchAuthValue(
         socketID: String,
@@ -23,18 +23,19 @@
     )
 }
 
-/// Makes the requests that the client sends to an authorization endpoint. New code uses an ``AuthEndpoint``, whose providers can
-/// wait for a fresh token.
+/// A type that makes the requests that the client sends to an authorization endpoint. New code uses an
+/// ``AuthEndpoint``, whose providers can wait for a fresh token.
 @preconcurrency public protocol AuthRequestBuilderProtocol: Sendable {
-    /// The request for one channel. Called once for each try, so that every try can carry a fresh token. It runs on a
-    /// dispatch queue, where it may block, and for several channels at the same time on several threads.
+    /// Returns the request for one channel. The client calls this method once for each try, so that each try can
+    /// contain a fresh token. The method runs on a dispatch queue, and may block. For several channels, it runs on
+    /// several threads at the same time.
     ///
-    /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
-    /// shorten ``PusherTimeouts/authorization``, the limit of the whole try. It is ignored if it is 60 seconds, the
-    /// default of `URLRequest`, or not positive. A body without a `Content-Type` gets
-    /// `application/x-www-form-urlencoded`.
+    /// The client uses the request's method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval`. A
+    /// `timeoutInterval` can only shorten ``PusherTimeouts/authorization``, the limit of the whole try. The client
+    /// ignores a `timeoutInterval` of 60 seconds, the default of `URLRequest`, and values that are not positive. A body
+    /// without a `Content-Type` gets `application/x-www-form-urlencoded`.
     ///
-    /// - Returns: The request. Nil fails the subscription. The default implementation returns nil.
+    /// - Returns: The request. If it is nil, the subscription fails. The default implementation returns nil.
     func requestFor(socketID: String, channelName: String) -> URLRequest?
 }
 

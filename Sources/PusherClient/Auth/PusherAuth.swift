@@ -1,15 +1,15 @@
 /// The authorization of a subscription: the members of an endpoint's answer (protocol clause 8).
 ///
-/// It is valid for one socket id only. Printing it shows nothing secret.
+/// An authorization is valid for one socket id only. Printing an authorization shows no secrets.
 public final class PusherAuth: Sendable {
     /// `key:signature`.
     public let auth: String
-    /// The user on a presence channel, as the JSON text that was signed. It is sent byte for byte.
+    /// The user on a presence channel, as the JSON text that was signed. The client sends this text unchanged.
     public let channelData: String?
-    /// The key of an encrypted channel: 32 bytes in base64. It is never sent to the server.
+    /// The key of an encrypted channel: 32 bytes in base64. The client never sends this key to the server.
     public let sharedSecret: String?
 
-    /// Makes an authorization.
+    /// Creates an authorization.
     public init(auth: String, channelData: String? = nil, sharedSecret: String? = nil) {
         self.auth = auth
         self.channelData = channelData
@@ -18,7 +18,7 @@ public final class PusherAuth: Sendable {
 }
 
 extension PusherAuth: Hashable {
-    /// Authorizations are equal if their members are.
+    /// Returns whether all members of both authorizations are equal.
     public static func == (left: PusherAuth, right: PusherAuth) -> Bool {
         left.auth == right.auth && left.channelData == right.channelData && left.sharedSecret == right.sharedSecret
     }

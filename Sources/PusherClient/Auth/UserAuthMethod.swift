@@ -1,31 +1,31 @@
-/// How users are signed in.
+/// The method by which the client authenticates a user for the sign-in.
 ///
 /// Printing a method shows no secret.
 public enum UserAuthMethod: Sendable {
-    /// Requests to an endpoint of your backend. Providers are called with an ``AuthEndpoint/Request`` that has no
-    /// channels.
+    /// Requests to an endpoint of your backend. The client calls the providers with an ``AuthEndpoint/Request`` that
+    /// has no channels.
     case endpoint(AuthEndpoint)
-    /// Answers from a closure. The task is cancelled when the client no longer needs the answer. It may throw an
-    /// ``AuthorizationError`` to say whether another try can help.
+    /// Answers from a closure. The client cancels the closure's task when it no longer needs the answer. The closure
+    /// may throw an ``AuthorizationError`` to say whether the client should try again.
     case authenticator(@Sendable (_ socketID: String) async throws -> UserAuth)
-    /// Signatures that the client makes with the app's secret: for tests and for servers. The closure returns the
-    /// user's JSON text, for example `{"id":"12345"}`.
+    /// Signatures that the client makes with the app's secret, for tests and servers. The closure returns the user's
+    /// JSON text, for example `{"id":"12345"}`.
     case inline(secret: String, user: @Sendable () async throws -> String)
-    /// No method: users cannot be signed in.
+    /// No method: the client cannot sign users in.
     case noMethod
 }
 
 extension UserAuthMethod {
-    /// Requests to an endpoint of your backend.
+    /// Authenticates users by requests to an endpoint of your backend.
     ///
-    /// In a pattern, it matches the case ``endpoint(_:)``.
+    /// In a `switch`, the result matches the case ``endpoint(_:)``.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
-    ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
+    ///   - timeout: The time limit of one request: see ``AuthEndpoint/timeout``.
     ///   - headersProvider: Returns more header fields, before each request.
     ///   - parametersProvider: Returns more parameters, before each request.
     public static func endpoint(
@@ -52,7 +52,7 @@ extension UserAuthMethod {
 }
 
 extension UserAuthMethod: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The case, with nothing secret in it.
+    /// The case, without secrets.
     public var description: String {
         switch self {
         case .endpoint(let endpoint): "UserAuthMethod.endpoint(\(endpoint))"
@@ -62,7 +62,7 @@ extension UserAuthMethod: CustomStringConvertible, CustomDebugStringConvertible,
         }
     }
 
-    /// The case, with nothing secret in it.
+    /// The case, without secrets.
     public var debugDescription: String { description }
 
     /// An empty mirror, so that `dump` shows only the description.

@@ -3,20 +3,22 @@ import Foundation
 
 /// The callbacks that are bound to the client, in the form of a channel: ``PusherConnection/globalChannel``.
 ///
-/// It gets every event, on every channel or without a channel. Binding to ``Pusher`` is the same.
+/// The object gets every event, including events without a channel. Binding to ``Pusher`` has the same effect.
 public final class GlobalChannel: PusherChannel, @unchecked Sendable {
-    // A subclass must repeat the conformance. Proof: it is final, and adds no stored property.
+    // A subclass must repeat the conformance. Proof: the subclass is final, and adds no stored property.
     init(engine: ClientEngine) {
         let id = engine.step { state, _ in state.machine.makeChannel() }
         super.init(name: "pusher_global_internal_channel", id: id, engine: engine, listeners: engine.clientListeners)
-        // This object gets no resubscriptions, cache misses or decryption failures.
+        // The global channel reports no resubscriptions, cache misses or decryption failures.
         finishListeners()
     }
 
-    /// The callbacks that are bound to every event, by the id that `bind` returned. Each runs where it is called. A
-    /// callback for the main queue, which is the default, is dispatched there if you call it elsewhere.
+    /// The callbacks that are bound to every event, by the id that `bind` returned. If you call a callback, it runs on
+    /// the current thread. A callback for the main queue, which is the default, runs on that queue even if you call it
+    /// on another thread.
     public var globalCallbacks: [String: (PusherEvent) -> Void] {
-        // One by one, because a cast of a whole array of Sendable functions can fail at run time.
+        // The code converts the functions one by one, because a cast of a whole array of Sendable functions can fail at
+        // run time.
         var callbacks: [String: (PusherEvent) -> Void] = [:]
         for binding in listeners.bindingsToEveryEvent {
             let isOfMain = binding.dispatcher === engine.mainDispatcher

@@ -1,9 +1,9 @@
 import RealtimePrimitives
 
-/// The channel for code that is `async`.
+/// Members of a channel for `async` code.
 extension PusherChannel {
     /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too. If
-    /// nothing connects for 5 s, the log says so.
+    /// no attempt to connect begins within 5 s, the client logs a warning.
     ///
     /// ```swift
     /// let channel = pusher.subscribe("orders")
@@ -11,12 +11,13 @@ extension PusherChannel {
     /// try await channel.subscribed()
     /// ```
     ///
-    /// - Parameter timeout: How long to wait. It ends the wait, not the subscription. Default: without end.
+    /// - Parameter timeout: The time limit of the wait. The subscription continues afterwards. Default: no limit.
     /// - Returns: The channel itself.
-    /// - Throws: ``SubscriptionError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the name is
-    ///   invalid, the channel cannot be authorized, the server refuses it or does not answer in time, or the channel is
-    ///   unsubscribed meanwhile. ``PusherClientError`` if the connection ends for good for another reason than
-    ///   ``Pusher/disconnect()``. `CancellationError` if the task is cancelled; the subscription continues.
+    /// - Throws: ``SubscriptionError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``), if the
+    ///   name is invalid, or if the authorization fails. The method also throws this error if the server refuses the
+    ///   channel or does not answer in time, or if the app unsubscribes meanwhile. ``PusherClientError`` if the client
+    ///   stops for another reason than ``Pusher/disconnect()``. `CancellationError` if the task is cancelled; the
+    ///   subscription continues.
     @discardableResult
     public func subscribed(timeout: Duration? = nil) async throws -> PusherChannel {
         if let fault { throw fault }
@@ -39,14 +40,15 @@ extension PusherChannel {
         return self
     }
 
-    /// How long the channel was not subscribed, each time that it is subscribed again. Events of that time were not
-    /// delivered: fetch what you need of them.
+    /// A sequence that gets an element each time the client has subscribed to the channel again. The element is the
+    /// time without a subscription. The channel has missed the events of that time, so fetch missing data yourself.
     ///
     /// ```swift
     /// for await gap in channel.resubscriptions { print("not subscribed for \(gap)") }
     /// ```
     ///
-    /// That is so after a lost connection, and after ``Pusher/disconnect()`` and ``Pusher/connect()``,
-    /// ``Pusher/reconnectNow()``, ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` or ``resubscribe()``.
+    /// The sequence gets an element after a lost connection, and after a new connection by ``Pusher/connect()``,
+    /// ``Pusher/reconnectNow()`` or ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``. It also gets an
+    /// element after ``resubscribe()``.
     public var resubscriptions: EventSequence<Duration> { makeSequence(of: \.resubscriptions) }
 }

@@ -3,20 +3,21 @@ import PusherProtocol
 
 /// Events that the app sends to the other subscribers of a private or presence channel (protocol clause 5).
 extension PusherChannel {
-    /// Sends an event to the other subscribers, now or as soon as the channel is subscribed. A PusherSwift member: new code
-    /// uses ``send(_:data:encoder:)``, or ``sendLatest(_:data:encoder:)`` if only the newest counts.
+    /// Sends an event to the other subscribers, now or as soon as the channel is subscribed. This is a PusherSwift
+    /// member. New code uses ``send(_:data:encoder:)``, or ``sendLatest(_:data:encoder:)`` if only the newest event
+    /// counts.
     ///
-    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait. They are sent in order, and not
-    /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. Events that cannot be sent are
-    /// reported to the delegate and by ``Pusher/errors``. The reasons are a name that does not begin with `client-`, a
-    /// public or encrypted channel, an invalid channel name, data that is not JSON or too long, and too many waiting
-    /// events. A sent event may still be lost with the connection. ``send(_:data:encoder:)`` reports whether it was
-    /// written.
+    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` events wait. The client sends them in
+    /// order, and not faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. If the client
+    /// cannot send an event, the delegate and ``Pusher/errors`` get the error. An event fails if its name does not
+    /// begin with `client-`, or if its data is too long or not JSON. It also fails on a public or encrypted channel, on
+    /// a channel with an invalid name, and if too many events wait. A sent event may still be lost with the connection.
+    /// ``send(_:data:encoder:)`` reports whether an event was written.
     ///
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data: anything that `JSONSerialization` accepts, including a string or a number, or an `Encodable`
-    ///     value. `JSONEncoder` writes the latter with its defaults, dates as seconds since 2001.
+    ///     value. `JSONEncoder` writes an `Encodable` value with its default settings: dates are seconds since 2001.
     public func trigger(eventName: String, data: Any) {
         let encoding = engine.options.clientEventEncoding
         let messages = Result { () throws(PusherClientError) in
@@ -32,7 +33,8 @@ extension PusherChannel {
     }
 
     /// Sends an event to the other subscribers, and waits until it is written to the socket. The server does not
-    /// confirm client events. You cannot know more than that the event was written.
+    /// confirm client events, so this method cannot report whether the event arrived. Over HTTP, the method waits until
+    /// the server has answered the request that contains the event.
     ///
     /// ```swift
     /// try await channel.send("client-typing", data: Typing(user: "ada"))
@@ -41,11 +43,15 @@ extension PusherChannel {
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data, written as JSON.
-    ///   - encoder: What writes it.
-    /// - Throws: ``PusherClientError`` if the channel is not subscribed, public, encrypted, or unsubscribed meanwhile;
-    ///   if the name does not begin with `client-`; if the data cannot be written as JSON or is too long; if too many
-    ///   events wait; or if the connection is lost before the event was written. `CancellationError` if the task is
-    ///   cancelled, which removes a waiting event.
+    ///   - encoder: The encoder for the data.
+    /// - Throws: ``PusherClientError`` if the channel is public, encrypted, not subscribed, or unsubscribed meanwhile.
+    ///   The method also throws this error if the name does not begin with `client-`, or if too many events wait. The
+    ///   method also throws this error if the data is too long, or if the encoder cannot write it as JSON. The method
+    ///   also throws this error if the connection is lost before the event is written. The code
+    ///   ``PusherClientError/Code/unanswered`` means that the client sent the event over HTTP, and that the event may
+    ///   have arrived. With another code, the client did not send the event, unless your code released the client, or a
+    ///   ``PayloadTransformer`` made several payloads from the event. `CancellationError` if the task is cancelled,
+    ///   which removes a waiting event.
     public func send(
         _ eventName: String,
         data: some Encodable & Sendable,
@@ -64,12 +70,13 @@ extension PusherChannel {
         }
     }
 
-    /// Sends an event that replaces waiting ones of the same name, for example that a user is typing. Returns at once.
+    /// Sends an event that replaces waiting events with its name, for example to show that a user is typing. Returns at
+    /// once.
     ///
-    /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes it wait, the next one
-    /// of that name takes its place. So it delays other events no more than once, and is sent when its turn comes. If the
-    /// channel is not subscribed, or the connection is lost meanwhile, it is dropped. Dropped events are counted in
-    /// ``Pusher/statistics``, and not reported.
+    /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes the event wait,
+    /// the next event with this name replaces it in the queue. So the queue contains only one event with this name. If
+    /// the channel is not subscribed, or the connection is lost meanwhile, the client drops the event.
+    /// ``Pusher/statistics`` counts dropped events, but the client does not report them.
     ///
     /// ```swift
     /// channel.sendLatest("client-typing", data: Typing(user: "ada"))
@@ -77,9 +84,10 @@ extension PusherChannel {
     ///
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
-    ///   - data: The data, written as JSON. What can never be sent is reported by ``Pusher/errors``, as
-    ///     ``trigger(eventName:data:)`` does: also on a channel that is unsubscribed, or whose name cannot be subscribed.
-    ///   - encoder: What writes it.
+    ///   - data: The data, written as JSON. If the event can never be sent, ``Pusher/errors`` gets an error, as with
+    ///     ``trigger(eventName:data:)``. Examples are an event that is too long, and an event on a channel that the app
+    ///     has unsubscribed or that has an invalid name.
+    ///   - encoder: The encoder for the data.
     public func sendLatest(_ eventName: String, data: some Encodable, encoder: JSONEncoder = JSONEncoder()) {
         let encoding = engine.options.clientEventEncoding
         let messages = Result { () throws(PusherClientError) in
@@ -118,7 +126,6 @@ extension PusherChannel {
         )
     }
 
-    /// Makes the messages for an event.
     private func makeMessages(
         _ eventName: String,
         _ encode: () throws -> Envelope.Payload
@@ -185,7 +192,7 @@ extension ClientEngine.State {
     }
 }
 
-/// The data of a client event as it goes out.
+/// The data of a client event in the form that the client sends.
 enum ClientEventData {
     static func payload(
         of data: Any,
@@ -204,13 +211,14 @@ enum ClientEventData {
         return payload(String(decoding: try encoder.encode(data), as: UTF8.self), encoding)
     }
 
-    /// The text that a receiver gets as an event's data.
+    /// Returns the text that a receiver gets as the event's data.
     static func text(of payload: Envelope.Payload) -> String? {
         guard case .json(let json) = payload else { return payload.text }
         return JSONValue(parsing: json)?.string ?? json
     }
 
-    /// Makes a payload from which receivers get this text. An object or a list stays one, for servers that require it.
+    /// Makes a payload from which receivers get this text. An object or a list stays a JSON value, because some servers
+    /// require a JSON value.
     static func payload(
         ofText text: String?,
         _ encoding: PusherClientOptions.ClientEventEncoding

@@ -3,29 +3,32 @@ import PusherProtocol
 
 /// A channel that the app subscribed to: its events, and the state of its subscription.
 ///
-/// Its events come as sequences and to callbacks: see ``PusherEventSource``.
+/// Sequences and callbacks get the events: see ``PusherEventSource``.
 ///
-/// Made by ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. It may be used from
-/// any thread. Holding it does not keep the connection open; only ``Pusher`` does. After it is unsubscribed, it gets no
-/// more events. Subscribing to the same name again creates a new object.
+/// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` makes channels. You can use a
+/// channel from any thread. A reference to a channel does not keep the connection open, but a reference to ``Pusher``
+/// does. After the app unsubscribes, the channel gets no more events. A new subscription to the channel creates a new
+/// object.
 ///
-/// You cannot subclass it: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
+/// You cannot subclass this class: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
 public class PusherChannel: @unchecked Sendable {
-    // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
-    // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, an optional
-    // struct that is Sendable, and final classes that are Sendable by themselves (the engine, the registries, and a
-    // locked box of a Sendable struct). The class is not open, so no other module can subclass it; its subclasses are
-    // final, and prove the same of themselves.
+    // The conformance is `@unchecked`, because the compiler checks only final classes, and PusherSwift's presence
+    // channel is a subclass. Proof: every stored property is a `let` whose type the compiler checks. The types are a
+    // string, a struct of an integer, an optional Sendable struct, and final Sendable classes. These final classes are
+    // the engine, the registries, and a locked box of a Sendable struct. The class is not open, so no other module can
+    // subclass it. The subclasses are final, and each subclass has a proof.
     /// The channel's name.
     public let name: String
     let id: ChannelID
     let engine: ClientEngine
     let listeners: ListenerRegistry
-    /// Why the channel was rejected before it started; nil if it was not.
+    /// The error of a channel object that the client did not keep, because there were too many channels, or because the
+    /// name of a presence channel has the wrong prefix; otherwise nil.
     let fault: SubscriptionError?
     private let observers: NIOLockedValueBox<Observers>
 
-    /// The listeners of rare changes. Few channels have them, so the broadcasts are created on first use.
+    /// The listeners of rare changes. Few channels have such listeners, so the channel creates the broadcasts on first
+    /// use.
     struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var resubscriptions: Broadcast<Duration>?
@@ -48,38 +51,40 @@ public class PusherChannel: @unchecked Sendable {
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
-    /// The connection of the client that created the channel; it is not retained.
+    /// The connection of the client that created the channel. The channel does not retain the connection.
     public var connection: PusherConnection? { engine.read { $0.connection.value } }
 
-    /// The kind of channel that the name's prefix stands for.
+    /// The kind of channel. The prefix of the name determines the kind.
     public var type: PusherChannelType { PusherChannelType(name: name) }
 
     /// Whether the channel is encrypted: its name begins with `private-encrypted-`.
     public var isEncrypted: Bool { PusherChannelType.isEncryptedChannel(name: name) }
 
-    /// Whether the server keeps the channel's last event for new subscribers: `cache-` follows the rest of the prefix.
+    /// Whether the server keeps the channel's last event for new subscribers: the prefix of the name ends with
+    /// `cache-`.
     public var isCache: Bool { PusherChannelType.isCacheChannel(name: name) }
 
     /// Whether the server has confirmed the subscription on the current connection.
     public var isSubscribed: Bool { subscription?.isSubscribed ?? false }
 
-    /// The same as ``isSubscribed``, which new code uses.
+    /// Whether the channel is subscribed. New code uses ``isSubscribed``.
     public var subscribed: Bool { isSubscribed }
 
-    /// How many connections are subscribed to the channel, as the server reported last; nil before the first report.
-    /// The feature must be enabled for the app.
+    /// The number of connections that are subscribed to the channel, as last reported by the server. Nil before the
+    /// first report. This feature must be enabled for the app.
     public var subscriptionCount: Int? { subscription?.subscriptionCount }
 
-    /// Called on the callback queue with each new ``subscriptionCount``. A PusherSwift member: new code observes the event
-    /// `pusher:subscription_count`.
+    /// A closure that the client calls on the callback queue with each new ``subscriptionCount``. This is a PusherSwift
+    /// member. New code observes the event `pusher:subscription_count`.
     @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
         get { observers.withLockedValue { $0.onSubscriptionCountChanged } }
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
     }
 
-    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``. It is used
-    /// once, because a signature is valid for one socket id. If you set it while there is a connection, it is for that
-    /// connection, and is dropped with it. Nil if there is none, or it was used.
+    /// The authorization that the next subscription uses instead of ``PusherClientOptions/authMethod``. The client uses
+    /// it only once, because a signature is valid for one socket id. When you set it, it belongs to the current or last
+    /// connection, or to the first connection if the client has not connected yet. The client does not use it on
+    /// another connection. Nil if there is no authorization, or the client has used it.
     public var auth: PusherAuth? {
         get {
             guard let own = subscription?.ownAuthorization?.authorization else { return nil }
@@ -93,8 +98,8 @@ public class PusherChannel: @unchecked Sendable {
 
     // MARK: Binding
 
-    /// Calls back for each event of that name on this channel, on the callback queue. A PusherSwift member: new code uses
-    /// ``PusherEventSource/observe(named:_:)``.
+    /// Calls back on the callback queue for each event of that name on this channel. This is a PusherSwift member. New
+    /// code uses ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
@@ -102,37 +107,37 @@ public class PusherChannel: @unchecked Sendable {
         engine.bind(eventName, to: listeners, eventCallback)
     }
 
-    /// Ends the calls of one callback. After this method has returned on the queue that runs the callback, the callback
-    /// is not called again.
+    /// Unbinds one callback. After this method has returned on the queue that runs the callback, the client does not
+    /// call the callback again.
     public func unbind(eventName: String, callbackId: String) { listeners.unbind(eventName, id: callbackId) }
 
-    /// Ends the calls of all callbacks. Sequences go on.
+    /// Unbinds all callbacks. Sequences continue.
     public func unbindAll() { listeners.unbindAll() }
 
-    /// Ends the calls of all callbacks that are bound to that name.
+    /// Unbinds all callbacks for events of that name.
     public func unbindAll(forEventName eventName: String) { listeners.unbindAll(eventName) }
 
     // MARK: Subscribing again
 
-    /// Subscribes again. Use it after you fixed the cause of a failure, for example with a fresh token, or to get the
-    /// members of a presence channel or the cached event of a cache channel once more. Returns at once;
-    /// ``subscribed(timeout:)`` waits for the outcome.
+    /// Subscribes again. Use this method after you fix the cause of a failure, for example with a fresh token. The
+    /// server then sends the members of a presence channel, or the cached event of a cache channel, again. The method
+    /// returns at once; ``subscribed(timeout:)`` waits for the outcome.
     ///
-    /// Bindings, sequences and waiting triggered client events stay. A waiting `send` throws an error with the code
-    /// ``PusherClientError/Code/notSubscribed``. Does nothing if the subscription is under way, if there is no
-    /// connection, or if the channel was unsubscribed.
+    /// The channel keeps its bindings and sequences, and triggered client events that wait. A waiting `send` throws an
+    /// error with the code ``PusherClientError/Code/notSubscribed``. Does nothing if the subscription is under way, if
+    /// there is no connection, or if the channel was unsubscribed.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }
 
     // MARK: Inside
 
-    /// Nil if the channel is unsubscribed.
+    /// The state of the subscription; nil if the channel is unsubscribed.
     var subscription: SubscriptionStateMachine? {
         engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id && $0.isWanted ? $0 : nil }
     }
 
-    /// Takes the object out of use: it delivers no more events, and releases what callbacks own.
+    /// Retires the object. It delivers no more events, and releases its callbacks.
     func retire() {
         listeners.finish()
         finishListeners()
@@ -141,7 +146,7 @@ public class PusherChannel: @unchecked Sendable {
     // MARK: Observers
 
     func finishListeners() {
-        // Closures are released outside the lock, because releasing them may call the client.
+        // Release closures outside the lock, because releasing them may call the client.
         let finished = observers.withLockedValue { observers in
             defer { observers = Observers(isFinished: true) }
             return observers
@@ -168,8 +173,8 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Observers, Value>, with value: Value) {
-        // The replaced closure is released outside the lock, because releasing it may call the client. If the channel
-        // is out of use, the new closure is released instead, because it would never be called.
+        // Release the replaced closure outside the lock, because releasing it may call the client. If the channel is
+        // retired, release the new closure instead, because nothing would ever call it.
         _ = observers.withLockedValue { observers in
             guard !observers.isFinished else { return value }
             defer { observers[keyPath: path] = value }
@@ -179,21 +184,21 @@ public class PusherChannel: @unchecked Sendable {
 }
 
 extension PusherChannel: Hashable {
-    /// Channels are equal if they are the same object.
+    /// Returns whether both are the same channel object.
     public static func == (left: PusherChannel, right: PusherChannel) -> Bool { left === right }
 
     /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// What a channel's name says about it, in PusherSwift's terms. It keeps PusherSwift's three cases, for code that switches
-/// over them: ``PusherChannel/isEncrypted`` and ``PusherChannel/isCache`` say more.
+/// The type of a channel, in PusherSwift's terms. The type has only PusherSwift's three cases, because PusherSwift code
+/// switches over them. ``PusherChannel/isEncrypted`` and ``PusherChannel/isCache`` give more details.
 public enum PusherChannelType: Hashable, Sendable {
-    /// `private-…`, encrypted channels among them.
+    /// `private-…`, including encrypted channels.
     case `private`
     /// `presence-…`
     case presence
-    /// Anything else: a public channel.
+    /// Any other name: a public channel.
     case normal
 
     /// Reads the type from a channel's name.
@@ -208,14 +213,15 @@ public enum PusherChannelType: Hashable, Sendable {
     /// Reads the type from a channel's name.
     public static func type(forName name: String) -> PusherChannelType { PusherChannelType(name: name) }
 
-    /// Whether the channel is a presence channel, by its name.
+    /// Returns whether a channel with this name is a presence channel.
     public static func isPresenceChannel(name: String) -> Bool { PusherChannelType(name: name) == .presence }
 
-    /// Whether the channel is an encrypted one, by its name: `private-encrypted-…`. Its type is ``private``.
+    /// Returns whether a channel with this name is encrypted: `private-encrypted-…`. The type of such a channel is
+    /// ``private``.
     public static func isEncryptedChannel(name: String) -> Bool {
         ChannelKind(ofChannelNamed: name).base == .privateEncrypted
     }
 
-    /// Whether the channel is a cache channel of any type, by its name: `cache-…`, `private-cache-…` and so on.
+    /// Returns whether a channel with this name is a cache channel of any type: `cache-…`, `private-cache-…` and so on.
     public static func isCacheChannel(name: String) -> Bool { ChannelKind(ofChannelNamed: name).isCache }
 }

@@ -16,18 +16,19 @@ public final class PusherChannels: Sendable {
         }
     }
 
-    /// The channel of that name; nil if the app is not subscribed to it.
+    /// Returns the channel of that name; nil if the app is not subscribed to it.
     public func find(name: String) -> PusherChannel? {
         engine.read { $0.channel(named: name) }
     }
 
-    /// The presence channel of that name; nil if the app is not subscribed to it, or if it is not a presence channel.
+    /// Returns the presence channel of that name; nil if the app is not subscribed to it, or if the channel is of
+    /// another type.
     public func findPresence(name: String) -> PusherPresenceChannel? { find(name: name) as? PusherPresenceChannel }
 }
 
 extension ClientEngine.State {
-    /// The object of a channel, which is created if there is none. An object of a channel that cannot be subscribed is
-    /// not kept.
+    /// Returns the object of a channel, and creates it if there is none. The engine does not keep the object of a
+    /// channel that exceeds the limit of channels.
     mutating func channel(
         of result: ClientStateMachine.SubscribeResult,
         _ make: () -> PusherChannel
@@ -38,7 +39,7 @@ extension ClientEngine.State {
         return (channel, true)
     }
 
-    /// The channel that the app has subscribed to under that name.
+    /// Returns the channel that the app has subscribed to under that name.
     func channel(named name: String) -> PusherChannel? {
         guard let subscription = machine.subscriptions[name], subscription.isWanted else { return nil }
         return channels[subscription.id]
@@ -46,7 +47,7 @@ extension ClientEngine.State {
 }
 
 extension PusherChannels: Hashable {
-    /// They are equal if they are the same object.
+    /// Returns whether both are the same list object.
     public static func == (left: PusherChannels, right: PusherChannels) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 
-/// A presence channel: a channel that knows who is subscribed to it.
+/// A presence channel: a channel with a list of the users who are subscribed.
 ///
-/// The list of members is the server's. Each subscription replaces it, each user appears once, and it is empty while
-/// the channel is not subscribed. If a server's list cannot be used, an error is reported, and the previous list stays
-/// until the next one.
+/// The server sends the list of members, and each subscription replaces it. Each user appears once. The list is empty
+/// while the channel is not subscribed. If the client cannot use a server's list, it reports an error, and keeps the
+/// previous list until the next list arrives.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
-    // A subclass must repeat the conformance. Proof: it is final, and each property that it adds is a `let` of a type
-    // that is checked: a final class that is Sendable, and a locked box of a Sendable struct.
+    // A subclass must repeat the conformance. Proof: the subclass is final, and each property that it adds is a `let`
+    // whose type the compiler checks. The types are a final Sendable class, and a locked box of a Sendable struct.
     let membershipChanges: Broadcast<MembershipChange>
     private let closures: NIOLockedValueBox<MemberClosures>
 
@@ -46,15 +46,15 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         (subscription?.roster?.members ?? []).map { PusherPresenceChannelMember($0) }
     }
 
-    /// The user id under which this client is subscribed, as soon as the authorization is known.
+    /// The user id of this client's subscription; nil until the channel is authorized.
     public var myId: String? { subscription?.roster?.myID }
 
-    /// The member with that id.
+    /// Returns the member with that id; nil if there is none.
     public func findMember(userId: String) -> PusherPresenceChannelMember? {
         subscription?.roster?.member(userId).map { PusherPresenceChannelMember($0) }
     }
 
-    /// This client's own member; nil while the channel is not subscribed.
+    /// Returns this client's own member; nil while the channel is not subscribed.
     public func me() -> PusherPresenceChannelMember? {
         guard let roster = subscription?.roster, let id = roster.myID else { return nil }
         return roster.member(id).map { PusherPresenceChannelMember($0) }
@@ -62,25 +62,26 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     // MARK: Changes
 
-    /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_added`.
+    /// A closure that the client calls on the callback queue with each member who joins.
     ///
-    /// Called on the callback queue with each member who joins. When the channel is subscribed again, it is also called
-    /// with members who joined meanwhile. It is not called for the members of the first list.
+    /// When the channel is subscribed again, the client also calls the closure with members who joined meanwhile. It
+    /// does not call the closure with the members of the first list. This is a PusherSwift member. New code uses
+    /// ``memberships``, or observes the event `pusher:member_added`.
     @preconcurrency public var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? {
         get { closures.withLockedValue { $0.onMemberAdded } }
         set { replace(\.onMemberAdded, with: newValue) }
     }
 
-    /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_removed`.
+    /// A closure that the client calls on the callback queue with each member who leaves.
     ///
-    /// Called on the callback queue with each member who leaves. When the channel is subscribed again, it is also
-    /// called with members who left meanwhile.
+    /// When the channel is subscribed again, the client also calls the closure with members who left meanwhile. This is
+    /// a PusherSwift member. New code uses ``memberships``, or observes the event `pusher:member_removed`.
     @preconcurrency public var onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? {
         get { closures.withLockedValue { $0.onMemberRemoved } }
         set { replace(\.onMemberRemoved, with: newValue) }
     }
 
-    /// Every change of the list of members from now on, as a sequence. The sequence ends when the channel is
+    /// A sequence of all changes of the list of members from now on. The sequence ends when the channel is
     /// unsubscribed.
     public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
 
@@ -94,7 +95,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     }
 
     private func replace<Value>(_ path: WritableKeyPath<MemberClosures, Value>, with value: Value) {
-        // As with the closures that all channels have.
+        // The comments in `PusherChannel` explain why this code releases the old closure outside the lock.
         _ = closures.withLockedValue { closures in
             guard !closures.isFinished else { return value }
             defer { closures[keyPath: path] = value }
@@ -103,18 +104,18 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     }
 }
 
-/// The list of members of a presence channel has changed.
+/// A change of the list of members of a presence channel.
 public enum MembershipChange: Hashable, Sendable {
-    /// The channel is subscribed, and this is the list. If it was subscribed before, `added` and `removed` are the
-    /// members who joined and left meanwhile. If not, both are empty.
+    /// The channel is subscribed, and the server has sent the list. If the channel was subscribed before, `added` and
+    /// `removed` are the members who joined and left meanwhile. If not, `added` and `removed` are empty.
     case replaced(
         members: [PusherPresenceChannelMember],
         added: [PusherPresenceChannelMember],
         removed: [PusherPresenceChannelMember]
     )
-    /// Somebody came.
+    /// A member joined.
     case added(PusherPresenceChannelMember)
-    /// Somebody left.
+    /// A member left.
     case removed(PusherPresenceChannelMember)
 
     /// The estimated size in bytes, for members of the usual size.

@@ -5,18 +5,18 @@ public typealias PusherUserInfoObject = [String: AnyObject]
 
 /// A user who is subscribed to a presence channel.
 public final class PusherPresenceChannelMember: Sendable {
-    /// Who it is. The server lists each user once, however many connections the user has.
+    /// The user's id. The server lists each user once, even if the user has several connections.
     public let userId: String
     /// ``userInfo`` as JSON text.
     package let userInfoText: String?
 
-    /// Makes a member, for a `userDataFetcher` to return.
+    /// Creates a member that a `userDataFetcher` can return.
     ///
     /// - Parameters:
     ///   - userId: The user's id.
-    ///   - userInfo: What the other members may know: anything that `JSONSerialization` accepts, or an `Encodable`
-    ///     value. It is kept as JSON text, keys sorted. A value that is neither, or has a number that JSON cannot
-    ///     represent, counts as nil.
+    ///   - userInfo: Information for the other members: anything that `JSONSerialization` accepts, or an `Encodable`
+    ///     value. The member keeps the value as JSON text with sorted keys. A value of any other type counts as nil. A
+    ///     value with a number that JSON cannot represent also counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
         self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }
@@ -29,7 +29,7 @@ public final class PusherPresenceChannelMember: Sendable {
 
     /// The information about the member, as `JSONSerialization` reads it; nil if there is none.
     ///
-    /// It is parsed at each call. ``decodeUserInfo(as:decoder:)`` decodes it as your own type.
+    /// Each call parses the JSON text again. ``decodeUserInfo(as:decoder:)`` decodes the text as your own type.
     public var userInfo: Any? {
         let value = userInfoText.flatMap(JSONText.value)
         return value is NSNull ? nil : value
@@ -37,8 +37,8 @@ public final class PusherPresenceChannelMember: Sendable {
 
     /// Decodes ``userInfo``.
     ///
-    /// - Throws: The decoder's error. If there is no information, JSON's `null` is decoded, so an optional type gives
-    ///   nil.
+    /// - Throws: The decoder's error. If there is no information, the method decodes JSON's `null`, so an optional type
+    ///   gives nil.
     public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
     {
         try decoder.decode(type, from: Data((userInfoText ?? "null").utf8))
@@ -46,7 +46,8 @@ public final class PusherPresenceChannelMember: Sendable {
 }
 
 extension PusherPresenceChannelMember: Hashable {
-    /// Members are equal if id and information are equal. A channel makes new objects at each call.
+    /// Returns whether the ids and the information of both members are equal. A channel makes new member objects at
+    /// each call.
     public static func == (left: PusherPresenceChannelMember, right: PusherPresenceChannelMember) -> Bool {
         left.userId == right.userId && left.userInfoText == right.userInfoText
     }

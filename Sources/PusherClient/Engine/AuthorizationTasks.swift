@@ -1,6 +1,6 @@
-/// The requests to authorizers that are under way. Confined to the event loop.
+/// The requests to authorizers that are under way. Only the event loop uses this value.
 struct AuthorizationTasks {
-    /// Some requests ask for several authorizations.
+    /// A request for one or several authorizations.
     private struct Request {
         var task: Task<Void, Never>
         var unanswered: Set<AuthorizationTry>
@@ -10,9 +10,9 @@ struct AuthorizationTasks {
     private var requestOf: [AuthorizationTry: UInt64] = [:]
     private var serial: UInt64 = 0
 
-    /// How many requests are under way.
+    /// The number of requests that are under way.
     var count: Int { requests.count }
-    /// How many answers are missing.
+    /// The number of missing answers.
     var unansweredCount: Int { requestOf.count }
 
     mutating func add(_ task: Task<Void, Never>, for authorizations: [AuthorizationTry]) {
@@ -21,9 +21,9 @@ struct AuthorizationTasks {
         for authorization in authorizations { requestOf[authorization] = serial }
     }
 
-    /// Removes an authorization whose answer has come, or is no longer needed.
+    /// Removes an authorization whose answer has arrived, or is no longer needed.
     ///
-    /// - Returns: The task, if no other answer is expected from it.
+    /// - Returns: The task, if the client expects no other answer from it.
     mutating func remove(_ authorization: AuthorizationTry) -> Task<Void, Never>? {
         guard let serial = requestOf.removeValue(forKey: authorization) else { return nil }
         requests[serial]?.unanswered.remove(authorization)

@@ -15,7 +15,7 @@ struct BufferBudget: Sendable {
     }
 }
 
-/// The limit of all listeners' buffers of a client, in bytes.
+/// The limit for all buffers of a client's listeners together, in bytes.
 final class TotalBudget: Sendable {
     private let size: Int
     private let used = ManagedAtomic(0)
@@ -32,28 +32,28 @@ final class TotalBudget: Sendable {
 
     fileprivate var isSpent: Bool { used.load(ordering: .relaxed) > size }
 
-    /// Buffers that nobody reads use at most half of the budget.
+    /// Whether more than half of the budget is used. Buffers that nobody reads use at most half of the budget.
     fileprivate var isHalfSpent: Bool { used.load(ordering: .relaxed) > size / 2 }
 }
 
-/// How full the buffer of one listener is, and whether the client waits for the listener.
+/// The level of one listener's buffer, and the client's decision to wait for the listener.
 struct BufferLevel {
     private enum Mode {
         case open
         /// The buffer is full, and the client does not read until the listener has caught up.
         case awaited
-        /// The client does not wait: if the buffer is full, the oldest elements are dropped.
+        /// The client does not wait. A full buffer drops its oldest elements.
         case stalled
     }
 
     private let budget: BufferBudget
-    /// Whether the client can wait for the listener. If not, the oldest elements are dropped as soon as the buffer is
-    /// full.
+    /// Whether the client can wait for the listener. If not, a full buffer drops its oldest elements at once.
     private let canBeAwaited: Bool
     private var mode = Mode.open
     private var count = 0
     private var size = 0
-    /// The size that the budget has counted. Threads share the budget, so it is updated only now and then.
+    /// The size that the budget has counted. Threads share the budget, so the buffer updates it only after large
+    /// changes.
     private var knownSize = 0
 
     init(_ budget: BufferBudget, canBeAwaited: Bool) {
@@ -67,17 +67,17 @@ struct BufferLevel {
 
     private var isOver: Bool { count > budget.count || size > budget.size }
 
-    /// How much fits into the buffer.
+    /// The space that is left in a buffer.
     struct Space {
         var count = 0
         /// In bytes.
         var size = 0
     }
 
-    /// How much fits into a buffer. It is negative if the buffer exceeds its limits.
+    /// The space that is left in this buffer. It is negative if the buffer exceeds its limits.
     var space: Space { Space(count: budget.count - count, size: budget.size - size) }
 
-    /// Elements were added. Returns whether the client has to wait for the listener.
+    /// Counts elements that were added. Returns whether the client must wait for the listener.
     mutating func add(_ size: Int, count: Int = 1) -> Bool {
         change(by: count, size)
         if mode == .open, isOver || budget.total.isSpent { mode = .awaited }
@@ -100,18 +100,18 @@ struct BufferLevel {
         }
     }
 
-    /// Whether the oldest element must be dropped. One always stays, however large it is.
+    /// Whether the buffer must drop its oldest element. One element always stays, even if it is larger than the limit.
     var mustDrop: Bool { mode == .stalled && count > 1 && (isOver || knownSize > 0 && budget.total.isHalfSpent) }
 
     mutating func drop(_ size: Int) { change(by: -1, -size) }
 
-    /// Stops waiting for the listener. From now on the oldest elements are dropped.
+    /// Stops waiting for the listener. From now on, a full buffer drops its oldest elements.
     mutating func stopWaiting() { if mode == .awaited { mode = .stalled } }
 
     /// Lets the client wait again when the buffer is full.
     mutating func reopen() { if canBeAwaited { mode = .open } }
 
-    /// Empties the count. Returns whether the client waits for it.
+    /// Resets the counts. Returns whether the client waits for the listener.
     mutating func clear() -> Bool {
         defer { reopen() }
         budget.total.use(-knownSize)

@@ -4,14 +4,14 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Runs callbacks on one queue, or in place, in order, with a limit on those that wait.
+/// A dispatcher that runs callbacks in order, on one queue or in place, with a limit on waiting callbacks.
 final class CallbackDispatcher: Sendable {
     /// The work that runs on the queue.
     fileprivate enum Job: Sendable {
         case events(EventBatch)
         case call(@Sendable () -> Void)
 
-        /// How many callbacks it represents.
+        /// The number of callbacks that the job represents.
         var count: Int {
             switch self {
             case .events(let batch): batch.count
@@ -28,19 +28,22 @@ final class CallbackDispatcher: Sendable {
         }
     }
 
-    /// Which waiting jobs are dropped if the queue is too slow.
+    /// The rule for waiting jobs if the queue is too slow.
     enum Retention: Sendable {
-        /// If there are too many jobs, the oldest one is dropped. For jobs that a server can cause in any number.
+        /// If there are too many jobs, the dispatcher drops the oldest job. This rule is for jobs of which a server can
+        /// cause any number.
         case newest
-        /// The same, but counted separately: for the outcome of a subscription, and for reports of dropped callbacks.
+        /// The rule of ``newest``, with a separate count, for outcomes of subscriptions, and for reports of dropped
+        /// callbacks.
         case outcomes
-        /// The same for changes of the connection's state, so that the last one is always delivered.
+        /// The rule of ``newest``, with a separate count, for changes of the connection's state. So the dispatcher
+        /// always delivers the last change.
         case states
     }
 
     enum Drop: Sendable {
         case began
-        /// The queue has caught up, and this many jobs were dropped.
+        /// The queue has caught up, after the dispatcher has dropped this number of jobs.
         case ended(count: Int)
     }
 
@@ -51,15 +54,15 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct State {
         fileprivate var events = Self.empty
-        /// How many callbacks ``events`` represents.
+        /// The number of callbacks that ``events`` represents.
         fileprivate var eventCount = 0
         fileprivate var level: BufferLevel
         fileprivate var outcomes = Self.empty
         fileprivate var states = Self.empty
-        // Shared by all until they have a job, because most clients never use most of them.
+        // All buffers share this empty buffer until they get a job, because most buffers of a client stay empty.
         private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
-        /// Since the queue last caught up.
+        /// The number of dropped callbacks since the queue last caught up.
         var droppedCount = 0
         var droppedInAll = 0
         var isScheduled = false
@@ -67,18 +70,18 @@ final class CallbackDispatcher: Sendable {
         var watchdog: Scheduled<Void>?
     }
 
-    /// How long the first callback may wait before the log reports it.
+    /// The time that the first callback may wait before the client logs a warning.
     static let patience = TimeAmount.seconds(5)
 
-    /// `nil` if callbacks run in place.
+    /// The queue; `nil` if callbacks run in place.
     private let queue: DispatchQueue?
     private let budget: BufferBudget
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let state: NIOLockedValueBox<State>
-    /// How many callbacks have run.
+    /// The number of callbacks that have run.
     private let runCount = ManagedAtomic(0)
-    /// The events that the next ``submit(for:)`` adds to the queue, together for all events of one read.
+    /// The events that the next ``submit(for:)`` adds to the queue together.
     private let collected: NIOLoopBoundBox<EventBatch>
     private let used = ManagedAtomic(false)
     /// Whether the event loop may be shut down.
@@ -106,25 +109,25 @@ final class CallbackDispatcher: Sendable {
         collected = .makeBoxSendingValue(EventBatch(), eventLoop: eventLoop)
     }
 
-    /// Whether callbacks run while the event loop waits.
+    /// Whether callbacks run on the event loop.
     var runsInPlace: Bool { queue == nil }
 
-    /// True while callbacks run, or wait for their queue. Called on the event loop.
+    /// Whether callbacks run, or wait for their queue. Only the event loop may read this property.
     var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
 
-    /// Whether a callback ever had to wait for the queue.
+    /// Whether a callback has ever waited for the queue.
     var isUsed: Bool { used.load(ordering: .acquiring) }
 
-    /// How many callbacks were dropped so far, because the queue was slower than they arrived.
+    /// The number of callbacks dropped so far, because they arrived faster than the queue ran them.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
 
-    /// Adds an event. The caller calls ``submit(for:)`` after adding all of them. Called on the event loop.
+    /// Collects an event. After the last event, call ``submit(for:)``. Call both methods on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
         use()
         collected.value.append(event, audience)
     }
 
-    /// Adds the collected events to the queue. Called on the event loop.
+    /// Adds the collected events to the queue. Call this method on the event loop.
     func submit(for engine: ClientEngine) {
         guard !collected.value.isEmpty else { return }
         var batch = EventBatch()
@@ -133,10 +136,10 @@ final class CallbackDispatcher: Sendable {
         add(.events(batch), keep: .newest, for: engine)
     }
 
-    /// Calls a function on the queue. Called on the event loop.
+    /// Calls a function on the queue. Call this method on the event loop.
     ///
-    /// - Parameter engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up. It
-    ///   is retained while jobs wait for the queue.
+    /// - Parameter engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up.
+    ///   The queue retains the engine while jobs wait.
     func enqueue(
         keep retention: Retention = .newest,
         for engine: ClientEngine,
@@ -156,10 +159,10 @@ final class CallbackDispatcher: Sendable {
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
         use()
-        // Optional, so that it is moved into the closure. With a copy, two threads would change the reference counts of
-        // its events.
+        // The job is optional, so that the closure can take it. With a copy, two threads would change the reference
+        // counts of the job's events.
         var job = Optional(job)
-        // Dropped jobs are released outside the lock.
+        // Release dropped jobs outside the lock, because they may own any object.
         let (dropped, mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
             let dropped = job.take().map { state.append($0, keep: retention, limit: budget.count) } ?? Dropped()
             defer { state.isScheduled = true }
@@ -179,7 +182,7 @@ final class CallbackDispatcher: Sendable {
             let isFirst = state.droppedCount == 0
             state.droppedCount += count
             state.droppedInAll += count
-            // The queue may have caught up meanwhile. It would not report these before it has another job.
+            // If the queue has caught up meanwhile, it would report these drops only after another job.
             let isOver = !state.isScheduled
             defer { if isOver { state.droppedCount = 0 } }
             return (isFirst, isOver)
@@ -188,7 +191,7 @@ final class CallbackDispatcher: Sendable {
         if isOver { engine.callbacksDropped(.ended(count: count)) }
     }
 
-    /// Runs the jobs that were pending when it began, and leaves later ones to another turn of the queue.
+    /// Runs the jobs that are pending at the start, and leaves later jobs to another turn of the queue.
     private func drain(_ queue: DispatchQueue, for engine: ClientEngine) {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
@@ -224,7 +227,7 @@ final class CallbackDispatcher: Sendable {
 
     private func run(_ batch: EventBatch) {
         batch.forEach { event, audience in
-            // Code that binds in the callback of an event gets the events that arrived meanwhile.
+            // If a callback binds another callback, the new callback gets the events that arrived meanwhile.
             if !audience.isCurrent { audience = audience.renewed() }
             audience.call(event, by: self)
             runCount.wrappingIncrement(ordering: .relaxed)
@@ -290,7 +293,7 @@ private struct Dropped {
 }
 
 extension CallbackDispatcher.State {
-    /// Returns the jobs that were dropped for it.
+    /// Adds a job, and returns the jobs that were dropped because of it.
     fileprivate mutating func append(
         _ job: CallbackDispatcher.Job,
         keep retention: CallbackDispatcher.Retention,
@@ -323,7 +326,7 @@ extension CallbackDispatcher.State {
 
     fileprivate var count: Int { eventCount + outcomes.count + states.count }
 
-    /// Removes the events that must be dropped.
+    /// Removes the events that the dispatcher must drop.
     fileprivate mutating func dropEvents() -> Dropped {
         var dropped = Dropped()
         while level.mustDrop, let oldest = events.popFirst() {
@@ -344,7 +347,7 @@ extension CallbackDispatcher.State {
         return dropped
     }
 
-    /// Removes the oldest of the first ones.
+    /// Removes the oldest job of all three buffers.
     fileprivate mutating func takeFirst() -> (job: CallbackDispatcher.Job, hasCaughtUp: Bool)? {
         let (event, outcome, change) = (serial(events), serial(outcomes), serial(states))
         if event < outcome, event < change {
@@ -356,16 +359,16 @@ extension CallbackDispatcher.State {
         return (outcome < change ? outcomes.popFirst() : states.popFirst()).map { ($0.job, false) }
     }
 
-    /// The serial of the first job; the largest number if there is none.
+    /// Returns the serial of the first job; the maximum if there is no job.
     private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
 }
 
 /// Events of one read, and their listeners.
 private struct EventBatch: Sendable {
-    /// Events that follow each other and have the same audience.
+    /// Consecutive events with one audience.
     private struct Run: Sendable {
-        // One reference for all events. With one for each event, two threads would change its reference count at the
-        // same time.
+        // All events share one reference. With one reference for each event, two threads would change the reference
+        // count at the same time.
         var audience: Audience
         var count: Int
     }
@@ -392,7 +395,7 @@ private struct EventBatch: Sendable {
         }
     }
 
-    /// Reverses the order after the last event was added, so that the oldest can be removed without moving the others.
+    /// Reverses the order after the last event, so that the removal of the oldest event does not move the other events.
     mutating func close() {
         events.reverse()
         runs.reverse()
@@ -406,7 +409,7 @@ private struct EventBatch: Sendable {
         return (event, run.audience)
     }
 
-    /// All events, the oldest first, after ``close()``.
+    /// Calls a function with all events, the oldest first, after ``close()``.
     func forEach(_ body: (PusherEvent, inout Audience) -> Void) {
         var index = events.count - 1
         var runIndex = runs.count - 1
@@ -420,7 +423,7 @@ private struct EventBatch: Sendable {
         }
     }
 
-    /// How many events have an audience that matches.
+    /// Returns the number of events whose audience matches.
     func count(_ matches: (Audience) -> Bool) -> Int {
         runs.reduce(0) { $0 + (matches($1.audience) ? $1.count : 0) }
     }

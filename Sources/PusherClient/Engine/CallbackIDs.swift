@@ -1,9 +1,10 @@
 import Atomics
 import Foundation
 
-/// The ids of a client's callbacks. Other clients have different ids, so that an id never unbinds a wrong callback.
+/// The ids of a client's callbacks. Other clients have different ids, so an id from another client never unbinds a
+/// callback of this client.
 final class CallbackIDs: Sendable {
-    // One UUID for all, because each UUID reads a random number from the system.
+    // All ids share one UUID, because each new UUID reads a random number from the system.
     private let prefix = UUID().uuidString
     private let count = ManagedAtomic(0)
 

@@ -1,9 +1,10 @@
 import Atomics
 
-/// Counts all changes that may affect where an event goes: a channel that loses its recipient, another connection, and
-/// listeners that are added to a registry or removed from it after a look-up.
+/// A count of all changes that may affect the listeners of an event. Such changes are a new or lost connection, a
+/// removed recipient of a channel, and the first use of a callback queue. Added and removed listeners of a registry
+/// count only if code may still use an earlier look-up in the registry.
 ///
-/// Code that makes a change raises the count after the change and before returning. While the count is the same, an
+/// Code that makes a change raises the count after the change and before returning. While the count does not change, an
 /// earlier look-up is still valid.
 final class ChangeCount: Sendable {
     private let count = ManagedAtomic(0)

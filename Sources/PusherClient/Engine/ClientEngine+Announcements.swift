@@ -3,8 +3,7 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Announces what happens to subscriptions, to channels of particular kinds, and to the user: to listeners, closures,
-/// sequences and the delegate. All of this happens on the event loop.
+/// Announces changes of subscriptions, members, caches and the user. The methods run on the event loop.
 extension ClientEngine {
     // MARK: Subscriptions
 
@@ -74,7 +73,8 @@ extension ClientEngine {
         announce(envelope, on: id)
     }
 
-    /// The closure is read when the job runs, because it may have been changed by then.
+    /// Calls a closure with a member. The job reads the closure when it runs, because the app may have replaced the
+    /// closure by then.
     private func call(
         _ member: PusherPresenceChannelMember,
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
@@ -129,7 +129,7 @@ extension ClientEngine {
 }
 
 extension SubscriptionError {
-    /// The error as an `NSError`, for an API that knows only that.
+    /// The error as an `NSError`, for an API that takes only an `NSError`.
     fileprivate var bridged: NSError {
         NSError(
             domain: "com.pusher.PusherClient",

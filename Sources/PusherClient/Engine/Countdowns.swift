@@ -1,18 +1,18 @@
 import NIOCore
 
-/// The sequences that get the status again and again while the client waits before an attempt. Only the event loop touches
-/// it.
+/// The sequences that repeatedly get the status while the client waits before an attempt. Only the event loop uses this
+/// value.
 struct Countdowns {
     fileprivate struct Countdown {
         weak let buffer: EventBuffer<ConnectionStatus>?
         let interval: TimeAmount
-        /// Nil unless the client waits.
+        /// The timer; nil unless the client waits.
         var timer: RepeatedTask?
     }
 
     private var countdowns: [Countdown] = []
 
-    /// How many timers run.
+    /// The number of timers that run.
     var timerCount: Int { countdowns.count { $0.timer != nil } }
 
     fileprivate mutating func add(
@@ -24,7 +24,7 @@ struct Countdowns {
         countdowns.append(Countdown(buffer: buffer, interval: interval, timer: timer))
     }
 
-    /// Stops the timers, and starts new ones if there is a wait to count down.
+    /// Stops the timers, and starts new timers if there is a wait to count down.
     fileprivate mutating func restart(_ start: ((EventBuffer<ConnectionStatus>, TimeAmount) -> RepeatedTask)?) {
         removeUnused()
         for index in countdowns.indices {
@@ -33,7 +33,8 @@ struct Countdowns {
         }
     }
 
-    /// A sequence does not say when it is dropped, because it may be dropped anywhere.
+    /// Removes the countdowns of released sequences. A sequence does not report its release, because any thread may
+    /// release it.
     fileprivate mutating func removeUnused() {
         for countdown in countdowns where countdown.isUnused { countdown.timer?.cancel() }
         countdowns.removeAll { $0.isUnused }
@@ -45,8 +46,8 @@ extension Countdowns.Countdown {
 }
 
 extension ClientEngine {
-    /// Adds the status to a sequence of statuses again and again while the client waits before an attempt, for as long as
-    /// there is the sequence.
+    /// Repeatedly adds the status to a sequence while the client waits before an attempt, until the sequence is
+    /// released.
     func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
         eventLoop.execute { [weak buffer] in
             guard let buffer, !buffer.isFinished else { return }
@@ -57,7 +58,7 @@ extension ClientEngine {
         }
     }
 
-    /// The status has changed. Called on the event loop.
+    /// Restarts the countdowns for a new status. Call this method on the event loop.
     func restartCountdowns(for status: ConnectionStatus) {
         guard case .waiting = status else { return loopState.value.countdowns.restart(nil) }
         loopState.value.countdowns.restart { self.startCountdown($0, $1) }

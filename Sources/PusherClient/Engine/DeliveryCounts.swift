@@ -1,5 +1,5 @@
-/// The counts of the shell. The event loop has its own, and adds them up when it next holds the lock, because counting
-/// is not worth a lock.
+/// The counts of the shell. The event loop has separate counts, so that counting needs no lock. It adds them to the
+/// shared counts when it next holds the lock.
 struct DeliveryCounts {
     var messagesReceived = 0
     var bytesReceived = 0
@@ -11,9 +11,9 @@ struct DeliveryCounts {
     var unhandledEvents = 0
     /// Elements that sequences dropped.
     var sequenceOverflows = 0
-    /// Events whose data did not fit a consumer's type.
+    /// Events whose data could not be decoded as a consumer's type.
     var undecodableEvents = 0
-    /// Events for which the app's transformer threw.
+    /// Events for which the app's transformer threw an error.
     var untransformedEvents = 0
 
     /// Adds an event that does not go through the machine.
@@ -52,7 +52,7 @@ extension PusherStatistics {
 }
 
 extension PusherStatistics.Events {
-    /// A reason that never occurred has no entry.
+    /// Adds a number to the count of a reason. A reason that never occurred has no entry.
     mutating func add(_ count: Int, to reason: PusherStatistics.DropReason) {
         if count > 0 { dropped[reason, default: 0] += count }
     }

@@ -5,11 +5,11 @@ import NIOCore
 final class EventBuffer<Element: Sendable>: Sendable {
     /// The result of adding elements.
     struct Addition {
-        /// A call waits for an element, and the caller must call ``EventBuffer/wake()``.
+        /// Whether a call waits for an element, so that the caller must call ``EventBuffer/wake()``.
         var mustWake = false
-        /// The client must wait for the consumer from now on.
+        /// Whether the client must wait for the consumer from now on.
         var mustAwait = false
-        /// How much still fits into the buffer.
+        /// The space that is left in the buffer.
         var space = BufferLevel.Space()
         var drop = Drop()
     }
@@ -20,15 +20,15 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var level: BufferLevel
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
         var serial: UInt64 = 0
-        /// How many elements were taken.
+        /// The number of elements that were taken.
         var takenCount = 0
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
-        /// Whether a call waits, and another one will call ``EventBuffer/wake()``.
+        /// Whether a call waits, and other code will call ``EventBuffer/wake()``.
         var isToBeWoken = false
 
-        /// Removes the elements that must be dropped.
+        /// Removes the elements that the buffer must drop.
         mutating func drop(_ size: (Element) -> Int) -> (elements: [Element], drop: Drop) {
             var dropped: [Element] = []
             while level.mustDrop, let oldest = elements.popFirst() {
@@ -43,15 +43,15 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 
     private let budget: BufferBudget
-    /// The event loop that adds most elements, if there is one.
+    /// The event loop that adds most of the elements; nil if there is no such loop.
     private let eventLoop: (any EventLoop)?
     /// In bytes.
     private let size: @Sendable (Element) -> Int
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - eventLoop: The event loop that stops reading for a slow consumer. If it is nil, the oldest elements are
-    ///     dropped.
+    ///   - eventLoop: The event loop that stops reading for a slow consumer. If it is nil, a full buffer drops its
+    ///     oldest elements.
     ///   - size: The size of an element, in bytes.
     init(
         _ budget: BufferBudget,
@@ -68,10 +68,10 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
     var isFinished: Bool { state.withLockedValue { $0.isFinished } }
-    /// How many calls of ``next()`` wait for an element.
+    /// The number of calls of ``next()`` that wait for an element.
     var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
 
-    /// Adds an element, and resumes a call that waits for one.
+    /// Adds an element, and resumes a call that waits for an element.
     @discardableResult
     func add(_ element: Element) -> Drop {
         let addition = append([element])
@@ -79,12 +79,11 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return addition.drop
     }
 
-    /// Adds elements, in their order. If a call waits for an element and has not been scheduled to wake, the caller
-    /// must call ``wake()`` after adding to all buffers. A consumer that wakes earlier would compete with the event
-    /// loop for a processor.
+    /// Adds elements, in their order. If the result has `mustWake`, the caller must call ``wake()`` after adding to all
+    /// buffers. A consumer that wakes earlier would compete with the event loop for a processor.
     func append(_ elements: consuming [Element]) -> Addition {
-        // Moved out one by one. With copies, two threads would change the reference count of an element at the same
-        // time.
+        // Move the elements one by one. With copies, two threads would change the reference count of an element at the
+        // same time.
         elements.reverse()
         let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
             guard !state.isFinished else { return (Addition(), []) }
@@ -103,7 +102,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
             addition.space = state.level.space
             return (addition, dropped.elements)
         }
-        // An element can own any object, so it must not be released while the lock is held.
+        // Release the elements outside the lock, because an element can own any object.
         withExtendedLifetime(dropped) {}
         return addition
     }
@@ -133,16 +132,16 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return (element, state.level.take(size))
     }
 
-    /// Removes the consumed elements, if there are many or no others are left.
+    /// Removes the consumed elements, if there are many, or if no other elements are left.
     private func takeSpent(_ state: inout State) -> Spent<Element>? {
         state.spent.isFull || state.elements.isEmpty ? state.spent.take() : nil
     }
 
-    /// Ends the buffer: no elements are added any more, but the kept ones can still be taken.
+    /// Ends the buffer. It accepts no more elements, but a consumer can still take the kept elements.
     ///
-    /// - Parameter last: Elements from before the end, which are added whatever the limits.
+    /// - Parameter last: The last elements, which the buffer accepts even if they exceed the limits.
     func finish(after last: [Element] = []) {
-        // Released here, because the event loop may be shut down from now on.
+        // Release the consumed elements here, because the event loop may be shut down from now on.
         let spent = state.withLockedValue { state in
             if !state.isFinished {
                 for element in last {
@@ -164,7 +163,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     /// Drops all elements, because no consumer is left.
     func discard() {
-        // Released outside the lock, because an element can own any object.
+        // Release the elements outside the lock, because an element can own any object.
         var elements = CircularBuffer<Element>(initialCapacity: 1)
         let (wasAwaited, spent) = state.withLockedValue { state in
             state.isFinished = true
@@ -175,8 +174,8 @@ final class EventBuffer<Element: Sendable>: Sendable {
         if wasAwaited { budget.total.tellCaughtUp() }
     }
 
-    // Called from other modules, which cannot specialize it for their element. Without specialization, the type of
-    // every buffer and option in it is looked up at run time, for each element.
+    // Other modules call this method, and cannot specialize it for their type of element. Without specialization, each
+    // call looks up the types of all buffers and optionals at run time.
     @specialized(where Element == PusherEvent)
     func next() async -> Element? {
         if Task.isCancelled { return nil }
@@ -194,7 +193,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
-                    // Checked under the lock, so that a later cancellation finds the continuation.
+                    // Check the cancellation under the lock, so that a later cancellation finds the continuation.
                     if Task.isCancelled { return (.some(nil), false) }
                     if let (element, hasCaughtUp) = takeFirst(&state) { return (element, hasCaughtUp) }
                     if state.isFinished { return (.some(nil), false) }
@@ -231,7 +230,7 @@ extension EventBuffer: AwaitedListener {
 /// Elements that sequences dropped.
 struct Drop {
     var count = 0
-    /// For how many sequences this was the first drop since they were empty.
+    /// The number of sequences for which this was the first drop since they were last empty.
     var began = 0
 
     mutating func add(_ other: Drop) {

@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 
-/// A sequence of elements from the moment it is created, also those before the iteration begins.
+/// A sequence of all elements since its creation, including the elements before the iteration begins.
 ///
-/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events of channels arrive
-/// faster than the consumer takes them, the client stops reading from the socket for a while. If the consumer takes
-/// nothing, or if the elements are not events of channels, the sequence keeps the newest elements. It counts the others
-/// in ``droppedCount``. The sequence ends when its source does: when the channel is unsubscribed, or the client is
-/// released. For the task that iterates, it also ends when that task is cancelled. Each element goes to one iterator:
-/// make a sequence for each consumer. To stop it, release the sequence and its iterators.
+/// The sequence keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events of channels
+/// arrive faster than the consumer takes them, the client stops reading from the socket for a while. If the consumer
+/// takes nothing, or if the elements are not events of channels, the sequence keeps the newest elements.
+/// ``droppedCount`` is the number of dropped elements. The sequence ends when the channel is unsubscribed, or the
+/// client is released. For a task that iterates, the sequence also ends when the task is cancelled. Each element goes
+/// to one iterator, so make a sequence for each consumer. To stop a sequence, release it and its iterators.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence does not throw.
     public typealias Failure = Never
@@ -23,7 +23,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// How many elements were dropped so far, because they arrived faster than they were consumed.
+    /// The number of elements dropped so far, because they arrived faster than the consumer took them.
     public var droppedCount: Int { buffer.droppedCount }
 
     /// Makes an iterator.
@@ -31,18 +31,18 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         AsyncIterator(buffer: buffer, registration: registration)
     }
 
-    /// Gives one element after the other.
+    /// An iterator that returns one element after the other.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let buffer: EventBuffer<Element>
         fileprivate let registration: Registration
 
-        /// The next element; nil at the end, and when the task is cancelled.
+        /// Returns the next element; nil when the sequence ends or the task is cancelled.
         @specialized(where Element == PusherEvent)
         public mutating func next() async -> Element? { await buffer.next() }
     }
 }
 
-/// Lives as long as the sequence or one of its iterators.
+/// An object that lives as long as a sequence or one of its iterators.
 final class Registration: Sendable {
     private let onRelease: @Sendable () -> Void
 
@@ -51,17 +51,18 @@ final class Registration: Sendable {
     deinit { onRelease() }
 }
 
-/// Adds each element to every sequence that was made from it.
+/// A source that adds each element to every sequence made from it.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Recipient {
         let buffer: EventBuffer<Element>
-        /// Which elements the sequence gets; nil for all.
+        /// A filter for the elements of the sequence; nil for all elements.
         let wants: (@Sendable (Element) -> Bool)?
     }
 
     private struct State {
         var recipients: [Recipient] = []
-        /// The first element of a new sequence, or none. An array, so that an empty one needs no memory.
+        /// The first element of a new sequence, or no element. The type is an array, because an empty array needs no
+        /// memory.
         var replayed: [Element]
         var isFinished = false
     }
@@ -71,8 +72,8 @@ final class Broadcast<Element: Sendable>: Sendable {
     private let replaysLatest: Bool
 
     /// - Parameters:
-    ///   - initial: The first element of a sequence, until there is a later one; nil if sequences begin with the next
-    ///     element.
+    ///   - initial: The first element of a sequence, until there is a later element; nil if sequences begin with the
+    ///     next element.
     ///   - makeBuffer: Makes the buffer of a sequence.
     init(initial: Element? = nil, _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>) {
         self.makeBuffer = makeBuffer
@@ -80,7 +81,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         self.replaysLatest = initial != nil
     }
 
-    /// - Parameter wants: Which elements the sequence gets; nil for all.
+    /// - Parameter wants: A filter for the elements of the sequence; nil for all elements.
     func makeSequence(of wants: (@Sendable (Element) -> Bool)? = nil) -> EventSequence<Element> {
         let buffer = makeBuffer()
         let isFinished = state.withLockedValue { state in
@@ -94,7 +95,8 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         let id = ObjectIdentifier(buffer)
         return EventSequence(buffer: buffer) { [weak self] in
-            // Removed under the lock and released outside it, because an element can own any object.
+            // Remove the recipient under the lock, and release it outside the lock, because an element can own any
+            // object.
             _ = self?.state.withLockedValue { state in
                 state.recipients.firstIndex { ObjectIdentifier($0.buffer) == id }.map {
                     state.recipients.remove(at: $0)
@@ -105,7 +107,7 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     @discardableResult
     func send(_ element: Element) -> Drop {
-        // The previous element is released outside the lock, because it can own any object.
+        // Release the previous element outside the lock, because it can own any object.
         var latest = [element]
         let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }

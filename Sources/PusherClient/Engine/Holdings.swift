@@ -8,20 +8,20 @@ package struct Holdings: Sendable {
     package var sockets: [AttemptID]
     /// Authorizations that are under way, or will be soon.
     package var authorizations: Int
-    /// The tries of authorizations that tasks work on.
+    /// The authorization tries that are under way.
     package var tries: Int
     /// Calls that wait.
     package var waiters: Int
     package var channels: Int
-    /// Effects that were not carried out yet.
+    /// Effects that the engine has not carried out yet.
     package var effects: Int
 
-    /// Whether nothing is under way, as it must be when the client is disconnected.
+    /// Whether nothing is under way. This must be true when the client is disconnected.
     package var isIdle: Bool { timers.isEmpty && countdowns == 0 && sockets.isEmpty && authorizations == 0 }
 }
 
 extension ClientEngine {
-    /// Called on the event loop.
+    /// The current holdings. Only the event loop may read this property.
     package var holdings: Holdings {
         let (waiters, channels, effects) = read { ($0.waiters.count, $0.channels.count, $0.pending.count) }
         let loopState = loopState.value

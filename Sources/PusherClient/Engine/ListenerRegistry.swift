@@ -23,7 +23,7 @@ final class ListenerRegistry: Sendable {
         var isLookedUp = false
     }
 
-    /// The number and the bytes of elements that can still be added.
+    /// The kinds of listeners that the registry accepts.
     fileprivate enum Accepted {
         case everything
         /// Callbacks only. Sequences end at once.
@@ -32,7 +32,7 @@ final class ListenerRegistry: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
-    /// The most callbacks.
+    /// The maximum number of callbacks.
     private let limit: Int
     private let budget: BufferBudget
     private let changes: ChangeCount
@@ -67,7 +67,7 @@ final class ListenerRegistry: Sendable {
 
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
-    ///   - dispatcher: What runs the callback.
+    ///   - dispatcher: The dispatcher that runs the callback.
     /// - Returns: The callback's id; `nil` if the limit is reached.
     func bind(
         _ name: String?,
@@ -92,7 +92,7 @@ final class ListenerRegistry: Sendable {
         remove(from: name) { $0.binding != nil }
     }
 
-    /// Unbinds every callback. Sequences stay: they end when they are released.
+    /// Unbinds every callback. Sequences stay until the app releases them.
     func unbindAll() {
         unbindAll(nil)
         for name in state.withLockedValue({ Array($0.byName.keys) }) { unbindAll(name) }
@@ -138,7 +138,7 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Delivery
 
-    /// The listeners of an event. The listeners of every event come first.
+    /// The listeners of an event. The listeners for every event come first.
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
@@ -159,8 +159,8 @@ final class ListenerRegistry: Sendable {
         return listeners
     }
 
-    /// Accepts callbacks only. No event arrives by itself: callbacks get the events that the app passes in, and
-    /// sequences end, because they would wait for ever.
+    /// Accepts only callbacks from now on. The callbacks get only events that the app passes in. Sequences end at once,
+    /// because no event would arrive.
     func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
 
     /// Ends all delivery: sequences end, and callbacks are unbound.
@@ -183,7 +183,8 @@ final class ListenerRegistry: Sendable {
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
-        // Released outside the lock, because a closure can own objects that call the client when they are released.
+        // Release the closures outside the lock, because a closure can own objects whose deinitializers call the
+        // client.
         let removed = change { $0.remove(from: name, where: matches) }
         for listener in removed { listener.binding?.unbind() }
     }
@@ -220,13 +221,13 @@ extension ListenerRegistry.State {
     }
 }
 
-/// A sequence from the point of view of the event loop: its events are collected, and added to its buffer together.
+/// The event loop's side of a sequence. The listener collects events, and adds them to the sequence's buffer together.
 final class SequenceListener: Sendable {
     private struct State {
         var collected: [PusherEvent] = []
         /// In bytes.
         var size = 0
-        /// How much fitted into the buffer when events were last added.
+        /// The space that was left in the buffer after the last addition of events.
         var space: BufferLevel.Space
     }
 
@@ -248,7 +249,7 @@ final class SequenceListener: Sendable {
         state = NIOLockedValueBox(State(space: .init(count: budget.count, size: budget.size)))
     }
 
-    /// Called on the event loop.
+    /// Collects an event. Call this method on the event loop.
     func collect(_ event: PusherEvent) -> Duty {
         state.withLockedValue { state in
             state.collected.append(event)
@@ -258,23 +259,23 @@ final class SequenceListener: Sendable {
         }
     }
 
-    /// Adds the collected events to the buffer. Called on the event loop.
+    /// Adds the collected events to the buffer. Call this method on the event loop.
     ///
-    /// - Returns: The result, and the channel of the last event; nil if nothing was collected.
+    /// - Returns: The result, and the channel of the last event; nil if there were no collected events.
     func submit() -> (addition: EventBuffer<PusherEvent>.Addition, channelName: String?)? {
         state.withLockedValue { state in
             guard let last = state.collected.last else { return nil }
             var events: [PusherEvent] = []
             swap(&events, &state.collected)
             state.size = 0
-            // Under the lock, so that events from before the end do not meet a finished buffer.
+            // Add the events under the lock, so that the buffer does not end before it gets them.
             let addition = buffer.append(events)
             state.space = addition.space
             return (addition, last.channelName)
         }
     }
 
-    /// Ends the sequence after the collected events. Called on any thread.
+    /// Ends the sequence after the collected events. Any thread may call this method.
     func finish() {
         state.withLockedValue { state in
             var events: [PusherEvent] = []
@@ -284,13 +285,15 @@ final class SequenceListener: Sendable {
     }
 }
 
-/// A bound callback. After ``unbind()`` has returned on the queue that runs it, it is not called again.
+/// A bound callback. After ``unbind()`` has returned on the queue that runs the callback, the client does not call the
+/// callback again.
 final class Binding: Sendable {
     let id: String
     let dispatcher: CallbackDispatcher
     private let callback: NIOLockedValueBox<Callback?>
 
-    // A function stored directly in a generic box is wrapped once more at each read, and keeps the wrapper.
+    // The struct is necessary, because a generic box would wrap a bare function once more at each read, and keep the
+    // wrapper.
     private struct Callback: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }
@@ -306,7 +309,7 @@ final class Binding: Sendable {
     }
 
     func unbind() {
-        // The closure is released after the lock.
+        // Release the closure outside the lock, because releasing it may call the client.
         _ = callback.withLockedValue { callback in
             defer { callback = nil }
             return callback

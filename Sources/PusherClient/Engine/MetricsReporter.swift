@@ -1,8 +1,8 @@
 #if Metrics
     import CoreMetrics
 
-    /// Reports changes to swift-metrics since the last report. Several clients may share a label, so current levels are
-    /// reported as differences too, and add up.
+    /// A reporter that sends the changes since its last report to swift-metrics. Several clients may share a label, so
+    /// the reporter sends current levels as differences, which add up.
     struct MetricsReporter {
         private typealias Count = @Sendable (PusherStatistics) -> Int
         private typealias CountByReason = @Sendable (PusherStatistics) -> [String: Int]
@@ -52,7 +52,7 @@
             ("pusher.events.dropped", { $0.events.dropped.byName }),
         ]
 
-        /// Current levels, as opposed to counts.
+        /// Levels: values that rise and fall. Counts only rise.
         private static let levels: [(label: String, level: Count)] = [
             ("pusher.connection.up", { $0.connections.current }),
             ("pusher.events.held", { $0.events.held }),
@@ -121,7 +121,7 @@
     }
 
     extension PusherStatistics.Connections {
-        /// Whether there is a connection, as a number.
+        /// The number of current connections: 0 or 1.
         fileprivate var current: Int { established - lost.values.reduce(0, +) - closed }
     }
 

@@ -1,9 +1,9 @@
 import NIOCore
 
-/// Events that were consumed.
+/// Consumed events that wait for their release.
 ///
 /// The event loop releases them, because it has allocated their memory. Allocators take several times as long if one
-/// thread frees memory while another one allocates.
+/// thread frees memory while another thread allocates.
 struct Spent<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var count = 0
@@ -16,17 +16,19 @@ struct Spent<Element: Sendable>: Sendable {
         self.size += size
     }
 
-    /// Whether the events must be released, because many are kept. They count in no buffer's limit.
+    /// Whether the value has kept so many events that the caller must release them. The events do not count toward the
+    /// limit of a buffer.
     var isFull: Bool { count >= 64 || size >= 65_536 }
 
-    /// Takes everything out.
+    /// Removes and returns all events.
     mutating func take() -> Self {
         var taken = Self()
         swap(&taken, &self)
         return taken
     }
 
-    /// Releases everything. It does so on the event loop, unless that costs more than it saves.
+    /// Releases all events. The event loop releases many events. For a few events, a task on the event loop would take
+    /// more time than it saves.
     mutating func release(on eventLoop: any EventLoop) {
         let (released, isWorthATask) = (elements, count >= 16)
         self = Self()

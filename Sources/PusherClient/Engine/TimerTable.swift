@@ -1,12 +1,12 @@
 import NIOCore
 
-/// The running timers, by the ids from their machine. Confined to the event loop.
+/// The running timers, by the ids of their machine. Only the event loop uses this value.
 struct TimerTable<ID: Hashable & Sendable> {
     private var timers: [ID: Scheduled<Void>] = [:]
 
     var count: Int { timers.count }
 
-    /// Starts a timer, in place of a running one with the same id.
+    /// Starts a timer. The new timer replaces a running timer with this id.
     mutating func schedule(
         _ id: ID,
         after delay: Duration,

@@ -1,13 +1,13 @@
-/// Chooses which warnings are logged, of those that can come as often as events: the first of each kind, and then at
-/// most one a minute.
+/// A limiter for warnings that each event can cause. The limiter admits the first warning of each kind, and then at
+/// most one warning a minute.
 struct WarningLimiter {
-    /// Warnings that count as the same.
+    /// The kind of a warning. Each kind has a separate count.
     struct Kind: Hashable {
         let code: PusherClientError.Code
         let channelName: String?
         let eventName: String?
 
-        /// Shortens the names, because a server's names may be as long as its messages.
+        /// Creates a kind with shortened names, because a server's names may be as long as its messages.
         init(code: PusherClientError.Code, channelName: String? = nil, eventName: String? = nil) {
             self.code = code
             self.channelName = channelName?.prefix(fittingUTF8Bytes: 200)
@@ -21,12 +21,13 @@ struct WarningLimiter {
     }
 
     static let pause = Duration.seconds(60)
-    /// The server and the app's users can make up any number of names.
+    /// The maximum number of kinds. The server and the app's users can use any number of names.
     static let maximumKinds = 100
 
     private var records: [Kind: Record] = [:]
 
-    /// - Returns: How many of the kind were left out since the last one; nil if this one is left out too.
+    /// - Returns: The number of warnings of this kind that the caller has omitted since the last logged warning; nil if
+    ///   the caller must omit this warning too.
     mutating func admit(_ kind: Kind, now: Instant) -> Int? {
         var kind = kind
         if records[kind] == nil, records.count >= Self.maximumKinds {

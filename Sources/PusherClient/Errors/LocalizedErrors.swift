@@ -1,16 +1,16 @@
 public import Foundation
 
 extension PusherClientError: LocalizedError {
-    /// The message, which is also what `localizedDescription` gives.
+    /// The error's message, which is also its `localizedDescription`.
     public var errorDescription: String? { message }
 }
 
 extension SubscriptionError: LocalizedError {
-    /// The message, which is also what `localizedDescription` gives.
+    /// The error's message, which is also its `localizedDescription`.
     public var errorDescription: String? { message }
 }
 
 extension AuthorizationError: LocalizedError {
-    /// The message, which is also what `localizedDescription` gives.
+    /// The error's message, which is also its `localizedDescription`.
     public var errorDescription: String? { message }
 }

@@ -1,5 +1,5 @@
 extension PusherClientError {
-    /// Why TLS failed, if this error or one of its causes is about TLS.
+    /// The failure of TLS, if this error or one of its causes is about TLS.
     public var tlsFailure: TLSFailure? {
         switch cause {
         case let failure as TLSFailure: failure
@@ -12,6 +12,6 @@ extension PusherClientError {
 }
 
 extension AuthorizationError {
-    /// Why TLS with the backend failed, if this error is about that.
+    /// The failure of TLS with the backend, if such a failure caused this error.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }

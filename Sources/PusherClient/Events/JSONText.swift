@@ -2,10 +2,11 @@ import Foundation
 
 /// JSON text of values that the app passes without a type.
 enum JSONText {
-    /// The JSON text of anything that `JSONSerialization` takes, including a single string or number, or of an
-    /// `Encodable` value; keys sorted, slashes not escaped.
+    /// Returns the JSON text of an `Encodable` value, or of any value that `JSONSerialization` accepts, including a
+    /// single string or number. The method sorts keys, and does not escape slashes.
     static func make(of value: Any) throws -> String {
-        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
+        // Put the value into an array, because `JSONSerialization` accepts only arrays and objects. On some platforms,
+        // any other value causes a trap.
         guard JSONSerialization.isValidJSONObject([value]) else {
             guard let value = value as? any Encodable else { throw CocoaError(.propertyListWriteInvalid) }
             let encoder = JSONEncoder()
@@ -17,7 +18,8 @@ enum JSONText {
         return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     }
 
-    /// The value that `JSONSerialization` reads, including a single string or number; nil if the text is not JSON.
+    /// Returns the value that `JSONSerialization` reads, including a single string or number; nil if the text is not
+    /// JSON.
     static func value(of text: String) -> Any? {
         try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
     }

@@ -5,14 +5,14 @@ import PusherProtocol
 public final class PusherEvent: Sendable {
     /// The event's name.
     public let eventName: String
-    /// The channel it came on; nil if it belongs to the connection.
+    /// The event's channel; nil if the event belongs to the connection.
     public let channelName: String?
-    /// The data: the string that the publisher sent, mostly JSON. If the server sent an object or another JSON value,
-    /// this is its JSON text. Nil if there was none.
+    /// The data: the string that the publisher sent, usually JSON. If the server sent an object or another JSON value,
+    /// the data is the JSON text of that value. Nil if the event has no data.
     public let data: String?
-    /// The user who sent it: for client events on presence channels.
+    /// The user who sent the event, for client events on presence channels; otherwise nil.
     public let userId: String?
-    /// Why the channel could not be subscribed: for the event `pusher:subscription_error`, else nil.
+    /// The error of a failed subscription, for the event `pusher:subscription_error`; otherwise nil.
     public var subscriptionError: SubscriptionError? {
         guard case .subscription(let error)? = failure else { return nil }
         return error
@@ -21,18 +21,19 @@ public final class PusherEvent: Sendable {
     private let isDataEncodedOnce: Bool
     private let unknownKeysText: String?
 
-    /// Stored out of line, because it is large and few events have one.
+    /// The failure that an event reports. The type is indirect, because failures are large, and few events have a
+    /// failure.
     private indirect enum Failure: Sendable {
         case subscription(SubscriptionError)
     }
 
-    /// Makes an event, for tests of code that handles events.
+    /// Creates an event, for tests of code that handles events.
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
     ///   - channelName: The channel. Default: none.
     ///   - data: The data, as a publisher's string. Default: none.
-    ///   - userId: The user who sent it. Default: none.
+    ///   - userId: The user who sent the event. Default: none.
     public convenience init(
         eventName: String,
         channelName: String? = nil,
@@ -53,7 +54,7 @@ public final class PusherEvent: Sendable {
         if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
     }
 
-    /// An event of an ordinary message.
+    /// Creates an event from an ordinary message.
     init(eventName: String, channelName: String?, data: String?, userID: String?) {
         failure = nil
         self.eventName = eventName
@@ -64,10 +65,10 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = false
     }
 
-    /// The memory that it takes, in bytes. Names are shared with other events.
+    /// The memory that the event takes, in bytes. Names do not count, because events share them.
     var size: Int { 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) }
 
-    /// The same event with the payload that a ``PayloadTransformer`` made.
+    /// Creates a copy of an event with the payload that a ``PayloadTransformer`` made.
     init(_ original: PusherEvent, carrying payload: EventPayload) {
         failure = original.failure
         eventName = payload.eventName
@@ -78,11 +79,12 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = original.isDataEncodedOnce && EventPayload.haveSameBytes(payload.data, original.data)
     }
 
-    /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil if the key is missing.
+    /// Returns the value under a key of the message's envelope, as `JSONSerialization` gives it; nil if the key is
+    /// missing.
     ///
-    /// `"data"` gives the string, or any other value that the server sent. For an encrypted event it gives the
-    /// decrypted text. `"user_id"` gives a string, even if the server sent a number. Keys that the protocol does not
-    /// know are found too.
+    /// The key `"data"` gives the string, or any other value that the server sent. For an encrypted event, `"data"`
+    /// gives the decrypted text. The key `"user_id"` gives a string, even if the server sent a number. Keys that the
+    /// protocol does not define work too.
     public func property(withKey key: String) -> Any? {
         switch key {
         case "event": return eventName
@@ -95,10 +97,10 @@ public final class PusherEvent: Sendable {
         }
     }
 
-    /// The data, decoded from JSON.
+    /// Decodes the data from JSON.
     ///
-    /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, whose cause is the
-    ///   decoder's error, if there is no data or it is not what the type expects.
+    /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, if there is no data,
+    ///   or the data cannot be decoded as the type. The decoder's error is the cause.
     public func decode<Value: Decodable>(
         as type: Value.Type = Value.self,
         decoder: JSONDecoder = JSONDecoder()
@@ -127,15 +129,16 @@ public final class PusherEvent: Sendable {
 }
 
 extension PusherEvent: NSCopying {
-    /// The event itself, because it is immutable.
+    /// Returns the event itself, because it is immutable.
     public func copy(with zone: NSZone? = nil) -> Any { self }
 
-    /// The event itself.
+    /// Returns the event itself.
     public func copy() -> Any { self }
 }
 
 extension PusherEvent: CustomStringConvertible {
-    /// The names, and the size of the data. Payloads do not belong in a log.
+    /// The names, and the size of the data. The description omits the payload, because descriptions often appear in
+    /// logs.
     public var description: String {
         let size = data.map { "\($0.utf8.count) bytes" } ?? "no data"
         return "PusherEvent(\(eventName), \(channelName ?? "no channel"), \(size))"
@@ -143,7 +146,7 @@ extension PusherEvent: CustomStringConvertible {
 }
 
 extension PusherEvent: Hashable {
-    /// Events are equal if they are the same object.
+    /// Returns whether both are the same event object.
     public static func == (left: PusherEvent, right: PusherEvent) -> Bool { left === right }
 
     /// Hashes the object's identity.

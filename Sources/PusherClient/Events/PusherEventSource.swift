@@ -2,8 +2,8 @@ public import Foundation
 
 /// A source of events: ``Pusher`` (all channels), ``PusherChannel``, ``PusherUser`` and ``PusherWatchlist``.
 ///
-/// All of them have the same members: sequences for `async` code, and ``observe(named:_:)`` for callbacks. Both take
-/// every event or those of one name, raw or decoded.
+/// All sources have the same members: sequences for `async` code, and ``observe(named:_:)`` for callbacks. Sequences
+/// and callbacks get every event, or only the events of one name, decoded or not.
 ///
 /// ```swift
 /// for await event in channel.events(named: "created") { print(event.data ?? "") }
@@ -11,10 +11,10 @@ public import Foundation
 /// observation = channel.observe(named: "created") { event in print(event.data ?? "") }
 /// ```
 ///
-/// A sequence or an observation has every event from the moment it is made. Make it before you subscribe or connect, and
-/// no event is missed.
+/// A sequence or an observation gets every event from the moment when you make it. Make it before you subscribe or
+/// connect, so that it misses no event.
 ///
-/// | | as they come | decoded, with their sender | decoded values |
+/// | | not decoded | decoded, with the sender | decoded values |
 /// |---|---|---|---|
 /// | sequence, every event | ``events`` | | |
 /// | sequence, one name | ``events(named:)`` | ``events(named:as:decoder:)`` | ``values(named:as:decoder:)`` |
@@ -22,10 +22,10 @@ public import Foundation
 /// | callback, one name | ``observe(named:_:)`` | ``observe(named:as:decoder:_:)`` | |
 /// | callback on the main actor | ``observe(named:on:_:)`` | ``observe(named:as:decoder:on:_:)`` | |
 ///
-/// To decode, give a name too, because events of different names have different data. The events of a watchlist are
-/// decoded already: they are ``WatchlistEvent``s.
+/// Decoding requires a name, because events of different names have different data. The events of a watchlist are
+/// already decoded, as ``WatchlistEvent`` values.
 public protocol PusherEventSource<Event>: Sendable {
-    /// What is delivered: ``PusherEvent``, or ``WatchlistEvent`` for a watchlist.
+    /// The type of the events: ``PusherEvent``, or ``WatchlistEvent`` for a watchlist.
     associatedtype Event: Sendable
 
     /// The basis of the other members. Do not use it in your code.
@@ -35,9 +35,10 @@ public protocol PusherEventSource<Event>: Sendable {
 /// The listeners of a ``PusherEventSource``.
 public struct _PusherListeners<Event: Sendable>: Sendable {
     let engine: ClientEngine
-    /// Makes a sequence of the events of a name, or of all events if it is nil.
+    /// Makes a sequence of the events of one name, or of all events if the name is nil.
     let makeSequence: @Sendable (_ name: String?) -> EventSequence<Event>
-    /// Binds a callback to a queue, for the events of a name or for all, and returns a closure that unbinds it.
+    /// Binds a callback to a queue, for the events of one name or for all events. Returns an observation that unbinds
+    /// the callback.
     let bind:
         @Sendable (_ name: String?, _ queue: CallbackDispatcher, _ callback: @escaping @Sendable (Event) -> Void)
             -> EventObservation
@@ -46,19 +47,19 @@ public struct _PusherListeners<Event: Sendable>: Sendable {
 // MARK: Sequences
 
 extension PusherEventSource {
-    /// Every event from now on.
+    /// A sequence of every event from now on.
     ///
-    /// The events of a channel include those that the client makes itself: `pusher:subscription_succeeded`,
+    /// The events of a channel include the events that the client makes itself: `pusher:subscription_succeeded`,
     /// `pusher:subscription_error`, `pusher:subscription_count`, `pusher:member_added` and `pusher:member_removed`. The
     /// sequence ends when the channel is unsubscribed or the client is released.
     public var events: EventSequence<Event> { _listeners.makeSequence(nil) }
 
-    /// Every event of that name from now on, as in ``events``.
+    /// Returns a sequence of every event of that name from now on, as in ``events``.
     public func events(named eventName: String) -> EventSequence<Event> { _listeners.makeSequence(eventName) }
 }
 
 extension PusherEventSource where Event == PusherEvent {
-    /// Every event of that name from now on, with its data decoded and its sender.
+    /// Returns a sequence of every event of that name from now on, with its decoded data and its sender.
     ///
     /// ```swift
     /// for await message in room.events(named: "client-message", as: Message.self) {
@@ -66,14 +67,15 @@ extension PusherEventSource where Event == PusherEvent {
     /// }
     /// ```
     ///
-    /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
-    /// ``PusherClientError/Code/undecodableData``. To handle them yourself, iterate ``events(named:)`` and call
+    /// The client skips events whose data it cannot decode. ``Pusher/errors`` reports them with the code
+    /// ``PusherClientError/Code/undecodableData``. To handle such events yourself, iterate ``events(named:)`` and call
     /// ``PusherEvent/decode(as:decoder:)``.
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
-    ///   - type: The type to decode the data as, on the actor that iterates. Its conformance to `Decodable` may belong
-    ///     to the main actor; then only code on the main actor can iterate the sequence.
+    ///   - type: The type of the decoded data. The sequence decodes the data on the actor that iterates. If the type's
+    ///     conformance to `Decodable` is isolated to the main actor, only code on the main actor can iterate the
+    ///     sequence.
     ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
     public func events<Value: Decodable>(
         named eventName: String,
@@ -83,7 +85,8 @@ extension PusherEventSource where Event == PusherEvent {
         DecodedEventSequence(base: events(named: eventName), decoder: decoder, engine: _listeners.engine)
     }
 
-    /// The decoded data of every event of that name from now on: ``events(named:as:decoder:)`` without the sender.
+    /// Returns a sequence of the decoded data of every event of that name from now on. The sequence is
+    /// ``events(named:as:decoder:)`` without the senders.
     ///
     /// ```swift
     /// for await order in channel.values(named: "created", as: Order.self) { show(order) }
@@ -118,7 +121,7 @@ extension PusherEventSource {
         _listeners.bind(eventName, _listeners.engine.dispatcher, callback)
     }
 
-    /// Calls back on the main actor, whatever the callback queue, as ``observe(named:_:)`` does.
+    /// Calls back as ``observe(named:_:)`` does, but on the main actor instead of the callback queue.
     ///
     /// ```swift
     /// observation = channel.observe(named: "created", on: MainActor.shared) { [weak self] event in
@@ -147,12 +150,12 @@ extension PusherEventSource where Event == PusherEvent {
     /// Calls back for each event of that name with its data decoded, until the returned observation is cancelled or
     /// released.
     ///
-    /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
+    /// The client skips events whose data it cannot decode. ``Pusher/errors`` reports them with the code
     /// ``PusherClientError/Code/undecodableData``.
     ///
     /// - Parameters:
     ///   - eventName: The event's name.
-    ///   - type: The type to decode the data as, on the callback queue.
+    ///   - type: The type of the decoded data. The client decodes the data on the callback queue.
     ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
     ///   - callback: Called on the callback queue (``PusherClientOptions/callbackQueue``).
     /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
@@ -171,8 +174,8 @@ extension PusherEventSource where Event == PusherEvent {
 
     /// Calls back on the main actor with the decoded data, as ``observe(named:as:decoder:_:)`` does.
     ///
-    /// The type's conformance to `Decodable` may belong to the main actor, as it does by default in modules whose default
-    /// isolation is the main actor.
+    /// The type's conformance to `Decodable` may be isolated to the main actor. In modules whose default isolation is
+    /// the main actor, such a conformance is the default.
     @MainActor
     public func observe<Value: Decodable>(
         named eventName: String,
@@ -189,9 +192,10 @@ extension PusherEventSource where Event == PusherEvent {
     }
 }
 
-/// A callback that is bound for as long as this object lives. Store it in the object that the callback belongs to.
+/// An object that keeps a callback bound until the object is released. Store the observation in the object that the
+/// callback belongs to. When a channel is unsubscribed, the client also unbinds the channel's callbacks.
 ///
-/// ``PusherEventSource/observe(named:_:)`` and its variants return it.
+/// ``PusherEventSource/observe(named:_:)`` and its variants return observations.
 public final class EventObservation: Sendable {
     private let unbind: @Sendable () -> Void
 
@@ -199,8 +203,8 @@ public final class EventObservation: Sendable {
 
     deinit { unbind() }
 
-    /// Ends the calls. After this method has returned on the queue that runs the callback, the callback is not called
-    /// again. Calling it again does nothing.
+    /// Unbinds the callback. After this method has returned on the queue that runs the callback, the client does not
+    /// call the callback again. A second call of this method does nothing.
     public func cancel() { unbind() }
 }
 
@@ -246,7 +250,7 @@ extension ListenerRegistry {
             makeSequence: { [self] name in makeSequence(name) },
             bind: { [self] name, queue, callback in
                 let id = engine.bind(name, to: self, by: queue, callback)
-                // Does not retain the registry, because an observation may outlive its channel.
+                // The observation does not retain the registry, because an observation may outlive its channel.
                 return EventObservation { [weak self] in self?.unbind(name, id: id) }
             }
         )

@@ -13,7 +13,7 @@ extension CoreConfiguration {
         heldEncryptedSize = options.limits.listenerBufferSize
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond
-        // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.
+        // PusherSwift's limit applies to the default policy. Any other policy has its own limits.
         if (options.retryPolicy as? StandardRetryPolicy)?.isDefault != true { maximumRetryDelay = nil }
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
     }

@@ -2,19 +2,20 @@ import Foundation
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// The host of a Pusher server whose key is pinned. Authorization requests are not sent there: the HTTP client cannot
-/// check a server's key before it sends, and an attacker who poses as the server would get the request's secrets.
+/// The host of a Pusher server whose key is pinned. The client sends no authorization requests to this host, because
+/// the HTTP client cannot check a server's key before it sends a request. An attacker who poses as the server would get
+/// the request's secrets.
 package struct PinnedHost: Sendable {
     private let name: String
 
-    /// Nil if no key is pinned.
+    /// Returns nil if no key is pinned.
     init?(_ server: PusherEndpoint, _ tls: TLSOptions) {
         guard !tls.pins.isEmpty else { return nil }
         name = server.host
     }
 
-    /// Why requests to a URL are refused; nil if they are not. The port does not matter: an attacker who can pose as a
-    /// host can do so on all of its ports.
+    /// Returns the reason to refuse requests to a URL; nil if they are allowed. The port does not matter, because an
+    /// attacker who can pose as a host can do so on every port.
     func problem(withRequestsTo url: String) -> String? {
         guard let host = URL(string: url)?.host, isHost(host) else { return nil }
         return """
@@ -31,7 +32,7 @@ package struct PinnedHost: Sendable {
 }
 
 extension AuthMethod {
-    /// The address of the endpoint, if it is known before a request is made.
+    /// The address of the endpoint, if the client knows it before it makes a request.
     fileprivate var endpointURL: String? {
         switch self {
         case .endpoint(let url): url
@@ -51,7 +52,7 @@ extension UserAuthMethod {
 }
 
 extension PinnedHost {
-    /// Refuses endpoints on the host.
+    /// Throws an error if an endpoint is on the host.
     func check(_ authMethod: AuthMethod, _ userAuthMethod: UserAuthMethod) throws(PusherClientError) {
         for url in [authMethod.endpointURL, userAuthMethod.endpointURL] {
             guard let url, let problem = problem(withRequestsTo: url) else { continue }

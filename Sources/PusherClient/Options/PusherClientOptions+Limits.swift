@@ -1,79 +1,83 @@
 extension PusherClientOptions {
-    /// The limits of everything that can grow. Each has to be positive.
+    /// The limits for everything whose size or number can grow. Each limit must be positive.
     ///
-    /// When a limit is reached, the client refuses or drops what exceeds it, and reports an error with the code that
-    /// the limit names. ``Pusher/errors`` has it, or the call that is refused throws it. So nothing grows without a
-    /// limit, and nothing is lost silently. Waiting calls, sequences and observations have no limit: they live as long
-    /// as the code that holds them.
+    /// When a limit is reached, the client makes the excess wait, refuses it, or drops it. If the client refuses or
+    /// drops something, ``Pusher/errors`` reports an error, or the refused call throws the error. The client counts
+    /// dropped events of ``PusherChannel/sendLatest(_:data:encoder:)``, but does not report them. Waiting calls,
+    /// sequences and observations have no limit, because they live only as long as the code that holds them.
     public struct Limits: Hashable, Sendable {
-        /// The largest message, in bytes. The client rejects a larger message with close code 1009, and reconnects.
-        /// Default: 16 MiB. At most a GiB.
+        /// The maximum size of a message, in bytes. The client rejects a larger message with close code 1009, and
+        /// reconnects. Default: 16 MiB. Maximum: 1 GiB.
         public var messageSize: Int = 16 * 1_024 * 1_024
-        /// The elements that a sequence keeps for a slow consumer. Default: 4,096.
+        /// The maximum number of elements that a sequence keeps for a slow consumer. Default: 4,096.
         ///
-        /// If more events come, the client stops reading from the socket until the consumer has taken half of them. The
-        /// client does not wait for a consumer that takes nothing for 90 ms. It then keeps the newest elements. The
-        /// client never stops reading for longer than 5 s, or than half of ``PusherTimeouts/pong`` if that is less.
-        /// Dropped elements are counted in ``EventSequence/droppedCount``, and the first one is reported
+        /// If more events arrive, the client stops reading from the socket until the consumer has taken half of them.
+        /// If the consumer takes nothing for 90 ms, the client continues to read, and the sequence keeps the newest
+        /// elements. The client never stops reading for longer than 5 s, or half of ``PusherTimeouts/pong`` if this is
+        /// shorter. ``EventSequence/droppedCount`` counts dropped elements, and the client reports the first drop
         /// (``PusherClientError/Code/eventsDropped``).
         public var sequenceBuffer: Int = 4_096
-        /// The callbacks that wait for their queue. Default: 4,096.
+        /// The maximum number of callbacks that wait for their queue. Default: 4,096.
         ///
-        /// If more events come, the client waits for the queue as it does for a sequence: see ``sequenceBuffer``. The client
-        /// reports when it begins to drop callbacks (``PusherClientError/Code/eventsDropped``), and how many it has dropped
-        /// when the queue has caught up. State changes and outcomes of subscriptions have limits of their own, so that
-        /// events cannot displace them. The last state is always delivered.
+        /// If more events arrive, the client waits for the queue as it does for a sequence: see ``sequenceBuffer``.
+        /// When the client begins to drop callbacks, it reports ``PusherClientError/Code/eventsDropped``. When the
+        /// queue has caught up, the client reports the number of dropped callbacks. State changes and outcomes of
+        /// subscriptions have separate limits, so that events cannot displace them. The last state is always delivered.
         public var pendingCallbacks: Int = 4_096
-        /// The bytes that one sequence or the callback queue keeps. Default: 8 MiB.
+        /// The maximum number of bytes that one sequence or the callback queue keeps. Default: 8 MiB.
         ///
-        /// Reaching this limit has the same effect as reaching ``sequenceBuffer``. It also limits the encrypted events
-        /// of a channel that wait for its key, and its client events that wait to be sent.
+        /// Reaching this limit has the same effect as reaching ``sequenceBuffer``. The limit also applies to the
+        /// encrypted events of a channel that wait for the key: see ``heldEncryptedEvents``.
         public var listenerBufferSize: Int = 8 * 1_024 * 1_024
-        /// The bytes that all sequences and the callback queue keep together, accurate to 64 KiB for each. Default: 32
-        /// MiB.
+        /// The maximum number of bytes that all sequences and the callback queue keep together. The count is accurate
+        /// to 64 KiB for each of them. Default: 32 MiB.
         public var totalBufferSize: Int = 32 * 1_024 * 1_024
-        /// How many requests for authorizations of channels are made at once; the others wait, and their time does not
-        /// run. Default: 16; a ``AuthMethod/batchAuthorizer(maximumBatchSize:_:)`` says for itself how many channels it takes in one. That of the user
-        /// never waits, and is one more.
+        /// The maximum number of authorization requests for channels at the same time. Further requests wait, and their
+        /// timeouts do not run while they wait. One request can be for several channels, as with
+        /// ``AuthMethod/batchAuthorizer(maximumBatchSize:_:)``. The authorization request for a sign-in does not count,
+        /// and never waits. Default: 16.
         public var authorizationsAtOnce: Int = 16
-        /// How often the client tries an authorization before it fails, if another try can help. Default: 3.
+        /// The maximum number of tries for an authorization, including the first. The client tries again only after
+        /// errors that may be temporary. Default: 3.
         public var authorizationTries: Int = 3
-        /// The largest answer to an authorization request, in bytes. A larger answer fails the authorization
+        /// The maximum size of an answer to an authorization request, in bytes. A larger answer fails the authorization
         /// (``AuthorizationError/Kind-swift.struct/invalidResponse``). Default: 1 MiB.
         public var authorizationResponseSize: Int = 1_024 * 1_024
-        /// The client events of a channel that may wait for its subscription, or for the server's limit. A further
-        /// event is refused with ``PusherClientError/Code/clientEventQueueFull``:
-        /// ``PusherChannel/send(_:data:encoder:)`` throws it, and triggered events report it. Default: 100.
+        /// The maximum number of a channel's client events that wait for the subscription, or are held back by the
+        /// server's limit. The client refuses a further event with ``PusherClientError/Code/clientEventQueueFull``.
+        /// ``PusherChannel/send(_:data:encoder:)`` throws this error, and for a triggered event the client reports it.
+        /// Default: 100.
         public var queuedClientEvents: Int = 100
-        /// The most client events that are sent in a second, over all channels. Further events wait. Nil means no
-        /// limit. Default: 10, the limit of the hosted service for a connection.
+        /// The maximum number of client events that the client sends in a second, on all channels together. Further
+        /// events wait. Nil means no limit. Default: 10, the limit of the hosted service for a connection.
         public var clientEventsPerSecond: Int? = 10
-        /// The longest data of a client event, in bytes. A longer event is refused likewise, with
+        /// The maximum size of a client event's data, in bytes. The client refuses larger events with
         /// ``PusherClientError/Code/clientEventTooBig``. Default: 10,240, the limit of the hosted service.
         public var clientEventSize: Int = 10_240
-        /// The events of an encrypted channel that may wait for its key. If more arrive, the oldest fails with
-        /// ``PusherClientError/Code/decryptionFailed``. Default: 1,000.
+        /// The maximum number of an encrypted channel's events that wait for the key. If more events arrive, the oldest
+        /// event fails with ``PusherClientError/Code/decryptionFailed``. Default: 1,000.
         public var heldEncryptedEvents: Int = 1_000
-        /// The most channels at once, subscribed or not. A further channel is refused with
-        /// ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
+        /// The maximum number of channels at once, whether or not they are subscribed. The client refuses a further
+        /// channel with ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
         public var channels: Int = 100_000
-        /// The callbacks that may be bound to each channel, to the client, to its user and to the user's watchlist. A
-        /// further callback is not bound, and reported with ``PusherClientError/Code/tooManyBindings``. Code that
-        /// reaches this limit probably binds again and again without unbinding. Default: 10,000.
+        /// The maximum number of callbacks for each channel, for the client, for its user, and for the user's
+        /// watchlist. The client does not bind a further callback, and reports
+        /// ``PusherClientError/Code/tooManyBindings``. Code that reaches this limit probably binds again and again
+        /// without unbinding. Default: 10,000.
         public var bindings: Int = 10_000
-        /// The most members of a presence channel, and the most watched users, that are kept. All of them together may
-        /// also take no more bytes than ``messageSize``, because the server has to send the list in one message.
-        /// Further members are ignored, except this client's own, until others leave: no callback reports that they
-        /// join or leave. The client reports this once for each subscription, with
+        /// The maximum number of members of a presence channel, and of watched users, that the client keeps. Each list
+        /// may also take at most ``messageSize`` bytes, because the server must send the list in one message. The
+        /// client ignores further members, except its own member, until others leave. No callback reports that an
+        /// ignored member joins or leaves. The client reports the excess once for each subscription, with
         /// ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
         public var members: Int = 100_000
-        /// The most bytes that may wait for a server that reads slowly or not at all. A burst, such as all
-        /// subscriptions of a new connection, may exceed it. If more than this waits, and has grown by more than this
-        /// since, the client drops the connection with ``PusherClientError/Code/sendBufferFull`` and reconnects.
-        /// Default: 16 MiB.
+        /// The maximum number of bytes that wait for a server that reads slowly or not at all. A burst, such as all
+        /// subscriptions of a new connection, may exceed the limit. If more bytes than the limit already wait, and the
+        /// client adds more bytes than the limit, the client drops the connection with
+        /// ``PusherClientError/Code/sendBufferFull`` and reconnects. Default: 16 MiB.
         public var sendBufferSize: Int = 16 * 1_024 * 1_024
 
-        /// Creates the defaults.
+        /// Creates the default limits.
         public init() {}
     }
 }

@@ -1,17 +1,17 @@
 extension PusherEndpoint {
-    /// Where a server offers the HTTP transports. It uses TLS if the endpoint does.
+    /// The address of a server's HTTP transports. The client uses TLS for this address if the endpoint uses TLS.
     public struct HTTPAddress: Hashable, Sendable {
         /// A host name or an IP address.
         public var host: String
         /// The port.
         public var port: Int
-        /// The part of the URLs' path before `/app/`, with a slash at its start; nil for none.
+        /// The part of the URLs' path before `/app/`, with a leading slash; nil for no such part.
         public var path: String?
 
         /// The path of the hosted service, which pusher-js uses for every server.
         public static let defaultPath = "/pusher"
 
-        /// Makes an address.
+        /// Creates an address.
         ///
         /// - Parameters:
         ///   - host: A host name or an IP address.
@@ -24,8 +24,9 @@ extension PusherEndpoint {
         }
     }
 
-    /// Where the HTTP transports are: ``http``, or an address derived from the host. For `ws-eu.pusher.com` that is
-    /// `sockjs-eu.pusher.com`, for the default cluster `sockjs.pusher.com`, and for any other host the same one.
+    /// The address of the HTTP transports: ``http``, or an address derived from the host. For `ws-eu.pusher.com` the
+    /// derived host is `sockjs-eu.pusher.com`, and for the default cluster `sockjs.pusher.com`. Any other host stays
+    /// the same.
     public var httpAddress: HTTPAddress { http ?? HTTPAddress(host: Self.httpHost(for: host), port: port) }
 
     private static func httpHost(for host: String) -> String {

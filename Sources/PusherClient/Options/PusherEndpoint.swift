@@ -9,22 +9,22 @@ public struct PusherEndpoint: Hashable, Sendable {
     public var host: String
     /// The port.
     public var port: Int
-    /// The part of the URL's path before `/app/`, with a slash at its start; nil for none.
+    /// The part of the URL's path before `/app/`, with a leading slash; nil for no such part.
     public var path: String?
     /// Whether the connection is encrypted: `wss` rather than `ws`.
     public var useTLS: Bool
-    /// Where the HTTP transports are; nil for the default of ``httpAddress``. Only ``PusherClientOptions/transports``
-    /// with HTTP use it.
+    /// The address of the HTTP transports; nil for the default of ``httpAddress``. The client uses it only if
+    /// ``PusherClientOptions/transports`` include HTTP.
     public var http: HTTPAddress?
 
-    /// Makes an endpoint.
+    /// Creates an endpoint.
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
     ///   - port: The port. Default: 443 with TLS, 80 without.
     ///   - path: The part of the URL's path before `/app/`. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: true.
-    ///   - http: Where the HTTP transports are. Default: the address that ``httpAddress`` derives.
+    ///   - http: The address of the HTTP transports. Default: the address that ``httpAddress`` derives.
     public init(
         host: String,
         port: Int? = nil,
@@ -39,28 +39,30 @@ public struct PusherEndpoint: Hashable, Sendable {
         self.http = http
     }
 
-    /// A cluster of the hosted service, over TLS: `.pusher(cluster: "eu")` is `wss://ws-eu.pusher.com:443`.
+    /// Makes the endpoint of a cluster of the hosted service, over TLS: `.pusher(cluster: "eu")` is
+    /// `wss://ws-eu.pusher.com:443`.
     public static func pusher(cluster: String) -> Self { Self(host: PusherHost.cluster(cluster).stringValue) }
 
-    /// A Laravel Reverb server. Laravel's settings `REVERB_HOST`, `REVERB_PORT` and `REVERB_SCHEME` give the host, the
-    /// port, and whether it uses TLS.
+    /// Makes the endpoint of a Laravel Reverb server. Laravel's settings `REVERB_HOST`, `REVERB_PORT` and
+    /// `REVERB_SCHEME` correspond to `host`, `port` and `useTLS`.
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
-    ///   - port: The port. Default: 443 with TLS, where a proxy in front of Reverb commonly listens; 8080 without,
-    ///     where `php artisan reverb:start` does.
-    ///   - path: The server's `path`, with a slash at its start. Default: nothing.
+    ///   - port: The port. Default with TLS: 443, the usual port of a proxy in front of Reverb. Default without TLS:
+    ///     8080, the port of `php artisan reverb:start`.
+    ///   - path: The server's `path`, with a leading slash. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: true.
     public static func reverb(host: String, port: Int? = nil, path: String? = nil, useTLS: Bool = true) -> Self {
         Self(host: host, port: port ?? (useTLS ? 443 : 8_080), path: path, useTLS: useTLS)
     }
 
-    /// A soketi server. soketi uses no TLS after installation: `.soketi(host: "127.0.0.1", useTLS: false)`.
+    /// Makes the endpoint of a soketi server. By default, soketi uses no TLS:
+    /// `.soketi(host: "127.0.0.1", useTLS: false)`.
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
     ///   - port: The port. Default: 6001, with TLS and without.
-    ///   - path: The server's path prefix, with a slash at its start. Default: nothing.
+    ///   - path: The server's path prefix, with a leading slash. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: true. soketi itself needs a certificate for TLS.
     public static func soketi(host: String, port: Int = 6_001, path: String? = nil, useTLS: Bool = true) -> Self {
         Self(host: host, port: port, path: path, useTLS: useTLS)

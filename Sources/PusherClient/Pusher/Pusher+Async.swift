@@ -4,22 +4,23 @@ import RealtimePrimitives
     import NIOConcurrencyHelpers
     public import ServiceLifecycle
 
-    /// Part of the trait `ServiceLifecycle`: see ``run()``.
+    /// A service of swift-service-lifecycle, with the package's trait `ServiceLifecycle`: see ``run()``.
     extension Pusher: Service {}
 #endif
 
-/// The client for code that is `async`.
+/// Members of a client for `async` code.
 extension Pusher {
-    /// Connects, and waits until that has succeeded.
+    /// Connects, and waits until the client is connected.
     ///
-    /// It waits through failures that are retried. A timeout and the cancellation of the task end the wait, not the
-    /// attempts. Unlike ``connect()``, it does not shorten the wait between two attempts.
+    /// The method continues to wait while the client retries failed attempts. A timeout and the cancellation of the
+    /// task end the wait, not the attempts. Unlike ``connect()``, the method does not shorten the wait between two
+    /// attempts.
     ///
-    /// - Parameter timeout: How long to wait. Default: without end.
+    /// - Parameter timeout: The time limit of the wait. Default: no limit.
     /// - Returns: The socket id.
-    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the server
-    ///   refuses the client for good, the options cannot be used, the client stops reconnecting, or ``disconnect()`` is
-    ///   called meanwhile. `CancellationError` if the task is cancelled.
+    /// - Throws: ``PusherClientError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``), or if
+    ///   ``disconnect()`` is called meanwhile. The method also throws this error if the server refuses the client, if
+    ///   an option is invalid, or if the client stops reconnecting. `CancellationError` if the task is cancelled.
     @discardableResult
     public func connected(timeout: Duration? = nil) async throws -> String {
         let limit = timeout.map { waitLimit($0, "connected(timeout:)") }
@@ -32,26 +33,27 @@ extension Pusher {
         return socketID
     }
 
-    /// Disconnects, and waits until the closing handshake is done, or its time is over.
+    /// Disconnects, and waits until the closing handshake is done or times out.
     ///
     /// If the task is cancelled, the wait ends at once, and the closing handshake continues.
     public func disconnected() async {
-        // A task that is cancelled already does not wait, but disconnects all the same.
+        // A cancelled task does not wait, but the client still disconnects.
         disconnect()
         _ = try? await engine.wait { machine, waiter, now, effects in
             machine.awaitDisconnection(waiter, now: now, into: &effects)
         }
     }
 
-    /// Connects, stays connected until the task is cancelled, and disconnects: for a task group or a service.
+    /// Connects, stays connected until the task is cancelled, and then disconnects. Use this method in a task group or
+    /// a service.
     ///
-    /// With the package's trait `ServiceLifecycle`, `Pusher` conforms to `Service` through this method. A graceful
-    /// shutdown ends it with the closing handshake.
+    /// With the package's trait `ServiceLifecycle`, `Pusher` conforms to `Service` through this method. On a graceful
+    /// shutdown, the client disconnects with the closing handshake, and the method returns.
     ///
-    /// - Throws: ``PusherClientError`` if the connection ends for good for another reason than ``disconnect()``.
+    /// - Throws: ``PusherClientError`` if the client stops for another reason than ``disconnect()``.
     public func run() async throws {
         #if ServiceLifecycle
-            // If a shutdown has begun already, the handler is called first, and the operation is called all the same.
+            // If a shutdown has already begun, this function calls the handler first, and still calls the operation.
             let isShuttingDown = NIOLockedValueBox(false)
             try await withGracefulShutdownHandler {
                 try await runToEnd { isShuttingDown.withLockedValue { $0 } }
@@ -64,7 +66,7 @@ extension Pusher {
         #endif
     }
 
-    /// - Parameter isStopped: Called when the wait begins.
+    /// - Parameter isStopped: Returns whether to end at once. Called when the wait begins.
     private func runToEnd(unless isStopped: @escaping @Sendable () -> Bool) async throws {
         do {
             _ = try await engine.wait { machine, waiter, now, effects in
@@ -76,20 +78,21 @@ extension Pusher {
         }
     }
 
-    /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too:
-    /// call ``connect()``. If nothing connects for 5 s, the log says so.
+    /// Signs the user in, as ``signIn()`` does, and waits until the sign-in succeeds. The method also waits for the
+    /// connection, so call ``connect()`` too. If no attempt to connect begins within 5 s, the client logs a warning.
     ///
-    /// It waits for the user's own channel too, so that no event is lost that your backend sends to the user
-    /// afterwards. If the server refuses that channel, or does not answer within ``PusherTimeouts/subscription``, the
-    /// user is signed in all the same. ``errors`` reports what happened, and the next call subscribes to the channel
-    /// again.
+    /// The method waits for the user's own channel too. The client then gets every event that your backend sends to the
+    /// user afterwards. If the server refuses that channel, or does not answer within ``PusherTimeouts/subscription``,
+    /// the sign-in still succeeds. In this case ``errors`` reports the failure, and the next call subscribes to the
+    /// channel again.
     ///
-    /// - Parameter timeout: How long to wait. It ends the wait, not the sign-in. Default: without end.
+    /// - Parameter timeout: The time limit of the wait. The sign-in continues afterwards. Default: no limit.
     /// - Returns: The user.
-    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the user cannot
-    ///   be authorized, the server refuses the sign-in or does not answer within ``PusherTimeouts/signIn``,
-    ///   ``signOut()`` is called, or the connection ends for good for another reason than ``disconnect()``.
-    ///   `CancellationError` if the task is cancelled; the sign-in continues.
+    /// - Throws: ``PusherClientError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``), if the
+    ///   authorization fails, or if ``signOut()`` is called. The method also throws this error if the server refuses
+    ///   the sign-in or does not answer within ``PusherTimeouts/signIn``. The method also throws this error if the
+    ///   client stops for another reason than ``disconnect()``. `CancellationError` if the task is cancelled; the
+    ///   sign-in continues.
     @discardableResult
     public func signedIn(timeout: Duration? = nil) async throws -> PusherUser {
         let limit = timeout.map { waitLimit($0, "signedIn(timeout:)") }
@@ -108,12 +111,12 @@ extension Pusher {
         }
     }
 
-    /// The connection's status, and each change of it. The first element is the last status that was announced. It can
-    /// be behind ``status`` for a moment. See ``ConnectionStatus``.
+    /// A sequence of the connection's current status and each later status. The first element is the status that the
+    /// client announced last. This status can briefly be older than ``status``. See ``ConnectionStatus``.
     public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
 
-    /// The same as ``statuses``, but repeats the status while the client waits before an attempt, so that a display can
-    /// count down.
+    /// Returns a sequence that gets each status, as ``statuses`` does, and repeats the status while the client waits
+    /// before an attempt. Use the sequence to display a countdown.
     ///
     /// ```swift
     /// for await status in pusher.statuses(every: .seconds(1)) {
@@ -121,16 +124,25 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// - Parameter interval: The time between two statuses while the client waits, counted from the beginning of the wait; less
-    ///   than 10 ms counts as that.
+    /// - Parameter interval: The time between two statuses while the client waits, counted from the beginning of the
+    ///   wait. A value below 10 ms counts as 10 ms.
     public func statuses(every interval: Duration) -> EventSequence<ConnectionStatus> {
         let sequence = engine.statuses.makeSequence()
         engine.repeatStatus(every: max(interval, .milliseconds(10)), to: sequence.buffer)
         return sequence
     }
 
-    /// All errors from now on, also those that a call throws: failed attempts and lost connections, `pusher:error`,
-    /// subscriptions and sign-ins that fail, client events that cannot be sent, malformed messages, data that cannot be
-    /// decoded or decrypted, and dropped events.
+    /// A sequence of the errors that the client reports from now on:
+    ///
+    /// - failed attempts, lost connections, and `pusher:error`
+    /// - failed subscriptions and sign-ins
+    /// - client events and other messages that cannot be sent
+    /// - malformed messages, data that cannot be decoded or decrypted, and failures of a ``PayloadTransformer``
+    /// - dropped events, callbacks that are not bound, and members that are not kept
+    ///
+    /// The client reports a failed attempt, subscription or sign-in even if a call throws the error. Only the caller
+    /// gets an error that concerns only the call. Examples are the errors of ``PusherChannel/send(_:data:encoder:)``
+    /// and ``switchTo(endpoint:key:authMethod:userAuthMethod:)``, and the errors of waits that the app ended with a
+    /// `timeout`, ``disconnect()``, ``signOut()`` or ``unsubscribe(_:)``.
     public var errors: EventSequence<PusherClientError> { engine.errors.makeSequence() }
 }

@@ -1,7 +1,7 @@
 /// Callbacks for the events of all channels.
 extension Pusher {
-    /// Calls back on the callback queue for every event, on every channel or without a channel. A PusherSwift member:
-    /// new code has ``PusherEventSource/observe(named:_:)``.
+    /// Calls back on the callback queue for every event, on every channel or without a channel. This is a PusherSwift
+    /// member. New code uses ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
@@ -12,6 +12,6 @@ extension Pusher {
     /// Unbinds one callback that was bound to every event.
     public func unbind(callbackId: String) { engine.clientListeners.unbind(nil, id: callbackId) }
 
-    /// Unbinds all callbacks of the client. Callbacks of channels stay bound, and sequences go on.
+    /// Unbinds all callbacks of the client. Callbacks of channels stay bound, and sequences continue.
     public func unbindAll() { engine.clientListeners.unbindAll() }
 }

@@ -5,21 +5,22 @@ import PusherProtocol
 extension Pusher {
     /// Subscribes to a channel, now or as soon as there is a connection, and again after each loss.
     ///
-    /// If the channel is subscribed already, this returns it. If its subscription failed, this subscribes again. New
-    /// closures and a new authorization replace those that it had. Failures are reported to the delegate, as
-    /// `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
+    /// If the app is already subscribed to the channel, the method returns the existing object. If the subscription
+    /// failed, the method subscribes again. New closures and a new authorization replace the earlier ones. The client
+    /// reports failures to the delegate, as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
     ///
     /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. A trailing closure
     /// that uses its argument as an event gets the events: ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``.
     ///
-    /// A channel stays until it is unsubscribed. If there are ``PusherClientOptions/Limits-swift.struct/channels``
-    /// channels already, the client does not subscribe. The channel that is returned stays empty, its sequences end at
-    /// once, its callbacks are not called, and its ``PusherChannel/subscribed(timeout:)`` throws. The delegate and the
-    /// client's callbacks get the error.
+    /// The client keeps a channel until the app unsubscribes. If there are already
+    /// ``PusherClientOptions/Limits-swift.struct/channels`` channels, the client does not subscribe. The returned
+    /// channel then stays empty: its sequences end at once, and the client does not call its callbacks. The channel's
+    /// ``PusherChannel/subscribed(timeout:)`` throws. The delegate and the client's callbacks get the error.
     ///
     /// - Parameters:
-    ///   - channelName: The channel. Its prefix determines its kind: `private-`, `private-encrypted-`, `presence-`, or
-    ///     none for a public channel. After that, `cache-` makes a channel whose last event the server keeps.
+    ///   - channelName: The channel's name. The prefix determines the kind: `private-`, `private-encrypted-`,
+    ///     `presence-`, or none for a public channel. If `cache-` follows the prefix, the server keeps the channel's
+    ///     last event.
     ///   - auth: An authorization for the current connection, instead of ``PusherClientOptions/authMethod``; see
     ///     ``PusherChannel/auth``.
     ///   - onMemberAdded: Called with each member who joins a presence channel.
@@ -45,22 +46,22 @@ extension Pusher {
         )
     }
 
-    /// Subscribes to a channel, and calls back for each event on it, on the callback queue, for as long as the channel is
-    /// subscribed to.
+    /// Subscribes to a channel, and calls back for each of its events, on the callback queue, until the app
+    /// unsubscribes.
     ///
     /// ```swift
     /// pusher.subscribe("orders") { event in print(event.eventName, event.data ?? "") }
     /// ```
     ///
-    /// A closure that uses only `userId`, or ignores its argument, fits members too, and becomes PusherSwift's
-    /// `onMemberAdded`. Name the type (`{ (event: PusherEvent) in … }`) or the label to choose.
+    /// A closure that uses only `userId`, or ignores its argument, also accepts members, and becomes PusherSwift's
+    /// `onMemberAdded`. To choose, name the argument's type (`{ (event: PusherEvent) in … }`) or the closure's label.
     ///
     /// To stop the calls earlier, or to get events of one name, use ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Parameters:
     ///   - channelName: The channel.
     ///   - auth: An authorization for the current connection.
-    ///   - onEvent: Called with each event. Subscribing again with a closure adds it to the earlier ones.
+    ///   - onEvent: Called with each event. Another call with a closure adds this closure to the earlier ones.
     ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
     /// - Returns: The channel.
     @_disfavoredOverload @preconcurrency @discardableResult
@@ -70,7 +71,8 @@ extension Pusher {
         onEvent: (@Sendable (PusherEvent) -> Void)? = nil,
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherChannel {
-        // With one closure only, Swift 5 mode would take this method for closures that fit PusherSwift's too.
+        // If this method had only one closure, Swift 5 mode would also choose this method for closures that
+        // PusherSwift's method accepts.
         subscribe(
             to: channelName,
             auth: auth,
@@ -81,8 +83,8 @@ extension Pusher {
     /// Subscribes to a presence channel, as
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     ///
-    /// If the name does not begin with `presence-`, the client does not subscribe. The channel that is returned stays
-    /// empty, its callbacks are not called, and its ``PusherChannel/subscribed(timeout:)`` throws.
+    /// If the name does not begin with `presence-`, the client does not subscribe. The returned channel stays empty,
+    /// the client does not call its callbacks, and its ``PusherChannel/subscribed(timeout:)`` throws.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,
@@ -121,7 +123,8 @@ extension Pusher {
             let (channel, isNew) = state.channel(of: result) {
                 Self.makeChannel(channelName, result.id, engine, callbacks, fault: result.error)
             }
-            // Bound in the step: its effects, which are carried out after it, can have the first event already.
+            // Bind the closure within the transition, because the first event can already be among the effects of the
+            // transition.
             let isBound = callbacks.onEvent.map { channel.listeners.bind(nil, by: engine.dispatcher, $0) != nil }
             return (channel, isNew, isBound)
         }
@@ -139,7 +142,7 @@ extension Pusher {
         return channel
     }
 
-    /// Says what compiles, and is hardly meant.
+    /// Warns of calls that compile, but are probably mistakes.
     private func warn(about channelName: String, hasMemberClosures: Bool) {
         let kind = ChannelKind(ofChannelNamed: channelName).base
         if hasMemberClosures, kind != .presence {
@@ -187,8 +190,8 @@ extension Pusher {
         )
     }
 
-    /// Unsubscribes from a channel, in any state. Its sequences end, and its callbacks are unbound. After this method
-    /// has returned on the queue that runs a callback, that callback is not called again.
+    /// Unsubscribes from a channel, in any state. The channel's sequences end, and its callbacks are unbound. After
+    /// this method has returned on the queue that runs a callback, the client does not call that callback again.
     public func unsubscribe(_ channelName: String) {
         let channel = engine.step { state, now in
             defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
@@ -207,7 +210,7 @@ extension Pusher {
     }
 }
 
-/// The closures that a call of `subscribe` has for the channel.
+/// The closures that a call of `subscribe` passes for the channel.
 struct ChannelCallbacks: Sendable {
     var onEvent: (@Sendable (PusherEvent) -> Void)?
     var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?

@@ -1,17 +1,18 @@
 import Logging
 
-/// For apps that know more than the client: they are in the foreground again, or the network has changed.
+/// Members to call when the app is in the foreground again, or when the network has changed.
 extension Pusher {
-    /// Checks now whether the connection still works. Call it when the app comes back to the foreground, or the network
-    /// has changed.
+    /// Checks now whether the connection still works. Call this method when the app returns to the foreground, or when
+    /// the network has changed.
     ///
     /// If there is a connection, the client pings the server. If no answer comes in time, the client reconnects. If the
-    /// client waits before another attempt, it starts that attempt now. If the app has not connected, or the server has
-    /// refused the client, nothing happens. Returns at once; ``statuses`` reports the result.
+    /// client waits before another attempt, it starts that attempt now. While an attempt is under way, the method does
+    /// nothing. It also does nothing if the app has not called ``connect()``, if the app has disconnected, or if the
+    /// client has stopped. The method returns at once, and ``statuses`` reports the result.
     ///
-    /// - Parameter timeout: How long the server may take to answer, but not longer than ``PusherTimeouts/pong``. Zero
-    ///   or less counts as a millisecond. Default: 5 s. If a ping is unanswered already, a second call can only shorten
-    ///   its timeout.
+    /// - Parameter timeout: The time limit for the server's answer, at most ``PusherTimeouts/pong``. A value below a
+    ///   millisecond counts as a millisecond. Default: 5 s. If there is already an unanswered ping, another call can
+    ///   only shorten its timeout.
     public func checkConnection(timeout: Duration = .seconds(5)) {
         engine.step { state, now in
             state.machine.checkConnection(
@@ -23,8 +24,8 @@ extension Pusher {
     }
 
     /// Opens a new connection at once, in any state, without waiting for a timeout or for the old connection to close.
-    /// Channels are subscribed again. If ``disconnect()`` was called, or the server has refused the client, it
-    /// connects.
+    /// The client subscribes to its channels again. The method connects even after ``disconnect()``, and even if the
+    /// server has refused the client.
     ///
     /// The client drops a current connection without a closing handshake. Call ``checkConnection(timeout:)`` first,
     /// unless you know that the connection is dead.
@@ -32,29 +33,31 @@ extension Pusher {
         engine.step { state, now in state.machine.reconnectNow(now: now, into: &state.pending) }
     }
 
-    /// Switches to another server, or another app, with all channels, bindings and sequences. Use it, for example, if a
-    /// cluster fails.
+    /// Switches to another server, or another app, with all channels, bindings and sequences. Use this method, for
+    /// example, if a cluster fails.
     ///
-    /// The client drops the current connection, attempt or wait, and connects to the new server at once. There it
-    /// subscribes to the channels and signs the user in. The client also connects if the old server had refused it, or
-    /// if it had stopped reconnecting. If nobody connected, or ``disconnect()`` was called, the next ``connect()`` uses
-    /// the new server.
+    /// The client drops the current connection, attempt or wait, and connects to the new server at once. On the new
+    /// connection, the client subscribes to the channels and signs the user in. The client also connects if the old
+    /// server had refused it, or if the client had stopped reconnecting. If the app has not connected, or has called
+    /// ``disconnect()``, the next ``connect()`` uses the new server.
     ///
-    /// All other options stay as they are. ``TLSOptions/pins`` must fit both servers. Secrets in
-    /// ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` are sent to the new server. Client events
-    /// that still wait are sent there too.
+    /// All other options stay unchanged. ``TLSOptions/pins`` must include keys of both servers. The client sends any
+    /// secrets in ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` to the new server. It also
+    /// sends waiting client events to the new server.
     ///
     /// ```swift
     /// try pusher.switchTo(endpoint: .pusher(cluster: "us2"), key: "key-of-the-second-app", authMethod: secondMethod)
     /// ```
     /// - Parameters:
     ///   - endpoint: The server.
-    ///   - key: The app key there. Default: the current key, also on the way back.
-    ///   - authMethod: The new value of ``PusherClientOptions/authMethod``, for all clients that were created with the
-    ///     same options object. If clients switch one by one, give each its own options. Default: the current one.
-    ///   - userAuthMethod: The new value of ``PusherClientOptions/userAuthMethod``, likewise. Default: the current one.
-    /// - Throws: ``PusherClientError`` if the endpoint or the key cannot be used, or if a key is pinned and an
-    ///   authorization endpoint is on the new host. In that case nothing has changed.
+    ///   - key: The app key on that server. Default: the current key, even if you switch back to an earlier server.
+    ///   - authMethod: The new value of ``PusherClientOptions/authMethod``, for all clients that your code has created
+    ///     with this options object. If clients switch one by one, give each client its own options. Default: no
+    ///     change.
+    ///   - userAuthMethod: The new value of ``PusherClientOptions/userAuthMethod``, for these clients. Default: no
+    ///     change.
+    /// - Throws: ``PusherClientError`` if the client cannot use the endpoint or the key, or if a key is pinned and an
+    ///   authorization endpoint is on the new host. In that case, nothing changes.
     public func switchTo(
         endpoint: PusherEndpoint,
         key: String? = nil,

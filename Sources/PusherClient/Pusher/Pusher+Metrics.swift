@@ -2,21 +2,21 @@
     public import CoreMetrics
     import NIOCore
 
-    /// Part of the trait `Metrics`.
+    /// Metrics of a client, with the package's trait `Metrics`.
     extension Pusher {
-        /// Reports to swift-metrics what ``statistics`` counts. Counters include everything that was counted before.
-        /// Single times (recoveries, authorizations, pings) are reported from now on, and the time connected is not
-        /// reported. See <doc:ObservingAClient> for the names.
+        /// Reports the counts of ``statistics`` to swift-metrics. Counters include all earlier counts. The client
+        /// reports single times (recoveries, authorizations, pings) from now on, and does not report
+        /// ``PusherStatistics/Connections/timeConnected``. See <doc:ObservingAClient> for the names.
         ///
         /// The client reports changes after each piece of work on its event loop, for example after all messages of one
-        /// read. It calls the factory's counters, meters and timers there, so they must not block. They may call the
-        /// client. Calling this again switches to another factory, which gets all counts from the beginning. The client
-        /// never destroys the metrics that a factory made, because other clients may share them.
+        /// read. The factory's counters, meters and timers run on the event loop, so they must not block. They may call
+        /// the client. Another call of this method switches to another factory, which gets all counts from the
+        /// beginning. The client never destroys the metrics that a factory made, because other clients may share them.
         ///
         /// - Parameters:
-        ///   - factory: Where the client reports. Default: the factory that the program has set up.
-        ///   - dimensions: What distinguishes this client's metrics from those of others. Default: none. The numbers of
-        ///     all clients then add up.
+        ///   - factory: The factory to which the client reports. Default: the factory that the program has set up.
+        ///   - dimensions: The dimensions that distinguish this client's metrics from other clients' metrics. Default:
+        ///     none, so the numbers of all clients add up.
         public func emitMetrics(
             to factory: any MetricsFactory = MetricsSystem.factory,
             dimensions: [(String, String)] = []
@@ -34,7 +34,7 @@
     }
 
     extension ClientEngine {
-        /// Called on the event loop, and not under the lock.
+        /// Reports the changes. Call this method on the event loop, and not under the lock.
         func tellMetrics() {
             guard var reporter = loopState.value.metrics else {
                 loopState.value.hasMoreMetrics = true
@@ -45,7 +45,8 @@
             let samples = update { $0.machine.takeSamples() }
             reporter.tell(statistics, samples)
             loopState.value.metrics = reporter
-            // In another turn of the loop: a factory that causes new changes each time must not block everything else.
+            // The next report waits for another turn of the loop, because a factory that causes new changes each time
+            // must not block all other work.
             if loopState.value.hasMoreMetrics { inAnotherTurn { self.tellMetrics() } }
         }
     }

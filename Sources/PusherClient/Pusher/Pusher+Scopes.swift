@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 
 extension Pusher {
-    /// Connects, runs `body`, and disconnects, also if `body` throws.
+    /// Connects, runs `body`, and disconnects, even if `body` throws.
     ///
     /// ```swift
     /// let events = pusher.subscribe("orders").events
@@ -10,21 +10,22 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// The client reconnects automatically while `body` runs. If the connection ends for good, because the server
-    /// refuses the client or the retry policy stops, `body` is cancelled: sequences of events end, and calls that wait
-    /// throw. When `body` has returned, whatever its outcome, this method throws the connection's error.
+    /// The client reconnects automatically while `body` runs. If the client stops, for example because the server
+    /// refuses it, the method cancels `body`. Sequences of events then end, and waiting calls throw. When `body` has
+    /// ended, this method throws the connection's error, even if `body` returned a value.
     ///
-    /// If your code calls ``disconnect()``, `body` is cancelled too as soon as the connection is closed, and its
-    /// outcome counts. To continue with another user or another server, call ``reconnectNow()`` or
-    /// ``switchTo(endpoint:key:authMethod:userAuthMethod:)`` instead.
+    /// If your code calls ``disconnect()``, `body` is also cancelled, as soon as the connection is closed. In this
+    /// case, the method returns the value of `body`, or throws its error. To continue with another user or another
+    /// server, call ``reconnectNow()`` or ``switchTo(endpoint:key:authMethod:userAuthMethod:)`` instead.
     ///
     /// - Parameters:
     ///   - isolation: The caller's actor, on which `body` runs. Leave it out.
-    ///   - body: The work, which gets the socket id. It runs in a task of its own, which is cancelled with the caller's.
-    /// - Returns: What `body` returns.
-    /// - Throws: The errors of ``connected(timeout:)``, before `body` runs. After that, the first of these: the error with which
-    ///   the connection ended, or the error of `body`. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
-    ///   code ``PusherClientError/Code/disconnected`` replaces a `CancellationError`.
+    ///   - body: The work, which gets the socket id. The work runs in a separate task. If the caller's task is
+    ///     cancelled, the method cancels this task too.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The errors of ``connected(timeout:)``, before `body` runs. Afterwards, the first of two errors: the
+    ///   error with which the client stopped, or the error of `body`. If ``disconnect()`` ended `body`, a
+    ///   ``PusherClientError`` with the code ``PusherClientError/Code/disconnected`` replaces a `CancellationError`.
     public func withConnection<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: (String) async throws -> Result
@@ -40,13 +41,13 @@ extension Pusher {
         }
     }
 
-    /// The event that ends the work of ``withConnection(isolation:_:)``.
+    /// The reason why ``withConnection(isolation:_:)`` returns.
     private enum End {
         /// The work has returned.
         case work
         /// The caller's task was cancelled.
         case cancellation
-        /// The connection has ended for good: by an error, or because of `disconnect()`.
+        /// The client has stopped, by an error or because of `disconnect()`.
         case connection(PusherClientError?)
     }
 
@@ -57,8 +58,8 @@ extension Pusher {
         try await withoutActuallyEscaping(body) { body in
             let firstEnd = FirstEnd()
             var outcome: Result<Value, any Error>?
-            // Only a whole task can be cancelled, so the work has one of its own. It is on the caller's actor, whose
-            // state the work may use; the caller waits for it.
+            // Swift can cancel only a whole task, so the work has a separate task. This task runs on the caller's
+            // actor, because the work may use the actor's state. The caller waits for the task.
             let work = Task {
                 _ = isolation
                 do { outcome = .success(try await body()) } catch { outcome = .failure(error) }
@@ -106,8 +107,8 @@ extension Pusher {
         func note(_ new: End) { end.withLockedValue { end in if end == nil { end = new } } }
     }
 
-    /// Subscribes to a channel while `body` runs. Several parts of an app may do so at once. They share the channel,
-    /// and the last one to leave unsubscribes it.
+    /// Subscribes to a channel while `body` runs. Several parts of an app may use one channel at once. The client
+    /// unsubscribes when the last `body` has ended.
     ///
     /// ```swift
     /// await pusher.withChannel("orders") { channel in
@@ -115,17 +116,17 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait
-    /// for the server, and to get rejections. A channel that was subscribed by
-    /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` too stays subscribed.
-    /// ``unsubscribe(_:)`` ends the channel for all: their sequences end.
+    /// The work begins at once, so that it misses no event. To wait for the server's answer, and to learn of a refusal,
+    /// call ``PusherChannel/subscribed(timeout:)`` in `body`. If the app has also called
+    /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, the channel stays subscribed
+    /// afterwards. ``unsubscribe(_:)`` unsubscribes the channel for all parts of the app, and their sequences end.
     ///
     /// - Parameters:
     ///   - channelName: The channel.
     ///   - body: The work. It gets the channel, which is a ``PusherPresenceChannel`` if the name begins with
     ///     `presence-`.
-    /// - Returns: What the work returns.
-    /// - Throws: What the work throws.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: The error that `body` throws.
     @discardableResult
     public func withChannel<Result>(
         _ channelName: String,

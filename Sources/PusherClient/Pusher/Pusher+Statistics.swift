@@ -1,8 +1,8 @@
 extension Pusher {
-    /// Counts since the client was created: connections and how they were lost, events and whether they were delivered
-    /// or dropped, latencies. It does not wait, and is cheap enough to read every second.
+    /// The counts since the client was created: connections and the reasons of losses, delivered and dropped events,
+    /// and latencies. Reading the statistics does not wait, and is cheap enough for every second.
     ///
-    /// It is a snapshot of one moment. Work in progress may be counted in part.
+    /// The value is a snapshot. The counts may include only part of the work in progress.
     ///
     /// ```swift
     /// let statistics = pusher.statistics

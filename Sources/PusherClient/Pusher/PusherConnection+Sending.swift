@@ -2,19 +2,19 @@ import Foundation
 import PusherProtocol
 
 extension PusherConnection {
-    /// Sends a message of your own, for a server that extends the protocol. For client events, use
+    /// Sends a message of your choice, for a server that extends the protocol. For client events, use
     /// ``PusherChannel/trigger(eventName:data:)``.
     ///
-    /// The client does not track the effects of the message. It unsubscribes from a channel that it did not subscribe
-    /// to itself: use `subscribe`. Messages that cannot be sent are reported to the delegate and by ``Pusher/errors``.
-    /// Without a connection, no message can be sent.
+    /// The client does not track the effects of the message. If a message subscribes to a channel, the client
+    /// unsubscribes from this channel again, so use `subscribe` for channels. If the client cannot send a message, for
+    /// example without a connection, the delegate and ``Pusher/errors`` get the error.
     ///
     /// - Parameters:
     ///   - event: The event's name.
     ///   - data: The data: anything that `JSONSerialization` accepts, including a string or a number, or an `Encodable`
     ///     value.
-    ///   - channel: The channel of a client event. The event is triggered there, and its name must begin with
-    ///     `client-`. Nil, the default, for a message that belongs to no channel.
+    ///   - channel: The channel of a client event. The client triggers the event on this channel, and the name must
+    ///     begin with `client-`. Default: nil, for a message that belongs to no channel.
     public func sendEvent(event: String, data: Any, channel: PusherChannel? = nil) {
         if let channel { return channel.trigger(eventName: event, data: data) }
         let message = Result { () throws(PusherClientError) in try makeMessage(event, data) }

@@ -2,20 +2,20 @@ public import Foundation
 
 /// The connection of a ``Pusher``: its state, and settings that can change while it is in use.
 ///
-/// It does not keep the socket open when the `Pusher` is released. Most members are for PusherSwift code. New code uses
-/// ``Pusher/state``, ``Pusher/status``, ``Pusher/socketID`` and ``Pusher/channel(_:)``, and sets
-/// ``PusherClientOptions/retryPolicy`` and ``PusherClientOptions/timeouts``.
+/// A reference to the connection does not keep the socket open when the `Pusher` is released. Most members are for
+/// PusherSwift code. New code uses ``Pusher/state``, ``Pusher/status``, ``Pusher/socketID`` and ``Pusher/channel(_:)``,
+/// and sets ``PusherClientOptions/retryPolicy`` and ``PusherClientOptions/timeouts``.
 public final class PusherConnection: Sendable {
     let engine: ClientEngine
     /// The app key.
     public var key: String { engine.read { $0.endpoint.key } }
-    /// The server: that of the options, until ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` names
-    /// another.
+    /// The server of the options, or of the last call of ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
     package var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
-    /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
+    /// The URL that the client connects to. If a server demands TLS (close code 4000), the client connects over TLS
+    /// afterwards.
     public var url: String { engine.read { $0.endpoint.url } }
-    /// The options object that the client was made with. The client copied the values. Setting one here changes
-    /// nothing, except ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.
+    /// The options object from which your code made the client. The client has copied the values, so a change has no
+    /// effect, except for ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.
     public let options: PusherClientOptions
     /// The channels that the app has subscribed to, whether or not the server has confirmed them.
     public let channels: PusherChannels
@@ -30,22 +30,22 @@ public final class PusherConnection: Sendable {
     }
 
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    /// The callbacks that are bound to the client, and not to a channel: see ``Pusher/bind(eventCallback:)``. It is
-    /// never nil. The type is PusherSwift's.
+    /// The callbacks that are bound to the client, and not to a channel: see ``Pusher/bind(eventCallback:)``. The
+    /// property is never nil. It is an optional as in PusherSwift.
     public var globalChannel: GlobalChannel! { everyEvent }
 
-    /// The delegate. It is not kept alive.
+    /// The delegate. The client does not retain it.
     public var delegate: (any PusherDelegate)? {
         get { engine.read { $0.delegate.value } }
         set { engine.update { $0.delegate = .init(value: newValue) } }
     }
 
-    /// The state of the connection. It has changed by the time that `connect()` or `disconnect()` returns.
+    /// The state of the connection. The state changes before `connect()` or `disconnect()` returns.
     public var connectionState: ConnectionState { engine.read { $0.machine.connectionState } }
 
     package var status: ConnectionStatus { engine.status }
 
-    /// The id that the server gave the connection; nil while there is none.
+    /// The id that the server gave the connection; nil if there is no connection.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
     /// The transport of the current connection; nil if there is no connection. See ``Pusher/transport``.
@@ -53,24 +53,26 @@ public final class PusherConnection: Sendable {
         engine.read { $0.machine.connection.isConnected ? $0.machine.connection.statistics.transport : nil }
     }
 
-    /// Attempts to reconnect since the client was last connected. ``connect()`` resets it if no attempt was under way.
+    /// The number of attempts to reconnect since the client was last connected. ``connect()`` resets the number, unless
+    /// the client is connected, is connecting, or waits before an attempt.
     ///
-    /// If you set it, to 0 up to a million, the waits and ``reconnectAttemptsMax`` continue from there.
+    /// You can set the property to a number from 0 to a million. The waits and ``reconnectAttemptsMax`` then continue
+    /// from this number.
     public var reconnectAttempts: Int {
         get { engine.read { $0.machine.connection.reconnectAttempts } }
         set { engine.update { $0.machine.setAttemptCounts(to: newValue) } }
     }
 
-    /// The most attempts to reconnect that may fail one after the other. Nil, the default, means no limit. Each
-    /// connection resets the count. Takes effect at the next loss.
+    /// The maximum number of attempts to reconnect that may fail one after the other. Nil, the default, means no limit.
+    /// Each connection resets the count. Takes effect at the next loss.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
     }
 
-    /// The longest wait before an attempt, in seconds, whatever the retry policy says. Nil means no limit but the
-    /// policy's own. Default: 30, or nil if the options set a retry policy. Negative values are ignored. Takes effect
-    /// at the next loss.
+    /// The longest wait before an attempt, in seconds, even if the retry policy returns a longer wait. Nil means that
+    /// only the policy limits the wait. Default: 30, or nil if the options set a retry policy. The client ignores
+    /// negative values. Takes effect at the next loss.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {
@@ -80,7 +82,7 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// The longest silence, in seconds, before the client pings the server. The server may announce a shorter one.
+    /// The longest silence, in seconds, before the client pings the server. The server may announce a shorter time.
     /// Default: ``PusherClientOptions/activityTimeout``, or 120. Takes effect at the next connection.
     public var activityTimeoutInterval: TimeInterval {
         get { engine.read { $0.machine.configuration.activityTimeout.timeInterval } }
@@ -90,8 +92,8 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// How long the server may take to answer a ping, in seconds. Default: ``PusherTimeouts/pong``, 30. Takes effect at
-    /// the next connection.
+    /// The time limit for the server's answer to a ping, in seconds. Default: the value of ``PusherTimeouts/pong``,
+    /// which is 30 by default. Takes effect at the next connection.
     public var pongResponseTimeoutInterval: TimeInterval {
         get { engine.read { $0.machine.configuration.timeouts.pong.timeInterval } }
         set {
@@ -100,14 +102,15 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// Returns the user for presence channels that ``AuthMethod/inline(secret:)`` signs. Called on a background queue,
-    /// for each authorization. If it is nil, the socket id is used as the user id.
+    /// A closure that returns the user for presence channels that ``AuthMethod/inline(secret:)`` signs. The client
+    /// calls it on a background queue, for each authorization. If it is nil, the client uses the socket id as the user
+    /// id.
     @preconcurrency public var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
         get { engine.read { $0.userDataFetcher } }
         set {
-            // The old closure is released outside the lock, because releasing it may call the client.
+            // Release the old closure outside the lock, because releasing it may call the client.
             _ = engine.update { state in
-                // The client is released, so this closure is not stored.
+                // After the client is released, a new closure is not stored.
                 guard !state.machine.isReleased else { return newValue }
                 defer { state.userDataFetcher = newValue }
                 return state.userDataFetcher
@@ -127,7 +130,7 @@ public final class PusherConnection: Sendable {
 }
 
 extension PusherConnection: Hashable {
-    /// Connections are equal if they are the same object.
+    /// Returns whether both are the same connection object.
     public static func == (left: PusherConnection, right: PusherConnection) -> Bool { left === right }
 
     /// Hashes the object's identity.
@@ -135,7 +138,8 @@ extension PusherConnection: Hashable {
 }
 
 extension Duration {
-    /// Nil if the seconds are negative or not a number. Times are limited to a hundred years.
+    /// Returns nil if the seconds are negative or not a number. Times longer than a hundred years become a hundred
+    /// years.
     init?(timeInterval seconds: TimeInterval) {
         guard seconds >= 0 else { return nil }
         self = .seconds(min(seconds, 3_155_760_000))

@@ -4,36 +4,37 @@ public import Foundation
     @_exported public import FoundationNetworking
 #endif
 
-/// The calls of a client to its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors``
-/// and ``PusherChannel/subscribed(timeout:)``.
+/// The methods that a client calls on its delegate. This is a PusherSwift protocol. New code uses ``Pusher/statuses``,
+/// ``Pusher/errors`` and ``PusherChannel/subscribed(timeout:)``.
 ///
-/// All methods are optional, and are called on the callback queue
-/// (``PusherClientOptions/callbackQueue``, by default the main queue).
+/// All methods are optional. The client calls them on the callback queue (``PusherClientOptions/callbackQueue``, by
+/// default the main queue).
 @preconcurrency public protocol PusherDelegate: AnyObject, Sendable {
-    /// A line for a debug log. It holds no secrets.
+    /// Reports a line for a debug log, without secrets.
     func debugLog(message: String)
-    /// The connection's state changed.
+    /// Reports that the connection's state has changed.
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState)
-    /// A channel is subscribed, or subscribed again after a loss.
+    /// Reports that a channel is subscribed, or subscribed again after a loss.
     func subscribedToChannel(name: String)
-    /// A channel could not be subscribed.
+    /// Reports that a channel could not be subscribed.
     ///
     /// - Parameters:
     ///   - name: The channel.
     ///   - response: The answer to the authorization request, if there was one.
     ///   - data: The body of that answer, if it was a refusal.
-    ///   - error: What went wrong. The ``SubscriptionError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
+    ///   - error: The error. The error's `userInfo` contains the ``SubscriptionError`` under the key
+    ///     `NSUnderlyingErrorKey`.
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)
-    /// An event of an encrypted channel could not be decrypted, even with a fresh key. Later events are delivered as
-    /// usual.
+    /// Reports that the client could not decrypt an event of an encrypted channel. If the known key is wrong, the
+    /// client first fetches the key again. The client delivers later events as usual.
     ///
     /// - Parameters:
     ///   - eventName: The event.
     ///   - channelName: The channel.
-    ///   - data: The encrypted data. ``Pusher/errors`` and the log say why it cannot be read.
+    ///   - data: The encrypted data. ``Pusher/errors`` and the log contain the reason for the failure.
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?)
-    /// Something went wrong. It gets everything that ``Pusher/errors`` gets, except failed subscriptions and
-    /// undecryptable events, which have their own methods.
+    /// Reports an error. The method gets all errors of ``Pusher/errors``, except failed subscriptions and undecryptable
+    /// events, which have their own methods.
     func receivedError(error: PusherError)
 }
 

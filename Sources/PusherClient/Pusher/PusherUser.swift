@@ -3,8 +3,8 @@ public import Foundation
 /// The user who is signed in: their own events, which a backend sends to all their connections, and the users whom they
 /// watch.
 ///
-/// It is the same object for the client's whole life, even if another user signs in. Callbacks and sequences survive
-/// reconnects. ``PusherEventSource`` has the members for events. They include `pusher:signin_success` and
+/// A client has only one user object, even if another user signs in. Callbacks and sequences survive reconnects.
+/// ``PusherEventSource`` has the members for events. The events include `pusher:signin_success` and
 /// `pusher:signin_error`.
 public final class PusherUser: Sendable {
     /// The users of the watchlist.
@@ -25,16 +25,16 @@ public final class PusherUser: Sendable {
     /// The server's data about the user (`user_data`), as JSON text; nil without a sign-in.
     public var userData: String? { engine.read { $0.machine.signIn.user?.data } }
 
-    /// The server's data about the user (`user_data`), decoded.
+    /// Decodes the server's data about the user (`user_data`).
     ///
-    /// - Throws: The decoder's error. Without a sign-in, JSON's `null` is decoded.
+    /// - Throws: The decoder's error. Without a sign-in, the method decodes JSON's `null`.
     public func decodeUserData<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
     {
         try decoder.decode(type, from: Data((userData ?? "null").utf8))
     }
 }
 
-/// Which of the users that the signed-in user watches are online (protocol clause 9).
+/// The online state of the users whom the signed-in user watches (protocol clause 9).
 ///
 /// The backend names the watched users when it signs the user in. A user is online if they are signed in on at least
 /// one connection. The events `online` and `offline` report changes. After each sign-in the server reports the state of

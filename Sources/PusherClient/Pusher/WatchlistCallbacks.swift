@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 final class WatchlistCallbacks: Sendable {
     private final class Callback: Sendable {
         let id: String
-        /// Nil for every event.
+        /// The event's name; nil for every event.
         let eventName: String?
         let dispatcher: CallbackDispatcher
         private let call: @Sendable (WatchlistEvent) -> Void
@@ -22,7 +22,7 @@ final class WatchlistCallbacks: Sendable {
             self.call = call
         }
 
-        /// It may have been unbound while it waited for its queue.
+        /// Calls the callback, unless it was unbound while it waited for its queue.
         func call(_ event: WatchlistEvent) {
             if isBound.withLockedValue({ $0 }) { call(event) }
         }
@@ -40,7 +40,7 @@ final class WatchlistCallbacks: Sendable {
 
     init(_ ids: CallbackIDs) { self.ids = ids }
 
-    /// Nil if the limit of callbacks is reached.
+    /// Binds a callback and returns its id; nil if the limit of callbacks is reached.
     func bind(
         _ eventName: String?,
         by dispatcher: CallbackDispatcher,
@@ -50,7 +50,7 @@ final class WatchlistCallbacks: Sendable {
         let callback = Callback(ids.next(), eventName, dispatcher, call)
         let isBound = state.withLockedValue { state in
             guard state.callbacks.count < limit else { return false }
-            // The watchlist is finished, so this callback is not stored.
+            // After `finish()`, the object stores no new callbacks.
             if !state.isFinished { state.callbacks.append(callback) }
             return true
         }
@@ -61,7 +61,7 @@ final class WatchlistCallbacks: Sendable {
 
     func unbindAll() { remove { _ in true } }
 
-    /// Releases all callbacks when the client is released, and keeps no new ones.
+    /// Releases all callbacks when the client is released. Afterwards, the object stores no new callbacks.
     func finish() {
         state.withLockedValue { $0.isFinished = true }
         unbindAll()
@@ -73,13 +73,14 @@ final class WatchlistCallbacks: Sendable {
         for dispatcher in engine.dispatchers {
             let callbacks = meant.filter { $0.dispatcher === dispatcher }
             guard !callbacks.isEmpty else { continue }
-            // All callbacks together are one entry of the queue: they wait, and are dropped, together.
+            // All callbacks together are one entry of the queue, so the queue keeps all of them or drops all of them.
             dispatcher.enqueue(for: engine) { for callback in callbacks { callback.call(event) } }
         }
     }
 
     private func remove(_ matches: (Callback) -> Bool) {
-        // Released outside the lock, because a closure can own objects that call the client when they are released.
+        // Release the closures outside the lock, because a closure can own objects whose deinitializers call the
+        // client.
         let removed = state.withLockedValue { state in
             defer { state.callbacks.removeAll(where: matches) }
             return state.callbacks.filter(matches)

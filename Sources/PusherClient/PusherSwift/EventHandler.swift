@@ -1,4 +1,4 @@
-/// A callback that is bound to the name of an event. It has no members: you can only count it.
+/// A callback that is bound to the name of an event. The type has no members, so you can only count callbacks.
 public struct EventHandler: Sendable {
     let id: String
 }

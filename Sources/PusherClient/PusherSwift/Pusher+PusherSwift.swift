@@ -1,20 +1,22 @@
-/// The names that PusherSwift has for Objective-C, which Swift code uses too.
+/// PusherSwift's names for Objective-C, which Swift code uses too.
 extension Pusher {
-    /// Makes a client, as ``init(key:options:)`` does.
+    /// Creates a client, as ``init(key:options:)`` does.
     @available(*, deprecated, renamed: "init(key:options:)")
     public convenience init(withAppKey key: String, options: PusherClientOptions) {
         self.init(key: key, options: options)
     }
 
-    /// Makes a client with the options' defaults, as ``init(key:options:)`` does.
+    /// Creates a client with the options' defaults, as ``init(key:options:)`` does.
     @available(*, deprecated, renamed: "init(key:)")
     public convenience init(withKey key: String) { self.init(key: key) }
 
-    /// The same as ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, with a label.
+    /// Subscribes to a channel, as ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``
+    /// does. Only the argument label differs.
     @discardableResult
     public func subscribe(channelName: String) -> PusherChannel { subscribe(channelName) }
 
-    /// The same as ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, with a label.
+    /// Subscribes to a channel, as ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``
+    /// does. Only the argument label differs.
     @preconcurrency @discardableResult
     public func subscribe(
         channelName: String,
@@ -31,15 +33,15 @@ extension Pusher {
         )
     }
 
-    /// The same as
-    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    /// Subscribes to a presence channel, as
+    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     @discardableResult
     public func subscribeToPresenceChannel(channelName: String) -> PusherPresenceChannel {
         subscribeToPresenceChannel(channelName: channelName, auth: nil)
     }
 
-    /// The same as
-    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    /// Subscribes to a presence channel, as
+    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,

@@ -1,13 +1,13 @@
 public import Foundation
 
-/// An error for the delegate: one that the server sent as `pusher:error`, or one of the client's own. New code reads
+/// An error for the delegate, either from the server (`pusher:error`) or from the client. New code reads
 /// ``Pusher/errors``.
 public final class PusherError: Sendable {
     /// The server's code, if there is one.
     public let code: Int?
     /// The reason.
     public let message: String
-    /// The same error with all details.
+    /// The error with all details.
     public let clientError: PusherClientError
 
     /// ``code``, for Objective-C.
@@ -22,7 +22,7 @@ public final class PusherError: Sendable {
 }
 
 extension PusherError: Hashable {
-    /// Errors are equal if everything but the cause is equal.
+    /// Compares the errors in ``clientError``.
     public static func == (left: PusherError, right: PusherError) -> Bool { left.clientError == right.clientError }
 
     /// Hashes code and message.

@@ -12,7 +12,8 @@ public struct QueuedClientEvent: Sendable {
         payload = envelope.data
     }
 
-    /// The data as `JSONSerialization` reads the JSON that will be sent.
+    /// The object that `JSONSerialization` makes from the event's JSON text. If the client sends the data as a string,
+    /// the data is this string. If the event has no data, it is `NSNull`.
     public var data: Any {
         switch payload {
         case .none: NSNull()

@@ -2,14 +2,14 @@ package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
 
-/// The protocol's messages over HTTP requests.
+/// A transport that carries the protocol's messages over HTTP requests.
 package struct HTTPTransport: Transport {
     package struct Limits: Hashable, Sendable {
         /// In bytes.
         package var messageSize: Int
-        /// The most bytes that may wait to be sent.
+        /// The maximum number of bytes of unsent messages, apart from one burst.
         package var sendBufferSize: Int
-        /// After how many bytes of a stream another response takes over.
+        /// The size in bytes at which a new response replaces the current response.
         package var streamLength: Int
 
         package init(
@@ -28,7 +28,7 @@ package struct HTTPTransport: Transport {
     private let limits: Limits
     private let makeName: @Sendable () -> HTTPSessionName
 
-    /// - Parameter makeName: Names a session. No two sessions may have the same name.
+    /// - Parameter makeName: Names a session. Each session must have a different name.
     package init(
         _ mode: HTTPSessionStateMachine.Mode,
         over streamer: any HTTPStreamer,
@@ -68,10 +68,10 @@ package struct HTTPTransport: Transport {
     }
 }
 
-/// One connection over HTTP. All calls are made on its event loop.
+/// One connection over HTTP. Only its event loop may use the connection.
 private final class HTTPConnection: TransportConnection {
     let report: TransportReport
-    /// A server ends a session that does not poll for 5 s.
+    /// A server closes a polling session after 5 s without a poll.
     var longestPause: Duration { report.transport == .httpPolling ? .seconds(3) : .seconds(5) }
     private let session: NIOLoopBoundBox<HTTPConnectionSession>
 
@@ -82,7 +82,7 @@ private final class HTTPConnection: TransportConnection {
 
     func start() { session.value.start() }
 
-    /// The promise succeeds when the server has answered the request that the message is in.
+    /// Sends a message. The promise succeeds when the server has answered the request that contains the message.
     func send(_ text: String, promise: EventLoopPromise<Void>?) { session.value.send(text, promise: promise) }
     func flush() { session.value.flush() }
     func setReading(_ isReading: Bool) { session.value.setReading(isReading) }

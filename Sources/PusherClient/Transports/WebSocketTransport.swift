@@ -3,7 +3,7 @@ package import PusherProtocol
 import RealtimeNetworking
 package import WebSocketClient
 
-/// The protocol's messages over a WebSocket.
+/// A transport that carries the protocol's messages over a WebSocket.
 package struct WebSocketTransport: Transport {
     private let connector: WebSocketConnector
     var options: WebSocketOptions { connector.options }
@@ -28,7 +28,7 @@ package struct WebSocketTransport: Transport {
         connector.connect(to: WebSocketRequest(request), on: eventLoop) { event in forward(event, to: receive) }
     }
 
-    /// Does the same over a connected channel, for tests without a socket.
+    /// Opens a WebSocket over a connected channel, for tests without a socket.
     package func open(
         _ request: TransportRequest,
         over channel: any Channel,
@@ -79,7 +79,7 @@ extension WebSocketConnection: TransportConnection {
 }
 
 extension PusherClientError {
-    /// The codes of both types have the same names.
+    /// Converts an error. The codes of both types have equal names.
     init(_ error: WebSocketError) {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
     }

@@ -1,4 +1,4 @@
-/// The subject of an authorization, and its connection.
+/// The subject and the socket id of an authorization.
 package struct AuthorizationQuestion: Hashable, Sendable {
     package enum Subject: Hashable, Sendable {
         case channel(String)
@@ -14,10 +14,10 @@ package struct AuthorizationQuestion: Hashable, Sendable {
     }
 }
 
-/// An authorizer's answer before it is checked.
+/// An authorizer's answer before the client has checked it.
 package struct Authorization: Hashable, Sendable {
     package var auth: String
-    /// `channel_data` of a channel, `user_data` of the user.
+    /// The `channel_data` of a channel, or the `user_data` of the user.
     package var data: String?
     package var sharedSecret: String?
 
@@ -27,7 +27,7 @@ package struct Authorization: Hashable, Sendable {
         self.sharedSecret = sharedSecret
     }
 
-    /// Why it is invalid.
+    /// The reason why an authorization is invalid.
     enum Problem: Error {
         case noAuth, malformedAuth, longAuth, longData
         case noUserData, userDataIsNoObject, userDataHasNoID
@@ -37,7 +37,7 @@ package struct Authorization: Hashable, Sendable {
 }
 
 extension Authorization: CustomStringConvertible, CustomReflectable {
-    /// Leaves the content out.
+    /// A fixed description, because an authorization contains secrets.
     package var description: String { "Authorization(…)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,18 +1,18 @@
-/// The state of the connection, in PusherSwift's terms. ``ConnectionStatus`` has more details. ``ConnectionStatus``
-/// tells more.
+/// The state of the connection, in PusherSwift's terms. ``ConnectionStatus`` has more details.
 public enum ConnectionState: Int, Sendable, CaseIterable {
     /// An attempt to connect is under way.
     case connecting
-    /// The socket is open and the server has given it a socket id.
+    /// The socket is open, and the server has given the connection a socket id.
     case connected
     /// `disconnect()` was called, and the closing handshake is under way.
     case disconnecting
-    /// There is no connection and no attempt: the client never connected, disconnected, or was refused by the server.
+    /// There is no connection and no attempt. The client has not connected yet, the app has disconnected, or the client
+    /// has stopped, for example because the server refused the client.
     case disconnected
-    /// The connection was lost, or an attempt failed; the client waits before it tries again.
+    /// The connection was lost, or an attempt failed. The client waits before the next attempt.
     case reconnecting
 
-    /// The case's name.
+    /// Returns the name of the case.
     public func stringValue() -> String {
         switch self {
         case .connecting: "connecting"

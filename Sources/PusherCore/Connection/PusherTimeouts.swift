@@ -1,35 +1,35 @@
 /// The time limits of connections, subscriptions, authorizations and sign-ins.
 public struct PusherTimeouts: Hashable, Sendable {
-    /// The longest time of an attempt to connect: name resolution, TCP, TLS, the upgrade and the server's greeting
+    /// The time limit of an attempt to connect: name resolution, TCP, TLS, the upgrade and the server's greeting
     /// together. Default: 15 s.
     public var connectionAttempt: Duration = .seconds(15)
-    /// How long the client tries to connect before the status becomes ``ConnectionStatus/unavailable(reason:)``.
-    /// Default: 10 s.
+    /// The time without success after which the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10
+    /// s.
     public var unavailable: Duration = .seconds(10)
-    /// How long the client waits for the answer to a ping before it drops the connection. Default: 30 s.
+    /// The time limit for the answer to a ping. After this time, the client drops the connection. Default: 30 s.
     public var pong: Duration = .seconds(30)
-    /// How long the client waits for the answer to a subscription, including that to the user's own channel. Default:
+    /// The time limit for the answer to a subscription, including the subscription to the user's own channel. Default:
     /// 10 s.
     public var subscription: Duration = .seconds(10)
-    /// How long each call of an authorizer may take. Default: 10 s.
+    /// The time limit for each call of an authorizer. Default: 10 s.
     public var authorization: Duration = .seconds(10)
-    /// How long the client waits for the answer to a sign-in. Default: 10 s.
+    /// The time limit for the answer to a sign-in. Default: 10 s.
     public var signIn: Duration = .seconds(10)
-    /// How long the client waits for the server's close frame after `disconnect()`. Default: 2 s.
+    /// The time limit for the server's close frame after `disconnect()`. Default: 2 s.
     public var closing: Duration = .seconds(2)
-    /// How long a connection must last before the retry policy's count starts again. With zero, each connection
-    /// restarts it. Default: 10 s.
+    /// The duration of a connection after which the retry policy's count starts again. If the duration is zero, the
+    /// count starts again after each connection. Default: 10 s.
     public var backOffReset: Duration = .seconds(10)
 
-    /// Creates the defaults.
+    /// Creates the default time limits.
     public init() {}
 }
 
 extension PusherTimeouts {
-    /// So long that nobody waits for it, and short enough to be counted in nanoseconds.
+    /// The maximum of each time limit. In nanoseconds, this value fits into 64 bits.
     private static var longest: Duration { .seconds(100 * 365 * 86_400) }
 
-    /// The same times, limited to values that can be counted.
+    /// The time limits, reduced to values whose nanoseconds fit into 64 bits.
     package var clamped: Self {
         var timeouts = self
         let paths = [

@@ -1,4 +1,4 @@
-/// The context of a retry decision. The shell adds the random number.
+/// The values from which a retry policy calculates a wait. The shell adds the random number.
 package struct RetryQuestion: Hashable, Sendable {
     package var retryCount: Int
     package var elapsed: Duration

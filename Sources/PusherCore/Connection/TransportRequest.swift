@@ -1,14 +1,14 @@
-/// The URL to connect to, and the headers of the upgrade.
+/// The server's addresses for an attempt, and the headers to send.
 package struct TransportRequest: Hashable, Sendable {
     package var host: String
     package var port: Int
     package var useTLS: Bool
-    /// With the query; starts with a slash.
+    /// The path, which starts with a slash, and the query.
     package var path: String
-    /// The client offers it, and does not require it in the answer.
+    /// The subprotocol that the client offers. The server does not have to select it.
     package var subprotocol: String?
     package var headers: [Header]
-    /// Where the server offers the HTTP transports.
+    /// The addresses at which the server offers the HTTP transports.
     package var http: HTTPPlace
 
     package struct Header: Hashable, Sendable {
@@ -21,7 +21,7 @@ package struct TransportRequest: Hashable, Sendable {
         }
     }
 
-    /// - Parameter http: Where the HTTP transports are; `nil` for the address of the WebSocket.
+    /// - Parameter http: The addresses of the HTTP transports. If `nil`, they have the WebSocket's host, port and path.
     package init(
         host: String,
         port: Int,

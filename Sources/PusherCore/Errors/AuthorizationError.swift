@@ -3,68 +3,70 @@ public import RealtimePrimitives
 
 /// The reason why an authorization of a channel or of the user failed.
 ///
-/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn(timeout:)`` throws. The closure of ``AuthMethod/authorizer(_:)``
-/// may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
-/// becomes the cause of one of kind ``Kind-swift.struct/authorizerFailed``.
+/// The error is the cause of a ``SubscriptionError``, or of the error that ``Pusher/signedIn(timeout:)`` throws. The
+/// closure of ``AuthMethod/authorizer(_:)`` can throw this error with the backend's answer. The error's ``recovery``
+/// determines whether the client tries again. If the closure throws another error, the client makes an error of the
+/// kind ``Kind-swift.struct/authorizerFailed``, with the other error as its cause.
 public struct AuthorizationError: Error, Sendable {
-    /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.
+    /// The kind of failure. Later versions may add kinds, so keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
-        /// The kind's name, as it is printed.
+        /// The kind's printed name.
         public let rawValue: String
 
-        /// Makes a kind from its name.
+        /// Creates a kind from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// No method is set: ``AuthMethod/noMethod``.
+        /// The options have no method: ``AuthMethod/noMethod``.
         public static let noMethod = Self(rawValue: "noMethod")
-        /// No request could be made, for example because the URL is invalid.
+        /// The client could not make a request, for example because the URL is invalid.
         public static let invalidRequest = Self(rawValue: "invalidRequest")
         /// The request got no answer, because of the network, TLS, or a timeout.
         public static let requestFailed = Self(rawValue: "requestFailed")
-        /// The endpoint redirected to another scheme, host or port, to something that is not an http or https URL, or
-        /// too often. The redirect was not followed. If it was to another origin, the message names both.
+        /// The client did not follow a redirect. The redirect led to another scheme, host or port, its URL was invalid,
+        /// or there were too many redirects. If the redirect was to another origin, the message names both origins.
         public static let redirectRefused = Self(rawValue: "redirectRefused")
         /// The backend answered with a status other than 2xx.
         public static let refused = Self(rawValue: "refused")
-        /// The answer lacks a required part, or has it in an unusable form.
+        /// A required part of the answer is missing or unusable.
         public static let invalidResponse = Self(rawValue: "invalidResponse")
-        /// The authorizer did not answer in ``PusherTimeouts/authorization``.
+        /// The authorizer did not answer within ``PusherTimeouts/authorization``.
         public static let timedOut = Self(rawValue: "timedOut")
-        /// The authorizer returned nil, or threw another error.
+        /// The authorizer returned nil, or threw an error of another type.
         public static let authorizerFailed = Self(rawValue: "authorizerFailed")
     }
 
-    /// Whether to try again.
+    /// Whether the client tries again.
     public enum Recovery: Hashable, Sendable {
-        /// Another try would not help.
+        /// The client does not try again.
         case none
-        /// At once, and only once. It does not count toward the limit of tries. Use it if a provider may return a fresh
-        /// token.
+        /// The client tries again at once, but only once. The additional try does not count toward the limit of tries.
+        /// Use this case if a token provider may return a fresh token for this try.
         case askOnceMore
-        /// After the wait of ``PusherClientOptions/authorizationRetryPolicy``, but not before this time, and at most
-        /// ``PusherClientOptions/Limits-swift.struct/authorizationTries`` times.
+        /// The client tries again after the wait of ``PusherClientOptions/authorizationRetryPolicy``, but not before
+        /// this time. The number of tries is at most ``PusherClientOptions/Limits-swift.struct/authorizationTries``.
         case retry(after: Duration)
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public var kind: Kind
-    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
-    /// text by their escapes.
+    /// The problem and its solution, in one line. The message contains no secrets, and shows control characters from
+    /// the server as escapes.
     public var message: String
     /// The HTTP status of the answer, if there was one.
     public var httpStatus: Int?
-    /// The URL that answered, or should have, without its query. After redirects, it is the last one.
+    /// The URL of the request without its query. After redirects, this is the last URL.
     public var url: String?
-    /// The header fields of the answer, except fields whose names suggest credentials: cookies, tokens, keys, the
-    /// places of redirects and the like. At most 64 fields, without those whose names have more than 200 bytes, and
-    /// with values cut to 1,000 bytes.
+    /// The header fields of the answer, without cookies, the targets of redirects, and other fields whose names suggest
+    /// credentials. The error has at most 64 fields, with names of at most 200 bytes. The client cuts values to 1,000
+    /// bytes.
     public var httpHeaders: [String: String]
-    /// The body of a refusal, cut to 10,000 bytes; nil for answers of 2xx, which may hold signatures.
+    /// The body of a refusal, cut to 10,000 bytes. Nil for answers with status 2xx, because they may contain
+    /// signatures.
     public var body: String?
-    /// Whether another try can help. Default: no.
+    /// Whether the client should try again. Default: `Recovery.none`.
     public var recovery: Recovery
-    /// The error underneath. While a channel or the sign-in has failed because of it, the client retains it, with
-    /// everything it refers to.
+    /// The underlying error. The client retains the cause, and its objects, as long as a failed channel or sign-in
+    /// refers to this error.
     public var cause: (any Error)? {
         get { foreign?.error }
         set { foreign = newValue.map(ForeignError.init) }
@@ -72,7 +74,7 @@ public struct AuthorizationError: Error, Sendable {
 
     private var foreign: ForeignError?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(
         _ kind: Kind,
         _ message: String,
@@ -99,16 +101,16 @@ extension AuthorizationError.Kind: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is equal.
+/// Two errors are equal if everything except the cause is equal.
 extension AuthorizationError: Hashable {
-    /// Compares everything but the cause.
+    /// Compares everything except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.kind == right.kind && left.message == right.message && left.url == right.url
             && left.httpStatus == right.httpStatus
             && left.httpHeaders == right.httpHeaders && left.body == right.body && left.recovery == right.recovery
     }
 
-    /// Hashes kind and message.
+    /// Hashes the kind and the message.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(kind)
         hasher.combine(message)
@@ -116,14 +118,14 @@ extension AuthorizationError: Hashable {
 }
 
 extension AuthorizationError: ExplainedError, CustomStringConvertible {
-    /// Kind, message and status in one line.
+    /// The kind, the message and the status in one line.
     public var description: String {
         ("\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "")).escapingControls
     }
 }
 
-/// An error that may come from your code. Releasing the objects that it refers to may call the client, and the client
-/// may release it under a lock. So it is released on another thread.
+/// An error that may come from the app. When the error is released, deinitializers of the app may call the client. The
+/// client may hold a lock at that time, so another thread releases the error.
 private final class ForeignError: Sendable {
     private final class Box: Sendable {
         let error: any Error
@@ -131,8 +133,8 @@ private final class ForeignError: Sendable {
         init(_ error: any Error) { self.error = error }
     }
 
-    /// The address of the box, which this object retains. A strong reference could be the last one when this object is
-    /// freed.
+    /// The object keeps an address instead of a strong reference. Otherwise, freeing the object could free the error on
+    /// the current thread, which may hold a lock.
     private let address: UInt
 
     init(_ error: any Error) {

@@ -12,20 +12,20 @@ package struct ServerErrorMessage: Hashable, Sendable {
         message = value?["message"]?.string.map(Self.presentable) ?? "The server reported an error without a message."
     }
 
-    /// A server's text as it may be shown and logged: shortened, in one line without control characters, and without
-    /// secrets that a server quotes in "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got
-    /// SIGNATURE".
+    /// Shortens a server's message to one line without control characters, for users and logs. Servers quote secrets in
+    /// "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got SIGNATURE". The result does not contain
+    /// these secrets.
     package static func presentable(_ text: String) -> String {
         let text = text.prefix(fittingUTF8Bytes: 1_000).escapingControls.prefix(fittingUTF8Bytes: 1_000)
-        // The signed text may be about a user, and is JSON in that case. The names before it describe the subject of
-        // the error.
+        // If the signed string contains a user's data, this data is JSON. The text before the JSON names the subject of
+        // the error, so this text stays.
         let data = text.firstRange(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
         let signature = text.firstRange(of: "but got ")?.upperBound
         guard let end = [data, signature].compactMap(\.self).min() else { return text }
         return text[..<end] + "(hidden)"
     }
 
-    /// The code as a close code; nil if it is not one.
+    /// The code as a close code, or nil if the code is not a close code.
     var closeCode: CloseCode? {
         guard let code, (1000...4999).contains(code) else { return nil }
         return CloseCode(rawValue: code)
@@ -39,35 +39,37 @@ package struct ServerErrorMessage: Hashable, Sendable {
         JSONValue.object(["code": code.map { .integer($0) } ?? .null, "message": .string(message)]).jsonText
     }
 
-    /// A client event was rejected, or (Reverb) any message because there were too many.
+    /// Whether the server rejected a client event. Reverb also rejects other messages if there are too many.
     var isRejection: Bool { code == 4301 }
 
-    /// The message is only about a client event.
+    /// Whether the message is only about a client event.
     var concernsClientEvent: Bool { message.lowercased().contains("client event") }
 
-    /// The message is only about the sign-in.
+    /// Whether the message is only about the sign-in.
     var concernsSignIn: Bool {
         let text = message.lowercased()
         return ["signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
     }
 
-    /// The message repeats the signed text of a sign-in, which can contain any words.
+    /// Whether the message quotes the signed string of a sign-in. The string can contain any words, for example the
+    /// name of a channel.
     var quotesUserData: Bool { message.contains("::user::") }
 
-    /// Refusals of a sign-in have no code, 4009, or 4200 from servers that do not support the sign-in.
+    /// Whether the error can be the refusal of a sign-in. A refusal has no code, or the code 4009. Servers that do not
+    /// support the sign-in send 4200.
     var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
 
-    /// Refusals of a subscription have no code, or 4009.
+    /// Whether the error can be the refusal of a subscription. A refusal has no code, or the code 4009.
     var canRefuseSubscription: Bool { code == nil || isUnauthorized }
 
-    /// Reverb sends this for every subscription that it refuses, and for nothing else.
+    /// Whether the error has Reverb's code for a refused subscription. Reverb uses this code for nothing else.
     var isUnauthorized: Bool { code == 4009 }
 
-    /// Reverb's answer to unknown messages, including `pusher:signin`. soketi and pylon use the same code before they
-    /// close, with other words.
+    /// Whether the error is Reverb's answer to an unknown message, including `pusher:signin`. Before soketi and pylon
+    /// close a connection, they send code 4200 with another message.
     var isInvalidMessage: Bool { code == 4200 && message.hasPrefix("Invalid message") }
 
-    /// Whether the message can be the refusal of a request that it does not name.
+    /// Returns whether the error can be the refusal of the request, although the error does not name the request.
     func canRefuse(_ request: UnansweredRequests.Request) -> Bool {
         switch request {
         case .signIn: canRefuseSubscription || isInvalidMessage
@@ -87,8 +89,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
         )
     }
 
-    /// The longest matching channel name that is a word of the message. Each word is checked once, however many
-    /// channels there are.
+    /// Returns the longest matching channel name that is a word of the message. The method looks up each word, so the
+    /// duration does not depend on the number of channels.
     func channelNamed(where isMeant: (String) -> Bool) -> String? {
         var longest: String?
         for word in message.utf8.split(whereSeparator: { !Self.isNameByte($0) }) {
@@ -99,7 +101,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
                 {
                     longest = name
                 }
-                // Full stops, commas and semicolons may belong to a name, or end the sentence or clause.
+                // Full stops, commas and semicolons may be part of a name, or may end the sentence or clause. The
+                // method therefore tries the word with and without them.
                 guard let last = word.last, Self.isPunctuation(last) else { break }
                 word = word.dropLast()
             }
@@ -107,8 +110,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
         return longest
     }
 
-    /// Whether the message contains the name of a user's own channel. The name may contain any byte, because the user's
-    /// id may.
+    /// Returns whether the message contains the name of a user's own channel. The name may contain any byte, because
+    /// the user's id may contain any byte.
     func hasName(_ name: String) -> Bool {
         guard let range = message.utf8.firstRange(of: name.escapingControls.utf8) else { return false }
         guard let next = message.utf8[range.upperBound...].first else { return true }

@@ -1,28 +1,30 @@
 public import RealtimePrimitives
 
-/// Why a channel could not be subscribed. ``PusherChannel/subscribed(timeout:)`` throws it, the event
+/// The reason why a subscription failed. ``PusherChannel/subscribed(timeout:)`` throws the error, the event
 /// `pusher:subscription_error` contains it (``PusherEvent/subscriptionError``), and the delegate gets it.
 public struct SubscriptionError: Error, Sendable {
-    /// What went wrong: one of ``PusherClientError/Code/invalidChannelName``, ``PusherClientError/Code/authorizationFailed``,
-    /// ``PusherClientError/Code/invalidAuthorization``, ``PusherClientError/Code/subscriptionRefused``,
-    /// ``PusherClientError/Code/subscriptionTimedOut``, ``PusherClientError/Code/tooManyChannels`` and
-    /// ``PusherClientError/Code/unsubscribed``. New ones may come with new versions.
+    /// The kind of failure: one of ``PusherClientError/Code/invalidChannelName``,
+    /// ``PusherClientError/Code/authorizationFailed``, ``PusherClientError/Code/invalidAuthorization``,
+    /// ``PusherClientError/Code/subscriptionRefused``, ``PusherClientError/Code/subscriptionTimedOut``,
+    /// ``PusherClientError/Code/tooManyChannels``, ``PusherClientError/Code/unsubscribed`` and
+    /// ``PusherClientError/Code/waitTimedOut``. Later versions may add codes.
     public var kind: PusherClientError.Code
     /// The channel.
     public var channelName: String
-    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
-    /// text by their escapes.
+    /// The problem and its solution, in one line. The message contains no secrets, and shows control characters from
+    /// the server as escapes.
     public var message: String
     /// The HTTP status of the authorization endpoint's answer, if there was one.
     public var httpStatus: Int?
-    /// The body of that answer, if it was a refusal; cut to 10,000 bytes.
+    /// The body of the authorization endpoint's answer, if the answer was a refusal. The client cuts the body to 10,000
+    /// bytes.
     public var body: String?
     /// The code or status in the server's refusal.
     public var serverCode: Int?
-    /// The error underneath.
+    /// The underlying error.
     public var cause: (any Error)?
 
-    /// Makes an error.
+    /// Creates an error.
     public init(
         _ kind: PusherClientError.Code,
         channelName: String,
@@ -52,7 +54,7 @@ public struct SubscriptionError: Error, Sendable {
         )
     }
 
-    /// The same error, for an API that has only ``PusherClientError``.
+    /// The error as a ``PusherClientError``, for APIs that use only this type.
     package var clientError: PusherClientError {
         PusherClientError(
             kind,
@@ -64,15 +66,15 @@ public struct SubscriptionError: Error, Sendable {
     }
 }
 
-/// Two errors are equal if everything but the cause is equal.
+/// Two errors are equal if everything except the cause is equal.
 extension SubscriptionError: Hashable {
-    /// Compares everything but the cause.
+    /// Compares everything except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.kind == right.kind && left.channelName == right.channelName && left.message == right.message
             && left.httpStatus == right.httpStatus && left.body == right.body && left.serverCode == right.serverCode
     }
 
-    /// Hashes kind, channel and message.
+    /// Hashes the kind, the channel and the message.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(kind)
         hasher.combine(channelName)
@@ -81,7 +83,7 @@ extension SubscriptionError: Hashable {
 }
 
 extension SubscriptionError: ExplainedError, CustomStringConvertible {
-    /// Kind, channel, message, status and code in one line.
+    /// The kind, the channel, the message, the status and the code in one line.
     public var description: String {
         var text = "\(kind): \(message)"
         if !channelName.isEmpty, !message.contains(channelName) { text += " (channel \(channelName))" }

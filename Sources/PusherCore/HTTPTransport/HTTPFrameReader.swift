@@ -1,22 +1,23 @@
 package import PusherProtocol
 import RealtimePrimitives
 
-/// One line of a response that carries the protocol over HTTP.
+/// One line of a response that carries the protocol over HTTP, or one message of such a line.
 package enum HTTPFrame: ~Escapable {
-    /// `o`: the session is open. Its later requests go to this host, if there is one.
+    /// `o`: the session is open. If the frame names a host, later requests of the session go to this host.
     case open(hostname: String?)
     /// One message of an `a` frame, or the message of an `m` frame, as valid UTF-8. The bytes are valid only until the
     /// receiver returns.
     case message(Span<UInt8>)
     /// `h`, or an `a` frame without a message: the server is alive.
     case heartbeat(wantsAnswer: Bool)
-    /// `c`: the server has closed the session. The reason is cut to what a close frame of a WebSocket can have.
+    /// `c`: the server has closed the session. The reader cuts the reason to the size limit of a WebSocket's close
+    /// frame.
     case close(CloseCode, reason: String)
 }
 
-/// Why the rest of a response cannot be read.
+/// The reason why the reader cannot read the rest of a response.
 package enum HTTPFrameViolation: Error, Hashable, Sendable {
-    /// A frame is longer than this many bytes.
+    /// A frame is longer than this number of bytes.
     case tooLong(limit: Int)
     /// A frame with this first character is malformed.
     case malformed(Character)
@@ -24,37 +25,37 @@ package enum HTTPFrameViolation: Error, Hashable, Sendable {
     case invalidText
 }
 
-/// Reads frames from the bytes of a response, however they are split.
+/// A reader of the frames in a response. The response may be split into pieces at any byte.
 ///
-/// A frame is a line. The reader keeps a split line until its end has come, and reads any other line in place. Do not
-/// use the reader after it has thrown.
+/// A frame is a line. The reader keeps a split line until the rest of the line has arrived, and reads other lines in
+/// place. Do not use the reader after it has thrown an error.
 package struct HTTPFrameReader: ~Copyable {
-    /// The most that a WebSocket's close frame has room for, in bytes.
+    /// The longest reason of a WebSocket's close frame, in bytes.
     private static let longestReason = 123
 
     private let limit: Int
     private let messageLimit: Int
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose rest has not arrived.
     private var line: [UInt8] = []
     private var text = UnescapedText()
 
     /// - Parameters:
-    ///   - maximumMessageSize: In bytes.
-    ///   - joinedSize: The bytes that a frame may have in addition to two for each byte of a message, because servers
-    ///     join messages and escape them.
+    ///   - maximumMessageSize: The maximum size of a message, in bytes.
+    ///   - joinedSize: The number of bytes by which a frame may exceed twice the maximum message size. Servers escape
+    ///     messages, and join several messages in one frame.
     package init(maximumMessageSize: Int, joinedSize: Int = 256 * 1_024) {
         messageLimit = maximumMessageSize
         limit = maximumMessageSize * 2 + joinedSize
     }
 
-    /// Whether everything that was read ends at the end of a frame.
+    /// Whether the last read byte completed a frame.
     package var isAtFrameEnd: Bool { line.isEmpty }
 
     /// Reads the next piece of the response.
     ///
-    /// - Parameter receive: Called with each complete frame; returns whether to continue. If not, the rest of the piece
-    ///   is dropped.
-    /// - Returns: Whether it reached the end of the piece.
+    /// - Parameter receive: Called with each complete frame. Returns whether the reader continues. If not, the reader
+    ///   drops the rest of the piece.
+    /// - Returns: Whether the reader reached the end of the piece.
     package mutating func read(
         _ piece: Span<UInt8>,
         _ receive: (borrowing HTTPFrame) -> Bool
@@ -68,7 +69,7 @@ package struct HTTPFrameReader: ~Copyable {
                 guard try readLine(part, receive) else { return false }
             } else {
                 try keep(part)
-                // The next split line uses the memory again, unless this one was long.
+                // The next split line reuses the memory, unless this line was long.
                 var line = [UInt8]()
                 swap(&line, &self.line)
                 guard try readLine(line.span, receive) else { return false }
@@ -81,7 +82,7 @@ package struct HTTPFrameReader: ~Copyable {
         return true
     }
 
-    /// Releases the memory in which messages were unescaped.
+    /// Releases the memory in which the reader unescapes messages.
     package mutating func releaseMemory() { text.releaseMemory() }
 
     private mutating func keep(_ part: Span<UInt8>) throws(HTTPFrameViolation) {
@@ -157,7 +158,7 @@ package struct HTTPFrameReader: ~Copyable {
 
     private static func hostname(_ line: Span<UInt8>) throws(HTTPFrameViolation) -> String? {
         guard line.skippingWhitespace(from: 1) < line.count else { return nil }
-        // None has more to say.
+        // A valid frame of this kind is never longer.
         guard line.count <= 4_096 else { throw .malformed("o") }
         let text = line.extracting(1..<line.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
         guard case .object(let members)? = JSONValue(parsing: text) else { throw .malformed("o") }
@@ -168,7 +169,8 @@ package struct HTTPFrameReader: ~Copyable {
         }
     }
 
-    /// The session is over whatever follows the code, so only the code has to be in order.
+    /// Reads the code and the reason. The server has closed the session in any case, so the reader ignores an invalid
+    /// reason.
     private mutating func readClose(
         _ line: Span<UInt8>
     ) throws(HTTPFrameViolation) -> (CloseCode, reason: String) {

@@ -2,9 +2,9 @@
 package struct HTTPPlace: Hashable, Sendable {
     package var host: String
     package var port: Int
-    /// The prefix with `/app/KEY`.
+    /// The path, including the prefix and `/app/KEY`.
     package var path: String
-    /// For receiving requests.
+    /// The query of receiving requests.
     package var query: String
 
     package init(host: String, port: Int, path: String, query: String) {
@@ -14,7 +14,7 @@ package struct HTTPPlace: Hashable, Sendable {
         self.query = query
     }
 
-    /// - Parameter target: Path and query.
+    /// - Parameter target: The path and the query.
     init(host: String, port: Int, target: String) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         self.init(host: host, port: port, path: String(parts[0]), query: parts.count > 1 ? String(parts[1]) : "")
@@ -23,9 +23,9 @@ package struct HTTPPlace: Hashable, Sendable {
 
 /// The address of one request.
 package struct HTTPTarget: Hashable, Sendable {
-    /// The host that the server has named for the session; `nil` for the address's own.
+    /// The host that the server has named for the session; `nil` for the host of the ``HTTPPlace``.
     package var hostname: String?
-    /// With the query.
+    /// The path and the query.
     package var path: String
 
     package init(hostname: String? = nil, path: String) {
@@ -34,7 +34,7 @@ package struct HTTPTarget: Hashable, Sendable {
     }
 }
 
-/// The name that the client gives to a session, in the path of its requests: `123/8fa02kds`.
+/// The client's name for a session, for example `123/8fa02kds`. The paths of the session's requests contain the name.
 package struct HTTPSessionName: Hashable, Sendable, CustomStringConvertible {
     package let description: String
 

@@ -1,11 +1,11 @@
-/// Users of the watchlist came online or went offline.
+/// A report that users of the watchlist came online or went offline.
 public struct WatchlistEvent: Hashable, Sendable {
-    /// `online` or `offline`. A later version of the protocol may have more.
+    /// The kind of event: `online` or `offline`. Later versions of the protocol may have more kinds.
     public let name: String
     /// The users.
     public let userIds: [String]
 
-    /// Makes an event, for tests of code that handles it.
+    /// Creates an event, for tests of your code.
     public init(name: String, userIds: [String]) {
         self.name = name
         self.userIds = userIds

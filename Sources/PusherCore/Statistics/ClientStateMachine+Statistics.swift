@@ -1,8 +1,8 @@
 import PusherProtocol
 
-/// The counts. No decision depends on them.
+/// Keeps the counts. No decision depends on them.
 extension ClientStateMachine {
-    /// All counts of the machine, without those that only the shell has.
+    /// Returns all counts of the machine, without the counts that only the shell has.
     package func statistics(now: Instant) -> PusherStatistics {
         var statistics = statistics
         statistics.connections = connection.statistics(now: now)
@@ -20,13 +20,13 @@ extension ClientStateMachine {
         statistics.events.delivered += 1
     }
 
-    /// Counts a client event that was not accepted.
+    /// Counts a client event that the machine did not accept.
     package mutating func countRefusedClientEvent() { statistics.clientEvents.refused += 1 }
 
-    /// Counts a message of the app's own that was not sent.
+    /// Counts a message of the app that was not sent.
     package mutating func countUnsentMessage() { statistics.messages.unsent += 1 }
 
-    /// Counts a message for which there is no connection.
+    /// Counts a message that arrived without a connection.
     mutating func countDropped(_ envelope: Envelope) {
         guard !EventName.isProtocolEvent(envelope.event) else { return countIgnored() }
         statistics.events.received += 1
@@ -45,7 +45,7 @@ extension ClientStateMachine {
 
     // MARK: Single times
 
-    /// Keeps each duration from now on, until ``takeSamples()``.
+    /// Keeps each duration from now on, until ``takeSamples()`` takes it.
     package mutating func keepSamples() {
         connection.statistics.recovery.keepSamples()
         statistics.authorizations.latency.keepSamples()

@@ -1,4 +1,4 @@
-/// Counts how attempts and connections ended. Nothing depends on them.
+/// Counts the outcomes of attempts and connections. No decision depends on these counts.
 extension ConnectionStateMachine {
     package func statistics(now: Instant) -> PusherStatistics.Connections {
         var statistics = statistics
@@ -7,7 +7,7 @@ extension ConnectionStateMachine {
         return statistics
     }
 
-    /// The connection stands. Counts a new connection. Call it before the outage is forgotten.
+    /// Counts a new connection. Call this method before ``endOutage()``.
     mutating func countEstablished(over transport: TransportReport, now: Instant) {
         statistics.established += 1
         statistics.establishedOver[transport.transport, default: 0] += 1
@@ -18,7 +18,7 @@ extension ConnectionStateMachine {
         lostAt = nil
     }
 
-    /// Counts a connection or attempt that the app ended.
+    /// Counts a connection that the app closed, or an attempt that the app cancelled.
     mutating func countEnd(now: Instant) {
         switch state {
         case .connecting: statistics.abandonedAttempts += 1
@@ -36,7 +36,7 @@ extension ConnectionStateMachine {
         case .connected(let session):
             statistics.lost[reason, default: 0] += 1
             statistics.timeConnected += now - session.value.since
-            // If the app ended the connection, there is no recovery to measure.
+            // If the app replaced the connection, the time until the next connection is not a recovery.
             if reason != .replaced { lostAt = now }
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
         }

@@ -1,51 +1,53 @@
 import PusherProtocol
 
 extension PusherStatistics {
-    /// Why a connection was lost, or an attempt failed. New reasons may come with new versions: keep a `default` when
-    /// you switch over them.
+    /// The reason why a connection was lost, or an attempt failed. Later versions may add reasons, so keep a `default`
+    /// when you switch over them.
     public struct LossReason: RawRepresentable, Hashable, Sendable {
-        /// The reason's name, as it is printed.
+        /// The reason's printed name.
         public let rawValue: String
 
-        /// Makes a reason from its name.
+        /// Creates a reason from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The server refused the client for good: a close code within 4000–4099, or such an error before its greeting.
+        /// The server refused the client with a close code within 4000–4099, or sent an error with such a code before
+        /// its greeting.
         public static let closed40xx = Self(rawValue: "closed40xx")
-        /// The server is too busy: 4100–4199.
+        /// The server was too busy (close codes 4100–4199).
         public static let closed41xx = Self(rawValue: "closed41xx")
-        /// The server asks to reconnect at once: 4200–4299.
+        /// The server requested that the client reconnects at once (close codes 4200–4299).
         public static let closed42xx = Self(rawValue: "closed42xx")
-        /// The server refuses with a code of 4300 or above.
+        /// The server refused the client with a code of 4300 or above.
         public static let closed43xx = Self(rawValue: "closed43xx")
-        /// The server closed the connection with any other code, or with none.
+        /// The server closed the connection with another code, or without a code.
         public static let closed = Self(rawValue: "closed")
-        /// The server sent `pusher:error` instead of its greeting, without a code or with one outside the ranges above.
+        /// The server sent `pusher:error` instead of its greeting, without a code, or with a code below 4000.
         public static let serverError = Self(rawValue: "serverError")
-        /// The server was not reached, or the connection ended without a closing handshake.
+        /// The server was not reached, or the connection was lost without a closing handshake.
         public static let network = Self(rawValue: "network")
-        /// The host's name could not be resolved.
+        /// The client could not resolve the host name.
         public static let nameResolution = Self(rawValue: "nameResolution")
         /// The client did not reach the proxy, or the proxy opened no connection.
         public static let proxy = Self(rawValue: "proxy")
-        /// TLS failed: in the handshake, because the server's key is not pinned, or later, because data could not be
-        /// decrypted.
+        /// TLS failed. The handshake failed, the server's key is not pinned, or the client could not decrypt data.
         public static let tls = Self(rawValue: "tls")
-        /// The server's answer to the WebSocket upgrade was invalid, or missing.
+        /// The server's answer to the WebSocket upgrade was invalid or missing, or the server did not open an HTTP
+        /// session.
         public static let upgrade = Self(rawValue: "upgrade")
         /// The attempt took too long.
         public static let connectionTimeout = Self(rawValue: "connectionTimeout")
-        /// A ping was not answered.
+        /// The server did not answer a ping.
         public static let pongTimeout = Self(rawValue: "pongTimeout")
-        /// The machine was suspended, or the event loop blocked for a long time, and the connection did not survive it.
+        /// The connection was lost while the machine was suspended, or the event loop was blocked for a long time.
         public static let suspended = Self(rawValue: "suspended")
-        /// The server broke the rules of WebSocket, or greeted without a socket id.
+        /// The server broke the rules of WebSocket or of an HTTP transport, sent text that is not UTF-8, or greeted
+        /// without a socket id.
         public static let protocolViolation = Self(rawValue: "protocolViolation")
         /// A message was larger than the limit.
         public static let messageTooBig = Self(rawValue: "messageTooBig")
         /// The server did not read fast enough: see ``PusherClientOptions/Limits-swift.struct/sendBufferSize``.
         public static let sendBufferFull = Self(rawValue: "sendBufferFull")
-        /// The app replaced the connection: ``Pusher/reconnectNow()``, or
+        /// The app replaced the connection with ``Pusher/reconnectNow()`` or
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
         public static let replaced = Self(rawValue: "replaced")
         /// Anything else.
@@ -59,7 +61,8 @@ extension PusherStatistics.LossReason: CustomStringConvertible {
 }
 
 extension PusherStatistics.LossReason {
-    /// - Parameter wasSuspended: Whether the connection was silent for longer than is possible while timers run.
+    /// - Parameter wasSuspended: Whether the connection was silent for so long that the client's timers cannot have
+    ///   run.
     init(_ error: PusherClientError, closeCode: CloseCode?, wasSuspended: Bool) {
         switch (closeCode?.rawValue, error.code) {
         case ((4000...4099)?, _): self = .closed40xx

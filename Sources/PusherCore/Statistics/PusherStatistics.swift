@@ -1,7 +1,7 @@
 /// The counts of a client since it was created: see ``Pusher/statistics``.
 ///
-/// It is a value, and does not change after it was taken. Counts only grow, except those that describe the current
-/// state. The counts add up, so that nothing is lost between them. Each type says how.
+/// The statistics are a value that does not change later. Counts only grow, except the counts that describe the current
+/// state. The documentation of each type says how its counts add up.
 public struct PusherStatistics: Hashable, Sendable {
     /// Attempts to connect, and the resulting connections.
     public var connections = Connections()
@@ -26,38 +26,39 @@ public struct PusherStatistics: Hashable, Sendable {
 extension PusherStatistics {
     /// Attempts to connect, and the resulting connections.
     ///
-    /// Each of the ``attempts`` is ``established``, failed (``failedAttempts``) or abandoned (``abandonedAttempts``),
-    /// or still under way. Each established connection is ``lost``, ``closed`` or open.
+    /// Each of the ``attempts`` is ``established``, failed (``failedAttempts``), abandoned (``abandonedAttempts``), or
+    /// still under way. Each established connection is ``lost``, ``closed`` or open.
     public struct Connections: Hashable, Sendable {
-        /// Attempts to open a socket.
+        /// Attempts to connect. An attempt may try several transports.
         public var attempts = 0
         /// Attempts that led to a connection: the socket was open, and the server had greeted the client.
         public var established = 0
-        /// The same, by the transport that carries the connection.
+        /// Attempts that led to a connection, by the transport of the connection.
         public var establishedOver: [PusherTransport: Int] = [:]
-        /// The transport of the current connection, or of the last one; nil if there was none.
+        /// The transport of the current or last connection; nil if there was no connection.
         public var transport: PusherTransport?
-        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they failed, cannot be
-        /// used, or are not tried because they failed before.
+        /// The transports of ``PusherClientOptions/transports`` that the client could not use, with the reasons. Such a
+        /// transport has failed, was too slow or is unusable, or the client did not try it because of an earlier
+        /// failure. A transport that was not necessary has no reason.
         public var unusedTransports: [PusherTransport: PusherClientError] = [:]
         /// Attempts that failed, by reason.
         public var failedAttempts: [LossReason: Int] = [:]
-        /// Attempts that ended because the app disconnected, or replaced them.
+        /// Attempts that the app stopped, because it disconnected or started another attempt.
         public var abandonedAttempts = 0
-        /// Connections that ended in another way than by ``Pusher/disconnect()``, by reason.
+        /// Connections that were lost, or that the app replaced, by reason.
         public var lost: [LossReason: Int] = [:]
-        /// Connections that ended because of ``Pusher/disconnect()``, or because the client was released.
+        /// Connections that the app closed with ``Pusher/disconnect()``, or by releasing the client.
         public var closed = 0
-        /// How often the client stopped for good because another attempt would have failed too:
+        /// The number of times that the client stopped because another attempt would have failed too:
         /// ``ConnectionStatus/refused(_:)``.
         public var refused = 0
-        /// How often the client stopped for good because of its options: ``ConnectionStatus/disconnected(reason:)``
-        /// with a reason.
+        /// The number of times that the client stopped because of its options:
+        /// ``ConnectionStatus/disconnected(reason:)`` with a reason.
         public var givenUp = 0
-        /// The times from the loss of a connection until the next connection, for each time that the client reconnected
-        /// by itself. Connections that the app replaced (``LossReason/replaced``) do not count.
+        /// The times from a loss until the next connection, if the client reconnected by itself. Connections that the
+        /// app replaced (``LossReason/replaced``) do not count.
         public var recovery = Timing()
-        /// The total time with a connection, including the current one.
+        /// The total time of all connections, including the current connection.
         public var timeConnected = Duration.zero
 
         package init() {}
@@ -67,17 +68,18 @@ extension PusherStatistics {
     public struct Pings: Hashable, Sendable {
         /// Pings that the client sent.
         public var sent = 0
-        /// Pongs that answered them.
+        /// Pings of the client that the server answered.
         public var answered = 0
-        /// The times from a ping to its pong. Pings that were sent while another one was unanswered are left out,
-        /// because a pong does not say which ping it answers.
+        /// The times from a ping to its pong. Pings that the client sent while another ping was unanswered do not
+        /// count, because a pong does not name its ping.
         public var roundTrip = Timing()
-        /// How long the client may be silent before it pings, because the server or a proxy cut silent connections. Nil
-        /// if the client has not met such a limit, or is trying without these pings. It then pings after the activity
-        /// timeout only. It describes the current state, and becomes nil after
-        /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` to another host or port.
+        /// The time that the client stays silent before it pings, because the server or a proxy drops connections of
+        /// silent clients. Nil if the client knows no such limit, or tests whether these pings are still necessary.
+        /// While the value is nil, the client pings only after the activity timeout. The value describes the current
+        /// state. The value becomes nil after ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` to another
+        /// host or port.
         public var keepAliveInterval: Duration?
-        /// Pings of the server. The client answered each of them. WebSocket pings do not count.
+        /// Pings of the server. The client answers each of them. WebSocket pings do not count.
         public var received = 0
 
         package init() {}
@@ -85,22 +87,22 @@ extension PusherStatistics {
 
     /// All messages sent and received: events, and messages of the protocol.
     public struct Messages: Hashable, Sendable {
-        /// Messages that came.
+        /// Messages that the client received.
         public var received = 0
-        /// Their bytes as text, without WebSocket frames and TLS.
+        /// The size of the received messages' text, in bytes. WebSocket frames and TLS do not count.
         public var bytesReceived = 0
-        /// Messages that were handed to a socket.
+        /// Messages that the client handed to a socket.
         public var sent = 0
-        /// Their bytes, as text.
+        /// The size of the sent messages' text, in bytes.
         public var bytesSent = 0
-        /// Messages of the app's own, from ``PusherConnection/sendEvent(event:data:channel:)``, that could not be sent.
-        /// Each is reported by ``Pusher/errors``.
+        /// Messages from ``PusherConnection/sendEvent(event:data:channel:)`` that could not be sent. ``Pusher/errors``
+        /// reports each of them.
         public var unsent = 0
-        /// Messages that do not belong to the protocol, or lack a required member. Each is reported by
-        /// ``Pusher/errors``.
+        /// Messages that are not part of the protocol, or lack a required member. ``Pusher/errors`` reports each of
+        /// them.
         public var malformed = 0
-        /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that
-        /// the client no longer tracks, those on a socket that was dropped, and pongs that answer no ping.
+        /// Messages of the protocol without an effect. The messages are unknown, or concern a channel, a member or a
+        /// user that the client no longer tracks. Messages on a dropped socket, and pongs without a ping, count too.
         public var ignored = 0
 
         package init() {}
@@ -110,12 +112,12 @@ extension PusherStatistics {
     public struct Subscriptions: Hashable, Sendable {
         /// The channels that are subscribed now.
         public var current = 0
-        /// Subscriptions that the server confirmed, including those after a loss.
+        /// Subscriptions that the server confirmed, including subscriptions after a loss.
         public var succeeded = 0
-        /// Resubscriptions: after a loss, or because the app replaced the connection or called
+        /// Subscriptions that the client renewed after a loss, after the app replaced the connection, or because of
         /// ``PusherChannel/resubscribe()``.
         public var resubscribed = 0
-        /// Subscriptions that were sent again because the server's rate limit may have dropped them.
+        /// Subscriptions that the client sent again because the server's rate limit may have dropped them.
         public var repeated = 0
         /// Subscriptions that failed, for any reason.
         public var failed = 0
@@ -125,17 +127,19 @@ extension PusherStatistics {
 
     /// Authorizations of channels and of the user.
     ///
-    /// Each authorization that was ``begun`` has ``succeeded``, ``failed`` or was ``cancelled``, or is still under way.
+    /// Each authorization that was ``begun`` has ``succeeded``, ``failed``, was ``cancelled``, or is still under way.
     public struct Authorizations: Hashable, Sendable {
-        /// Authorizations that were requested.
+        /// Authorizations that the client requested.
         public var begun = 0
-        /// How often an authorizer was called for them. It exceeds ``begun`` if there were retries.
+        /// Tries of all authorizations, including retries. If one call or request is for several channels, it counts
+        /// once for each channel.
         public var tries = 0
         /// Authorizations that the authorizer returned. The server can still refuse them.
         public var succeeded = 0
         /// Authorizations that failed.
         public var failed = 0
-        /// Authorizations that are no longer needed: the connection was lost, or the channel unsubscribed.
+        /// Authorizations that were not needed any more, for example because the connection was lost, the channel was
+        /// unsubscribed, or the user was signed out.
         public var cancelled = 0
         /// The times until authorizations succeeded, including waits and further tries.
         public var latency = Timing()
@@ -145,7 +149,7 @@ extension PusherStatistics {
 
     /// Sign-ins of the user.
     public struct SignIns: Hashable, Sendable {
-        /// Sign-ins that the server confirmed, including those after a loss.
+        /// Sign-ins that the server confirmed, including sign-ins after a loss.
         public var succeeded = 0
         /// Sign-ins that failed, for any reason.
         public var failed = 0
@@ -156,24 +160,26 @@ extension PusherStatistics {
     /// Client events that the app sent.
     ///
     /// Each ``accepted`` event was ``sent`` or ``dropped``, is ``waiting``, or is being written. If a
-    /// ``PayloadTransformer`` makes several of one event, each of them counts.
+    /// ``PayloadTransformer`` makes several events from one event, each of these events counts.
     public struct ClientEvents: Hashable, Sendable {
-        /// Events that were accepted, to be sent at once or later.
+        /// Events that the client accepted, to send them at once or later.
         public var accepted = 0
-        /// Events that were written to a socket. The server does not confirm them.
+        /// Events that the client wrote to a WebSocket, or sent in an HTTP request that the server answered. The server
+        /// does not confirm the events themselves.
         public var sent = 0
-        /// Events that wait now: until their channel is subscribed, or until the server's limit allows them.
+        /// Events that are waiting until their channel is subscribed, or until the server's limit allows them.
         public var waiting = 0
-        /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
-        /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
-        /// while a call waited for the event to be written, or that call was cancelled. Events whose HTTP request was not
-        /// answered, which may have arrived. And events of
-        /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at
-        /// once.
+        /// Accepted events that the client will not send, because the channel was unsubscribed, or a waiting call was
+        /// cancelled. If a call waits for the event, the client also drops the event when the connection is lost, or
+        /// when it subscribes to the channel again. The client subscribes again after ``PusherChannel/resubscribe()``,
+        /// or if the server refuses a confirmed channel. Events of an unanswered HTTP request count too, although they
+        /// may have arrived. If a ``PayloadTransformer`` split such an event into parts, the later parts count too.
+        /// Events of ``PusherChannel/sendLatest(_:data:encoder:)`` count if a later event replaced them, or if they
+        /// could not be sent at once.
         public var dropped = 0
-        /// Events that were not accepted. Each has an error that says why.
+        /// Events that the client did not accept. An error gives the reason for each of them.
         public var refused = 0
-        /// How often the server reported that it rejected an event (4301).
+        /// The number of errors with which the server rejected an event (4301).
         public var rejectedByServer = 0
 
         package init() {}
@@ -183,51 +189,53 @@ extension PusherStatistics {
 extension PusherStatistics {
     /// Events for the app.
     ///
-    /// Each of the ``received`` events was ``delivered`` or is ``undecryptable`` or ``held``, or was dropped as
+    /// Each of the ``received`` events was ``delivered``, is ``undecryptable`` or ``held``, or was dropped as
     /// ``DropReason/notSubscribed`` or ``DropReason/notConnected``. Events that were dropped for another reason were
-    /// delivered first, and then missed by a consumer.
+    /// delivered first, but a consumer missed them.
     public struct Events: Hashable, Sendable {
         /// Events from the server.
         public var received = 0
-        /// Events that were delivered to their handlers and sequences, through the ``PayloadTransformer`` if there is
+        /// Events that the client delivered to callbacks and sequences, through the ``PayloadTransformer`` if there is
         /// one.
         public var delivered = 0
-        /// Delivered events that had neither a handler nor a sequence when they arrived. If you did not expect that,
-        /// check the names of the events.
+        /// Delivered events that had neither a callback nor a sequence when they arrived. If you did not expect such
+        /// events, check their names.
         public var unhandled = 0
-        /// Events of encrypted channels that could not be read. Each is reported.
+        /// Events of encrypted channels that the client could not decrypt. ``Pusher/errors`` reports each of them.
         public var undecryptable = 0
-        /// Events of encrypted channels that wait for a key now.
+        /// Events of encrypted channels that are waiting for a key.
         public var held = 0
-        /// Dropped events by reason. For sequences and callbacks, other elements count too.
+        /// Dropped events by reason. Dropped callbacks, and dropped elements of other sequences, count too.
         public var dropped: [DropReason: Int] = [:]
 
         package init() {}
     }
 
-    /// Why an event did not reach its listeners. New reasons may come with new versions: keep a `default` when
+    /// The reason why an event did not reach its listeners. Later versions may add reasons, so keep a `default` when
     /// you switch over them.
     public struct DropReason: RawRepresentable, Hashable, Sendable {
-        /// The reason's name, as it is printed.
+        /// The reason's printed name.
         public let rawValue: String
 
-        /// Makes a reason from its name.
+        /// Creates a reason from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The channel was unsubscribed while the event was on its way or waited for a key, or it belongs to a user who
-        /// is not signed in.
+        /// The channel was unsubscribed while the event was in transit or waited for a key. The reason also covers
+        /// events for a user who is not signed in.
         public static let notSubscribed = Self(rawValue: "notSubscribed")
         /// The event arrived before the server's greeting, after ``Pusher/disconnect()``, or on a dropped connection.
         public static let notConnected = Self(rawValue: "notConnected")
-        /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. Counted for each
-        /// sequence, including sequences of statuses, errors, members and other elements. Reported.
+        /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. An event counts once
+        /// for each full sequence. Elements of sequences of statuses, errors, members and others count too.
+        /// ``Pusher/errors`` reports the loss.
         public static let sequenceOverflow = Self(rawValue: "sequenceOverflow")
-        /// A callback did not run because too many waited for their queue: see
-        /// ``PusherClientOptions/Limits-swift.struct/pendingCallbacks``. Reported.
+        /// A callback did not run, because too many callbacks waited for their queue: see
+        /// ``PusherClientOptions/Limits-swift.struct/pendingCallbacks``. ``Pusher/errors`` reports the loss.
         public static let callbackOverflow = Self(rawValue: "callbackOverflow")
-        /// The data did not fit the type of a sequence or handler. Counted for each of them. Reported.
+        /// The data could not be decoded as the type of a sequence or callback. An event counts once for each such
+        /// sequence or callback. ``Pusher/errors`` reports the error.
         public static let undecodable = Self(rawValue: "undecodable")
-        /// The ``PayloadTransformer`` threw. Reported.
+        /// The ``PayloadTransformer`` threw an error. ``Pusher/errors`` reports the error.
         public static let transformerFailed = Self(rawValue: "transformerFailed")
     }
 }
@@ -238,48 +246,48 @@ extension PusherStatistics.DropReason: CustomStringConvertible {
 }
 
 extension PusherStatistics {
-    /// Statistics of repeated durations.
+    /// The number and the sum of durations, with the longest and the last duration.
     public struct Timing: Hashable, Sendable {
         /// The number of durations.
         public private(set) var count = 0
-        /// All times together.
+        /// The sum of all durations.
         public private(set) var total = Duration.zero
         /// The longest duration; zero if there was none.
         public private(set) var longest = Duration.zero
         /// The last duration; nil if there was none.
         public private(set) var last: Duration?
-        /// The durations since they were last taken; nil if they are not kept.
+        /// The durations since the last call of ``takeSamples()``; nil if this value does not keep durations.
         private var samples: [Duration]?
 
         package init() {}
 
-        /// The mean; nil if there was none.
+        /// The mean duration; nil if there was none.
         public var mean: Duration? { count == 0 ? nil : total / count }
     }
 }
 
 extension PusherStatistics.Timing {
-    /// Adds one time.
+    /// Adds one duration.
     mutating func add(_ time: Duration) {
         count += 1
         total += time
         longest = max(longest, time)
         last = time
-        // They are taken after each read. If not, their number must be limited.
+        // If the shell does not take the durations, they must not grow without limit.
         if let samples, samples.count < 10_000 { self.samples?.append(time) }
     }
 
-    /// Keeps each duration from now on, until it is taken. Earlier ones are not available.
+    /// Keeps each duration from now on, until ``takeSamples()`` returns it. Earlier durations are not available.
     mutating func keepSamples() { samples = samples ?? [] }
 
-    /// The durations since the last call.
+    /// Returns the durations since the last call.
     mutating func takeSamples() -> [Duration] {
         guard let taken = samples, !taken.isEmpty else { return [] }
         samples = []
         return taken
     }
 
-    /// The same without the single durations.
+    /// The timing without the single durations.
     var summary: Self {
         var summary = self
         summary.samples = nil

@@ -1,38 +1,38 @@
 package import PusherEncryption
 package import PusherProtocol
 
-/// Reads the events of one encrypted channel. If the key does not fit an event, the machine fetches the key again.
-/// Later events of this channel wait, so that their order stays.
+/// A machine that decrypts the events of one encrypted channel. If the key cannot decrypt an event, the machine fetches
+/// the key again. Meanwhile, later events of the channel wait, so the events keep their order.
 package struct DecryptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// The subscription brings the key.
+        /// The next subscription brings the key.
         case awaitingKey
         case open
-        /// The key is being fetched, because the first of the held events cannot be read.
+        /// The client is fetching the key, because the machine cannot decrypt the first held event.
         case refreshing(AuthorizationID)
     }
 
     private enum Key: Hashable, Sendable {
         case usable(SecretKey)
-        /// The key is unusable: the first event makes the client fetch it again.
+        /// The key is unusable. When the first event arrives, the client fetches the key again.
         case unusable
     }
 
     package enum Step: Hashable, Sendable {
         case deliver(Envelope)
-        /// The event is dropped.
+        /// Drop the event, and report the reason.
         case fail(Envelope, Reason)
         /// Fetch the key again.
         case refreshKey
     }
 
-    /// Why an event cannot be read.
+    /// The reason why an event cannot be decrypted.
     package enum Reason: Hashable, Sendable {
         case malformed(String)
-        /// Neither the known key fits, nor the one that was fetched because of the event.
+        /// Neither the known key nor the newly fetched key can decrypt the event.
         case wrongKey
         case refreshFailed(SubscriptionError)
-        /// The key was fetched so often lately that it is not fetched again.
+        /// The client has recently fetched the key too often, and does not fetch it again.
         case tooManyRefreshes
         /// More events waited for the key than the limit allows.
         case tooManyHeld
@@ -40,19 +40,19 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         case noKey(SubscriptionError)
     }
 
-    /// How often the key may be fetched in ``refreshPeriod``, so that a flood of unreadable events does not cause a
-    /// flood of requests.
+    /// The maximum number of fetches of the key in ``refreshPeriod``. Without a limit, a flood of invalid events would
+    /// cause a flood of requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
-    /// How many tries one fetch of the key has.
+    /// The maximum number of tries for one fetch.
     static let triesPerRefresh = 2
 
     package private(set) var phase = Phase.awaitingKey
-    /// The key of the last authorization; nil before the first one.
+    /// The key of the last authorization; nil before the first authorization.
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
-    /// Whether the key was fetched because of the first held event.
+    /// Whether the client has fetched the key because of the first held event.
     private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
@@ -62,8 +62,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     package var hasKey: Bool { phase != .awaitingKey }
 
     /// - Parameters:
-    ///   - limit: The most events that may be held.
-    ///   - size: The most bytes of data that they may have.
+    ///   - limit: The maximum number of held events.
+    ///   - size: The maximum size of the held events' data, in bytes.
     package mutating func received(_ envelope: Envelope, limit: Int, size: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
@@ -86,20 +86,20 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// Notes that the machine is fetching the key.
     package mutating func refreshBegan(_ id: AuthorizationID) { phase = .refreshing(id) }
 
-    /// Handles a key that came with the subscription or was fetched.
+    /// Handles a key from a subscription or a fetch.
     package mutating func received(_ key: SecretKey, now: Instant) -> [Step] {
         self.key = .usable(key)
         return readHeld(now: now)
     }
 
-    /// Handles that the secret of the subscription is not a key.
+    /// Handles an authorization whose shared secret is not a key.
     package mutating func receivedUnusableKey(now: Instant) -> [Step] {
         key = .unusable
         return readHeld(now: now)
     }
 
-    /// Handles that the key could not be fetched. The event that needed it is dropped, and later ones are read with the
-    /// known key.
+    /// Handles a failed fetch of the key. The machine drops the event that needed the key, and decrypts later events
+    /// with the known key.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
         if hasRefreshedForFirst, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
@@ -107,26 +107,25 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps + readHeld(now: now)
     }
 
-    /// Lets held and new events wait for the key of the next subscription.
+    /// Makes held and new events wait for the key of the next subscription.
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
-    /// The channel object is retired: held events are dropped, and no key is expected.
+    /// Retires the machine together with the channel object. The machine drops held events, and expects no key.
     package mutating func retire() {
         held = []
         hasRefreshedForFirst = false
         phase = key == nil ? .awaitingKey : .open
     }
 
-    /// Handles that the server confirmed the subscription. If the client had considered it failed, its key is used
-    /// again.
+    /// Handles a confirmed subscription. If the subscription had failed before, the machine uses the last key again.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
-        // No key has come since it was requested.
+        // The known key did not come from the last fetch, so the first held event may cause another fetch.
         hasRefreshedForFirst = false
         return readHeld(now: now)
     }
 
-    /// Handles that no key will come.
+    /// Handles a failed subscription, which will bring no key.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
         phase = .awaitingKey
         hasRefreshedForFirst = false
@@ -153,7 +152,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps
     }
 
-    /// Returns `false` if the event has to wait for the key.
+    /// Decrypts an event. Returns `false` if the event has to wait for the key.
     @discardableResult
     private mutating func read(
         _ envelope: Envelope,
@@ -161,7 +160,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         now: Instant,
         into steps: inout [Step]
     ) -> Bool {
-        // PusherSwift delivers an event without data.
+        // Events without data are not encrypted. PusherSwift delivers them too.
         guard envelope.data != .none else {
             steps.append(.deliver(envelope))
             return true

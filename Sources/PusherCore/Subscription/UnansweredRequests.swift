@@ -1,16 +1,17 @@
 /// The requests that the server has not answered on this connection, and the errors that may be their answers.
 ///
-/// Some servers refuse without naming a channel (Reverb: "Connection is unauthorized", for every channel). Such an
-/// error is about one of the requests that were sent before it and had no answer. Each later answer clears one of them.
-/// The last one left has failed. Errors that can only be about subscriptions are also settled together. If no more
-/// requests are left than there were errors, all of them have failed.
+/// Some servers refuse requests without naming a channel. For example, Reverb sends "Connection is unauthorized" for
+/// every channel. Such an error concerns one of the earlier requests that are unanswered. Each later answer excludes
+/// one of these requests. When only one request remains, this request has failed. If several errors can only concern
+/// subscriptions, the client compares the number of errors with the number of remaining requests. If there are at least
+/// as many errors, all remaining requests have failed.
 struct UnansweredRequests: Hashable, Sendable {
     enum Request: Hashable, Sendable {
         case signIn
-        /// The subscription to a channel, including the channel of the user's own events.
+        /// The subscription to a channel, including the user's own channel.
         case channel(String)
-        /// A request whose answer is no longer needed, or may be confused with the answer to a later try. It has a
-        /// number.
+        /// A request whose answer the client no longer needs, or cannot distinguish from the answer to a later try. A
+        /// number identifies the request.
         case abandoned(UInt64)
     }
 
@@ -19,8 +20,8 @@ struct UnansweredRequests: Hashable, Sendable {
 
     struct Sent: Hashable, Sendable {
         var number: UInt64
-        /// After this time no answer is expected. `nil` until the sender's timer has fired, because an answer may have
-        /// come while the computer was suspended.
+        /// The time after which the client expects no answer. `nil` until the sender's timer has fired, because an
+        /// answer may have come while the computer was suspended.
         var expiry: Instant?
     }
 
@@ -28,25 +29,25 @@ struct UnansweredRequests: Hashable, Sendable {
         var time: Instant
         /// The number of the last request before the error.
         var lastNumber: UInt64
-        /// How many of the requests up to this one are still unanswered.
+        /// The number of requests up to ``lastNumber`` that are still unanswered.
         var suspectCount: Int
         var message: ServerErrorMessage
     }
 
-    /// More errors than this are not kept: their requests time out.
+    /// The maximum number of errors. The client ignores further errors, so their requests time out.
     private static let errorLimit = 1_000
 
     private(set) var sent: [Request: Sent] = [:]
-    /// No request has an earlier expiry.
+    /// The earliest expiry of all requests, or an earlier time.
     private var firstExpiry: Instant?
     /// Oldest first.
     private var errors: [UnnamedError] = []
     private(set) var lastError: UnnamedError?
     private var lastNumber: UInt64 = 0
-    /// The number of the last request; `nil` if none is unanswered.
+    /// The number of the last request; `nil` if all requests are answered.
     var lastUnanswered: UInt64? { sent.isEmpty ? nil : lastNumber }
 
-    /// - Parameter timeout: How long the sender waits for the answer.
+    /// - Parameter timeout: The sender's time limit for the answer.
     mutating func sent(_ request: Request, timeout: Duration, now: Instant) {
         removeOverdue(now: now)
         timedOut(request, timeout: timeout * 2, now: now)
@@ -55,7 +56,8 @@ struct UnansweredRequests: Hashable, Sendable {
         sent[request] = Sent(number: lastNumber)
     }
 
-    /// The sender has stopped waiting. The answer may still come within the same time again.
+    /// Handles a request whose sender has stopped waiting. The answer may still arrive within the additional time
+    /// `timeout`.
     mutating func timedOut(_ request: Request, timeout: Duration, now: Instant) {
         guard sent[request] != nil, sent[request]?.expiry == nil else { return }
         let expiry = now + timeout
@@ -63,30 +65,30 @@ struct UnansweredRequests: Hashable, Sendable {
         firstExpiry = min(firstExpiry ?? expiry, expiry)
     }
 
-    /// Handles that the answer is no longer needed.
+    /// Handles a request whose answer is no longer needed.
     mutating func abandon(_ request: Request) {
         if let old = sent.removeValue(forKey: request) { sent[.abandoned(old.number)] = old }
     }
 
-    /// Handles the server's answer. Returns the consequences for other requests; nil if no answer was expected.
+    /// Handles the server's answer. Returns the failures of other requests, or nil if the client expected no answer.
     mutating func answered(_ request: Request) -> [Fault]? {
         guard let number = sent.removeValue(forKey: request)?.number else { return nil }
-        // Thousands of subscriptions at once leave a large table, which is not needed afterwards.
+        // After thousands of subscriptions, the empty tables would still use much memory, so new tables replace them.
         if sent.isEmpty { (sent, errors) = ([:], []) }
         for index in errors.indices where errors[index].lastNumber >= number { errors[index].suspectCount -= 1 }
         return takeFaults()
     }
 
-    /// Handles that the server did not accept these requests, and that they are sent again. It is unknown which of them
-    /// an earlier error was about.
+    /// Handles requests that the client sends again, because the server did not accept them. Earlier errors may concern
+    /// any of these requests, so the method removes the errors.
     mutating func repeated(_ requests: [Request]) {
         for request in requests { sent[request] = nil }
         errors = []
     }
 
-    /// Handles an error that names nothing. Returns the immediate consequences.
+    /// Handles an error that names no request. Returns the requests that have failed.
     ///
-    /// - Parameter isRefusal: Whether it can only be about one of the requests.
+    /// - Parameter isRefusal: Whether the error can only concern one of the requests.
     mutating func received(_ message: ServerErrorMessage, isRefusal: Bool, now: Instant) -> [Fault] {
         removeOverdue(now: now)
         let error = UnnamedError(time: now, lastNumber: lastNumber, suspectCount: sent.count, message: message)
@@ -96,7 +98,7 @@ struct UnansweredRequests: Hashable, Sendable {
         return takeFaults()
     }
 
-    /// The last error without a name since the request was sent.
+    /// Returns the last error that names no channel, if it arrived after the client had sent the request.
     func words(since request: Request) -> ServerErrorMessage? {
         guard let lastError, let number = sent[request]?.number, number <= lastError.lastNumber else { return nil }
         return lastError.message
@@ -106,13 +108,13 @@ struct UnansweredRequests: Hashable, Sendable {
         guard let firstExpiry, firstExpiry <= now else { return }
         let overdue = sent.filter { $0.value.expiry.map { $0 <= now } ?? false }
         for request in overdue.keys { sent[request] = nil }
-        // An error that may have been about one of them does not affect the others.
+        // An error may concern an expired request instead of another request, so remove the error.
         if let first = overdue.values.map(\.number).min() { errors.removeAll { $0.lastNumber >= first } }
         self.firstExpiry = sent.values.compactMap(\.expiry).min()
     }
 
     private mutating func takeFaults() -> [Fault] {
-        // Each 4009 is about one subscription, so as many requests may have failed.
+        // Each error 4009 concerns one subscription.
         var certainCount = 0
         let isSettled = errors.map { error in
             if error.message.isUnauthorized { certainCount += 1 }

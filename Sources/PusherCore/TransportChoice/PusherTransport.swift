@@ -1,10 +1,11 @@
-/// How the protocol's messages are carried.
+/// A way to carry the messages of the protocol.
 public enum PusherTransport: String, Hashable, Sendable, CaseIterable {
-    /// A WebSocket: the fastest transport, and the only one that can check pins.
+    /// A WebSocket. This is the fastest transport, and the only transport that can check pins.
     case webSocket
-    /// HTTP requests, with the server's messages in a response that stays open. pusher-js calls it `xhr_streaming`.
+    /// HTTP requests. The server sends its messages in a response that stays open. pusher-js calls this transport
+    /// `xhr_streaming`.
     case httpStreaming
-    /// HTTP requests, with each response ending after a batch of messages. pusher-js calls it `xhr_polling`.
+    /// HTTP requests. Each response ends after a batch of messages. pusher-js calls this transport `xhr_polling`.
     case httpPolling
 }
 
@@ -19,7 +20,7 @@ extension PusherTransport: CustomStringConvertible {
     }
 }
 
-/// Which transport carries a connection, and why other allowed transports do not.
+/// The transport of a connection, and the reasons why the client does not use other allowed transports.
 package struct TransportReport: Hashable, Sendable {
     package var transport: PusherTransport
     package var unused: [PusherTransport: PusherClientError]

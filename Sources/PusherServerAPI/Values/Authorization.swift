@@ -7,14 +7,14 @@ extension PusherServerAPI {
     public struct Authorization: Hashable, Sendable {
         /// The application's key, a colon, and the signature.
         public var auth: String
-        /// The user on a presence channel: JSON text, which is part of the signed text.
+        /// The user on a presence channel, as JSON text. The signature covers this text.
         public var channelData: String?
         /// The key of an encrypted channel, in base64.
         public var sharedSecret: String?
-        /// The user who signs in: JSON text, which is part of the signed text.
+        /// The user who signs in, as JSON text. The signature covers this text.
         public var userData: String?
 
-        /// The body of the answer: send it with status 200 and the type `application/json`.
+        /// The body of the answer. Send this body with status 200 and the type `application/json`.
         public var jsonText: String {
             let members = [
                 "auth": auth, "channel_data": channelData, "shared_secret": sharedSecret, "user_data": userData,
@@ -25,22 +25,22 @@ extension PusherServerAPI {
 
     /// A user on a presence channel.
     public struct Member: Hashable, Sendable {
-        /// The user in the authorization: JSON text with a `user_id`.
+        /// The user in the authorization, as JSON text with a `user_id`.
         public var channelData: String
 
-        /// Makes a member from such a text, which is signed unchanged.
+        /// Creates a member from JSON text, which the library signs unchanged.
         public init(channelData: String) { self.channelData = channelData }
 
-        /// Makes a member with an id only: 1 to 128 bytes.
+        /// Creates a member with only an id of 1 to 128 bytes.
         public init(id: String) { channelData = JSONValue.object(["user_id": .string(id)]).jsonText }
 
-        /// Makes a member.
+        /// Creates a member.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - info: The information about the user for the other members, written as JSON. The hosted service accepts
-        ///     1 kB.
-        ///   - encoder: Writes it.
+        ///   - info: The information about the user for the other members. The library encodes the information as JSON.
+        ///     The hosted service accepts 1 kB.
+        ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
             id: String,
@@ -54,27 +54,27 @@ extension PusherServerAPI {
 
     /// A user who signs in.
     public struct User: Hashable, Sendable {
-        /// The user in the authorization: JSON text with an `id`.
+        /// The user in the authorization, as JSON text with an `id`.
         public var userData: String
 
-        /// Makes a user from such a text, which is signed unchanged.
+        /// Creates a user from JSON text, which the library signs unchanged.
         public init(userData: String) { self.userData = userData }
 
-        /// Makes a user with an id only.
+        /// Creates a user with only an id.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - watchlist: The ids of the users to watch. The client learns when they come online or go offline. The
-        ///     hosted service accepts 100.
+        ///   - watchlist: The ids of the users to watch. The client gets an event when one of these users comes online
+        ///     or goes offline. The hosted service accepts 100 ids.
         public init(id: String, watchlist: [String] = []) { self.init(id: id, infoText: nil, watchlist: watchlist) }
 
-        /// Makes a user.
+        /// Creates a user.
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - info: The information about the user for others, written as JSON.
-        ///   - watchlist: The ids of the users to watch. The client learns when they come online or go offline. The
-        ///     hosted service accepts 100.
+        ///   - info: The information about the user for others. The library encodes the information as JSON.
+        ///   - watchlist: The ids of the users to watch. The client gets an event when one of these users comes online
+        ///     or goes offline. The hosted service accepts 100 ids.
         ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
@@ -99,8 +99,8 @@ extension PusherServerAPI {
 }
 
 extension PusherServerAPI.Authorization: CustomStringConvertible, CustomReflectable {
-    /// Leaves signature and key out.
+    /// A description without the signature and the key.
     public var description: String { "Authorization(…)" }
-    /// Leaves signature and key out.
+    /// A mirror without the signature and the key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

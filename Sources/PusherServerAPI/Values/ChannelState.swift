@@ -1,19 +1,20 @@
 import PusherProtocol
 
 extension PusherServerAPI {
-    /// The state of a channel. Attributes that were not requested, or that the server does not have, are `nil`.
+    /// The state of a channel. An attribute is `nil` if you have not requested it, or if the server does not return it.
     public struct ChannelState: Hashable, Sendable {
-        /// Whether there is a subscriber. Answers about one channel contain it. Answers about several channels list only
-        /// occupied ones.
+        /// Whether the channel has a subscriber. Answers about one channel contain this attribute. Answers about
+        /// several channels list only channels with subscribers.
         public var isOccupied: Bool?
-        /// How many users are on the channel: see ``ChannelInfo/userCount``.
+        /// The number of users on the channel; see ``ChannelInfo/userCount``.
         public var userCount: Int?
-        /// How many connections have subscribed: see ``ChannelInfo/subscriptionCount``.
+        /// The number of subscribed connections; see ``ChannelInfo/subscriptionCount``.
         public var subscriptionCount: Int?
-        /// The last event of a cache channel: see ``ChannelInfo/cache``. It is also `nil` without such an event.
+        /// The last event of a cache channel; see ``ChannelInfo/cache``. `nil` can also mean that the channel has no
+        /// such event.
         public var cachedEvent: CachedEvent?
 
-        /// Makes a state, for tests.
+        /// Creates a state, for tests.
         public init(
             isOccupied: Bool? = nil,
             userCount: Int? = nil,
@@ -26,7 +27,7 @@ extension PusherServerAPI {
             self.cachedEvent = cachedEvent
         }
 
-        /// Servers in PHP write an empty object as an empty array.
+        /// Reads a state. Servers in PHP write an empty object as an empty array.
         init(_ value: JSONValue?) {
             if case .bool(let isOccupied)? = value?["occupied"] { self.isOccupied = isOccupied }
             userCount = value?["user_count"]?.integer
@@ -41,10 +42,10 @@ extension PusherServerAPI {
     public struct CachedEvent: Hashable, Sendable {
         /// The event's data.
         public var data: String
-        /// How long the server keeps it; `nil` if the server does not say.
+        /// The time for which the server keeps the event; `nil` if the server does not return this time.
         public var timeToLive: Duration?
 
-        /// Makes an event, for tests.
+        /// Creates an event, for tests.
         public init(data: String, timeToLive: Duration? = nil) {
             self.data = data
             self.timeToLive = timeToLive

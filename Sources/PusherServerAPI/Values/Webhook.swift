@@ -2,43 +2,43 @@ public import Foundation
 import PusherProtocol
 
 extension PusherServerAPI {
-    /// A request from a server to a backend that reports what has happened on channels.
+    /// A server's request to a backend, with events on channels.
     public struct Webhook: Hashable, Sendable {
-        /// When the server made it.
+        /// The time when the server made the webhook.
         public var time: Date
-        /// The events, in their order.
+        /// The events, in the order of the webhook.
         public var events: [WebhookEvent]
 
-        /// Makes a webhook, for tests.
+        /// Creates a webhook, for tests.
         public init(time: Date, events: [WebhookEvent]) {
             self.time = time
             self.events = events
         }
     }
 
-    /// An event of a webhook. Properties that do not belong to its name are `nil`.
+    /// An event of a webhook. A property is `nil` if events of this kind do not have the property.
     public struct WebhookEvent: Hashable, Sendable {
-        /// The kind of a webhook event. New names may come: keep a `default` when you switch over them.
+        /// The kind of a webhook event. Servers may add names, so keep a `default` when you switch over names.
         public struct Name: RawRepresentable, Hashable, Sendable {
             /// The name as the server writes it.
             public let rawValue: String
 
-            /// Makes a name.
+            /// Creates a name.
             public init(rawValue: String) { self.rawValue = rawValue }
 
             /// A channel got its first subscriber.
             public static let channelOccupied = Self(rawValue: "channel_occupied")
             /// A channel lost its last subscriber.
             public static let channelVacated = Self(rawValue: "channel_vacated")
-            /// A user came to a presence channel: see ``WebhookEvent/userId``.
+            /// A user joined a presence channel; see ``WebhookEvent/userId``.
             public static let memberAdded = Self(rawValue: "member_added")
-            /// A user left a presence channel: see ``WebhookEvent/userId``.
+            /// A user left a presence channel; see ``WebhookEvent/userId``.
             public static let memberRemoved = Self(rawValue: "member_removed")
-            /// A client sent an event: see ``WebhookEvent/event``, ``WebhookEvent/data`` and ``WebhookEvent/socketID``.
+            /// A client sent an event; see ``WebhookEvent/event``, ``WebhookEvent/data`` and ``WebhookEvent/socketID``.
             public static let clientEvent = Self(rawValue: "client_event")
             /// A client subscribed to a cache channel without a cached event.
             public static let cacheMiss = Self(rawValue: "cache_miss")
-            /// The number of a channel's subscribers has changed: see ``WebhookEvent/subscriptionCount``.
+            /// The number of a channel's subscribers has changed; see ``WebhookEvent/subscriptionCount``.
             public static let subscriptionCount = Self(rawValue: "subscription_count")
         }
 
@@ -50,14 +50,14 @@ extension PusherServerAPI {
         public var userId: String?
         /// The name of the event that a client sent.
         public var event: String?
-        /// The data of the event that a client sent: the text, or the JSON text of another value.
+        /// The data of the event that a client sent, as text. A value other than a string is JSON text.
         public var data: String?
         /// The connection of the client that sent the event.
         public var socketID: String?
-        /// How many subscribers the channel has.
+        /// The number of the channel's subscribers.
         public var subscriptionCount: Int?
 
-        /// Makes an event, for tests.
+        /// Creates an event, for tests.
         public init(
             _ name: Name,
             channel: String? = nil,
@@ -76,7 +76,7 @@ extension PusherServerAPI {
             self.subscriptionCount = subscriptionCount
         }
 
-        /// Nil if the value is not an object with a name.
+        /// Reads an event. Returns nil if the value is not an object with a name.
         init?(_ value: JSONValue) {
             guard let name = value["name"]?.string else { return nil }
             self.init(

@@ -4,7 +4,7 @@ import PusherProtocol
 struct Form: Sendable {
     let fields: [(name: String, value: String)]
 
-    /// Invalid escapes do not change, so that every text can be read.
+    /// Parses a form. Invalid escapes stay unchanged, so parsing never fails.
     init(_ text: String) {
         fields = text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

@@ -2,15 +2,15 @@ import PusherEncryption
 import PusherProtocol
 
 extension PusherTestServer {
-    /// A backend's answer to a client that wants to subscribe or to sign in, signed with the application's secret.
+    /// A backend's signed answer to a client that wants to subscribe or to sign in.
     public struct SignedAuthorization: Hashable, Sendable {
         /// The application's key, a colon, and the signature.
         public var auth: String
-        /// For presence channels: the user, as JSON text. It is part of the signed text.
+        /// The user on a presence channel, as JSON text. The signature covers this text.
         public var channelData: String?
-        /// For encrypted channels: the channel's key in base64.
+        /// The key of an encrypted channel, in base64.
         public var sharedSecret: String?
-        /// For sign-ins: the user, as JSON text. It is part of the signed text.
+        /// The user who signs in, as JSON text. The signature covers this text.
         public var userData: String?
 
         /// The answer's body.
@@ -24,9 +24,9 @@ extension PusherTestServer {
 }
 
 extension PusherTestServer.SignedAuthorization: CustomStringConvertible, CustomReflectable {
-    /// Leaves signature and key out.
+    /// A description without the signature and the key.
     public var description: String { "SignedAuthorization(…)" }
-    /// Leaves signature and key out.
+    /// A mirror without the signature and the key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -1,4 +1,4 @@
-/// A queue whose elements leave it in order, and not before they are due.
+/// A queue that keeps each element until the element and all earlier elements are due.
 struct DelayedQueue<Element: Sendable>: Sendable {
     private var entries: [(id: Int, element: Element, isDue: Bool)] = []
 
@@ -8,7 +8,7 @@ struct DelayedQueue<Element: Sendable>: Sendable {
         entries.append((id, element, isDue))
     }
 
-    /// Marks an element as due, and removes the due ones at the front.
+    /// Marks an element as due, and removes the due elements at the front.
     mutating func markDue(_ id: Int) -> [Element] {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].isDue = true }
         let count = entries.firstIndex { !$0.isDue } ?? entries.count

@@ -53,7 +53,7 @@ extension PusherTestServer.Dialect {
 
     var pong: String { text(Envelope(event: EventName.pong, data: payload(pongData))) }
 
-    /// The message with the dialect's escapes and its newline.
+    /// Returns a message as text, with the dialect's escapes and newline.
     func text(_ envelope: Envelope) -> String {
         let text = escaped(envelope.jsonText)
         return appendsNewline ? text + "\n" : text
@@ -69,7 +69,8 @@ extension PusherTestServer.Dialect {
         }
     }
 
-    /// These characters occur in strings only, so replacing them anywhere does not change the JSON.
+    /// Escapes characters that JSON allows unescaped. These characters occur only in strings, so the meaning of the
+    /// JSON stays the same.
     private func escaped(_ text: String) -> String {
         guard escaping != .none else { return text }
         var escaped = ""

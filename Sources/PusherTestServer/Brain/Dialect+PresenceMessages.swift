@@ -14,7 +14,8 @@ extension PusherTestServer.Dialect {
         return text(Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string(data)))
     }
 
-    /// PHP writes a list if the keys are 0, 1, 2 and so on, or if there are none.
+    /// Returns the value of `hash` as JSON text. PHP writes a list if the keys are 0, 1, 2 and so on, or if there is no
+    /// key.
     private func hash(_ members: [PresenceMember]) -> String {
         let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
         let isList = zip(members.indices, members).allSatisfy { index, member in member.userId == String(index) }

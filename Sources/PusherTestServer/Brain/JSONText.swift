@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Builds JSON texts, so that texts from a client or a backend are passed on unchanged.
+/// Functions that build JSON. The functions insert JSON from a client or a backend unchanged.
 enum JSONText {
     static func string(_ text: String) -> String {
         var writer = JSONWriter(minimumCapacity: text.utf8.count + 2)
@@ -8,15 +8,15 @@ enum JSONText {
         return writer.text
     }
 
-    /// - Parameter members: names and the JSON texts of their values.
+    /// - Parameter members: The names, and their values as JSON.
     static func object(_ members: [(String, String)]) -> String {
         "{" + members.map { "\(string($0.0)):\($0.1)" }.joined(separator: ",") + "}"
     }
 
-    /// - Parameter elements: JSON texts.
+    /// - Parameter elements: The elements as JSON.
     static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
 
-    /// The text without the white space around it; nil if it is not JSON, or nested too deep.
+    /// Returns JSON without surrounding white space, or nil if the JSON is invalid or nested too deeply.
     static func checked(_ text: String) -> String? {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)

@@ -1,17 +1,18 @@
-/// A connection, from the request for it to the end of TCP. Never used twice.
+/// The id of a connection, valid from the client's request until the TCP connection closes. The server uses each id
+/// once.
 package struct ConnectionID: Hashable, Comparable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// An HTTP request that needs an answer.
+/// The id of an HTTP request that needs an answer.
 package struct RequestID: Hashable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
 }
 
-/// A timer, minted by the brain. A timer that fires after it was cancelled does nothing.
+/// The brain's id of a timer. A timer that fires after its cancellation has no effect.
 package struct TimerID: Hashable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -24,7 +25,7 @@ package enum ClientMessage: Hashable, Sendable {
     case ping([UInt8])
     case pong([UInt8])
     case close(code: Int?, reason: String)
-    /// A violation of RFC 6455, with the code to close with.
+    /// A violation of RFC 6455, with the close code for the server's answer.
     case violation(code: Int, reason: String)
 }
 
@@ -52,34 +53,34 @@ package struct RESTResponse: Hashable, Sendable {
         self.body = body
     }
 
-    /// The value of the first header field of that name, in any case.
+    /// Returns the value of the first header field with this name, ignoring case.
     package func header(_ name: String) -> String? { headers.first(named: name) }
 }
 
-/// A part of the answer to an HTTP request: all of it, or a head, bytes and an end. After the last four, only an
-/// abandonment can follow.
+/// A part of the answer to an HTTP request. An answer is either a whole response, or a head, bytes and an end. After
+/// `whole`, `end` and `dropped`, only `abandoned` can follow.
 package enum ResponsePart: Hashable, Sendable {
-    /// The head without the body, which follows in pieces.
+    /// The head. The body follows in pieces.
     case head(RESTResponse)
     case bytes([UInt8])
-    /// Everything that was written so far must be sent.
+    /// The front end must send all bytes that were written so far.
     case flush
     case whole(RESTResponse)
     case end
-    /// TCP ends after everything that was written.
+    /// The front end sends all written bytes, and then closes the TCP connection.
     case dropped
-    /// TCP ends at once. Unsent bytes must not be sent any more.
+    /// The front end discards unsent bytes and closes the TCP connection at once.
     case abandoned
 }
 
-/// The actions for the engine, in order.
+/// An action that the brain requests from the engine.
 package enum ServerAction: Hashable, Sendable {
-    /// Answer the upgrade with success.
+    /// Accept the upgrade.
     case accept(ConnectionID, subprotocol: String?)
-    /// Answer the upgrade with an HTTP status, and end the connection.
+    /// Answer the upgrade with an HTTP status, and close the TCP connection.
     case refuse(ConnectionID, status: Int, body: String)
     case send(ConnectionID, OutgoingFrame)
-    /// End TCP after everything was sent.
+    /// Send all output, and then close the TCP connection.
     case end(ConnectionID)
     case schedule(TimerID, after: Duration)
     case cancel(TimerID)
@@ -88,9 +89,9 @@ package enum ServerAction: Hashable, Sendable {
     case beginResponse(RequestID, status: Int, headers: [PusherTestServer.Request.Header])
     case write(RequestID, [UInt8])
     case endResponse(RequestID)
-    /// End TCP instead of an answer to the request, or in the middle of it, after everything that was written.
+    /// Send written bytes, and then close the TCP connection, without an answer or with an incomplete answer.
     case drop(RequestID)
-    /// End TCP in the middle of an answer. Unsent bytes must not be sent any more.
+    /// Discard unsent bytes, and close the TCP connection in the middle of an answer.
     case abandon(RequestID)
     /// Call ``ServerBrain/flush(_:)``.
     case flushSession(ConnectionID)
@@ -98,12 +99,12 @@ package enum ServerAction: Hashable, Sendable {
     case ignore(RequestID)
     /// Post the body to the webhooks' URL.
     case webhook(String)
-    /// Record what happened.
+    /// Record an event.
     case record(socketID: String?, PusherTestServer.Record.Event)
 }
 
 extension ServerAction {
-    /// The HTTP request that the answer belongs to.
+    /// The HTTP request that the action answers; nil for other actions.
     var request: RequestID? {
         switch self {
         case .respond(let id, _), .beginResponse(let id, _, _), .write(let id, _), .endResponse(let id), .drop(let id),

@@ -1,17 +1,17 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Why a subscription is refused. The dialect determines how much of it the client learns.
+/// The reason for refusing a subscription. The dialect determines which parts of the reason the client gets.
 struct SubscriptionRefusal: Error, Hashable, Sendable {
     var message: String
-    /// soketi's name for it; nil leaves it out.
+    /// The `type` of the refusal in soketi's messages; nil omits the field.
     var type: String? = "AuthError"
     var status = 401
 }
 
-/// Checks whether a connection may subscribe, or belongs to a user (protocol clauses 6.2 and 8).
+/// Checks of authorizations for subscriptions and sign-ins (protocol clauses 6.2 and 8).
 extension ServerBrain {
-    /// - Parameter data: the `data` of the subscription.
+    /// - Parameter data: The `data` of the subscription.
     func checkAuthorization(
         of id: ConnectionID,
         for channel: String,
@@ -28,7 +28,7 @@ extension ServerBrain {
         if let message = fault(in: auth, for: text) { throw SubscriptionRefusal(message: message) }
     }
 
-    /// The problem of an authorization, in Pusher's words.
+    /// Returns Pusher's description of the error in an authorization, or nil if the authorization is valid.
     func fault(in auth: String, for text: String) -> String? {
         if options.acceptsAnySignature { return nil }
         let parts = auth.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -41,7 +41,7 @@ extension ServerBrain {
             + "but got \(Self.shortened(signature))"
     }
 
-    /// A client's text may have any length; an answer may not.
+    /// Shortens a client's string for an answer, because the string may have any length.
     static func shortened(_ text: some StringProtocol) -> String {
         let limit = 512
         guard text.utf8.count > limit else { return String(text) }

@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// `/pusher/auth` and `/pusher/user-auth`: the answers of a backend (protocol clause 8).
+/// The authorization endpoints `/pusher/auth` and `/pusher/user-auth` (protocol clause 8).
 extension ServerBrain {
     package mutating func authorizationRequest(_ id: RequestID, _ call: AuthorizationCall) -> [ServerAction] {
         record(.authorizationRequested(call.request))

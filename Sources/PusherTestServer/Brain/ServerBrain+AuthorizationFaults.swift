@@ -1,4 +1,4 @@
-/// The requests to the authorization endpoints that a fault affects.
+/// The authorization requests that a fault affects.
 package enum AuthorizationTarget: Hashable, Sendable {
     case all
     case channel(String)
@@ -13,7 +13,7 @@ package enum AuthorizationTarget: Hashable, Sendable {
     }
 }
 
-/// Which authorizations fail, as the tests request.
+/// The faults of authorization requests.
 extension ServerBrain {
     package mutating func failAuthorizations(
         count: Int?,

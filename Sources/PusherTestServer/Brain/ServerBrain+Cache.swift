@@ -4,11 +4,11 @@ import PusherProtocol
 struct CachedEvent: Hashable, Sendable {
     let name: String
     let data: String
-    /// In the server's time.
+    /// The time when the event expires, in the server's time.
     let expiry: Duration
 }
 
-/// Cache channels: a new subscriber gets the last published event (protocol clause 5).
+/// Cache channels, whose new subscribers get the last published event (protocol clause 5).
 extension ServerBrain {
     mutating func keep(_ event: PublishedEvent, on channel: String) {
         guard ChannelKind(ofChannelNamed: channel).isCache else { return }

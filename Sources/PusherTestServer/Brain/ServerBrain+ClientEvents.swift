@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Events that clients send each other (protocol clause 5).
+/// Events that clients send to each other (protocol clause 5).
 extension ServerBrain {
     mutating func relayClientEvent(_ message: Envelope, on id: ConnectionID) {
         guard let channel = message.channel else {
@@ -35,7 +35,7 @@ extension ServerBrain {
         relay(message, from: id, userId, on: channel)
     }
 
-    /// - Returns: The connections that the event goes to.
+    /// - Returns: The connections that get the event.
     @discardableResult
     mutating func relay(
         _ message: Envelope,
@@ -66,7 +66,8 @@ extension ServerBrain {
         members[channel]?.first { $0.connections.contains(id) }?.userId
     }
 
-    /// Counts the event if it is within the limit of the last second.
+    /// Counts a client event. Returns false if the connection has already sent the allowed number of events in the last
+    /// second.
     private mutating func takeClientEventAllowance(of id: ConnectionID) -> Bool {
         guard let limit = options.clientEventsPerSecond else { return true }
         var times = connections[id]?.clientEventTimes ?? []

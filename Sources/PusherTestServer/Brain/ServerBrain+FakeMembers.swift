@@ -1,9 +1,9 @@
 import PusherProtocol
 
-/// Members without a connection. They are subscribers whose id belongs to no connection. Messages to them are dropped,
-/// and faults of connections do not affect them.
+/// Simulated members. Each member is a subscriber with a connection id, but without a connection. The brain drops
+/// messages to such members, and connection faults do not affect them.
 extension ServerBrain {
-    /// - Parameter id: Gets the member's id.
+    /// - Parameter id: Receives the id of the new member.
     mutating func addFakeMember(
         userId: String,
         userInfo: String?,
@@ -49,7 +49,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// - Parameter reached: Gets the connections that the event goes to.
+    /// - Parameter reached: Collects the connections that get the event.
     mutating func sendClientEvent(
         _ event: String,
         _ data: String,

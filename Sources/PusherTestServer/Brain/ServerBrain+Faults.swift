@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// The faults that tests request. Commands for connections also affect the silent ones.
+/// The faults that tests request. Commands for connections also affect silent connections.
 extension ServerBrain {
     package mutating func closeConnections(_ target: PusherTestServer.Target, code: Int?, reason: String)
         -> [ServerAction]
@@ -9,7 +9,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// Does not wait for delayed messages.
+    /// Drops connections without waiting for delayed messages.
     package mutating func dropConnections(_ target: PusherTestServer.Target) -> [ServerAction] {
         let unfinished = connections.filter { $0.value.phase != .open }.keys
         let current = delay
@@ -18,7 +18,7 @@ extension ServerBrain {
             let hadWaiting = connections[id]?.outbox.isEmpty == false || connections[id]?.http?.next != nil
             connections[id]?.outbox = DelayedQueue()
             connections[id]?.http?.discardQueue()
-            // The delayed messages may contain the end.
+            // The discarded queue may have contained the request to close the connection, so add this request again.
             if connections[id]?.phase == .ended, hadWaiting { enqueue(.end, to: id) } else { end(id) }
         }
         delay = current
@@ -38,7 +38,7 @@ extension ServerBrain {
 
     package mutating func failConnections(count: Int?, with fault: PusherTestServer.ConnectionFault) -> [ServerAction] {
         if let count, count <= 0 { return [] }
-        // Faults after one without a limit would never be used.
+        // Remove the older fault without a limit. Otherwise, the new fault would never apply.
         connectionFaults.removeAll { $0.remaining == nil }
         connectionFaults.append((fault, count))
         return []

@@ -1,4 +1,4 @@
-/// The server's own pings, and its idle limit.
+/// The server's pings and its idle limit.
 extension ServerBrain {
     mutating func restartPingTimer(of id: ConnectionID) {
         guard let interval = options.pingInterval, let connection = connections[id], connection.phase == .open
@@ -8,7 +8,7 @@ extension ServerBrain {
         connections[id]?.pingTimer = timer
     }
 
-    /// Every frame of a client shows that it is alive.
+    /// Handles a frame as a sign that the client is alive.
     mutating func clientWasActive(_ id: ConnectionID) {
         cancel(connections[id]?.pongTimer)
         connections[id]?.pongTimer = nil
@@ -16,7 +16,7 @@ extension ServerBrain {
         connections[id]?.lastActivity = now
     }
 
-    /// The client's silence begins now.
+    /// Measures the client's silence from now on.
     mutating func restartIdleTimer(of id: ConnectionID) {
         cancel(connections[id]?.idleTimer)
         connections[id]?.idleTimer = nil
@@ -33,7 +33,7 @@ extension ServerBrain {
     mutating func idleTimerFired(on id: ConnectionID) {
         connections[id]?.idleTimer = nil
         guard let idleLimit, let connection = connections[id], connection.phase == .open else { return }
-        // A silent server ends nothing by itself.
+        // A silent server does not close the connection, even if the client is silent for too long.
         if connection.isSilent { return restartIdleTimer(of: id) }
         let silence = now - connection.lastActivity
         guard silence >= idleLimit.duration else {
@@ -50,7 +50,7 @@ extension ServerBrain {
         if connections[id]?.isSilent == true { restartPingTimer(of: id) } else { ping(id) }
     }
 
-    /// A silent server does not report this either.
+    /// Closes a connection whose client has not answered a ping, unless the server is silent.
     mutating func pongTimerFired(on id: ConnectionID) {
         connections[id]?.pongTimer = nil
         guard let connection = connections[id], connection.phase == .open, !connection.isSilent else { return }

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Handles messages of clients on their WebSockets.
+/// Messages of clients.
 extension ServerBrain {
     package mutating func received(_ message: ClientMessage, on id: ConnectionID) -> [ServerAction] {
         hear(message, on: id)
@@ -35,7 +35,7 @@ extension ServerBrain {
     private mutating func closeReceived(code: Int?, on id: ConnectionID) {
         guard let connection = connections[id] else { return }
         if connection.phase == .open {
-            // A silent server lets the client wait, as a dead one does.
+            // A silent server does not answer the close frame.
             if connection.isSilent { return }
             enqueue(.frame(.close(code: code, reason: "")), to: id)
         }
@@ -88,7 +88,7 @@ extension ServerBrain {
         say(dialect.error(code: dialect.invalidMessageCode, message: dialect.invalidMessage ?? message), to: id)
     }
 
-    /// Counts the message if it is within the limit.
+    /// Counts a message. Returns false if the connection has reached its limit.
     private mutating func takeMessageAllowance(of id: ConnectionID) -> Bool {
         guard let limit = options.messageLimit else { return true }
         var window = connections[id]?.messageWindow ?? (now, 0)

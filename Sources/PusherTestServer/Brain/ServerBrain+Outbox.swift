@@ -1,12 +1,13 @@
-/// Everything for a connection goes through here, so that a delay applies to all of it and keeps the order.
+/// The methods that send to a connection. All output uses these methods. So a delay affects all output, and messages
+/// keep their order.
 extension ServerBrain {
-    /// Sends a message of the server's own. A silent connection loses it.
+    /// Sends a message on behalf of the server, unless the connection is silent.
     mutating func say(_ text: String, to id: ConnectionID) {
         guard canHear(id) else { return }
         enqueue(.frame(.text(text)), to: id)
     }
 
-    /// Whether messages of the server's own are sent on a connection.
+    /// Returns whether the server sends its own messages on a connection.
     func canHear(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.phase == .open && !connection.isSilent
@@ -20,7 +21,8 @@ extension ServerBrain {
         } else if connection.outbox.isEmpty {
             emit(outgoing, to: id)
         } else {
-            // Due at once, but after delayed messages; negative, because timers count upwards.
+            // The element is due at once, but must follow the delayed messages. The element's id is negative, because
+            // the ids of timers are positive.
             let place = connection.lastUndelayed - 1
             connections[id]?.lastUndelayed = place
             connections[id]?.outbox.append(outgoing, id: place, isDue: true)
@@ -55,7 +57,7 @@ extension ServerBrain {
         // In WebSocket libraries, 1005 means a close frame without a code.
         case .close(let code, let reason): append(.close(code: code ?? 1005, reason: reason), toSessionOf: id)
         case .rawBytes(let bytes): append(.bytes(bytes), toSessionOf: id)
-        // There is no such frame.
+        // SockJS has no binary frames.
         case .binary: break
         }
     }

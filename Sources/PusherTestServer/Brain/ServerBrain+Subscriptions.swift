@@ -138,12 +138,12 @@ extension ServerBrain {
         }
     }
 
-    /// An invalid name may have any length.
+    /// Shortens an invalid name, which may have any length.
     private func shortened(_ channel: String) -> String { String(channel.prefix(ChannelName.maximumLength)) }
 }
 
 extension PusherTestServer.SubscriptionFault {
-    /// Whether the client gets a success.
+    /// Returns whether the fault confirms a subscription to the channel.
     func isSuccess(of channel: String) -> Bool {
         guard case .text(let text) = self, let message = try? Envelope(decoding: text) else { return false }
         return message.event == EventName.subscriptionSucceededInternal && message.channel == channel

@@ -1,10 +1,11 @@
 import PusherProtocol
 
-/// The content of webhooks (protocol clause 14).
+/// The events that the server reports in webhooks (protocol clause 14).
 ///
-/// A leave is reported only after a delay, and not if the user has returned meanwhile.
+/// The server waits before it reports that a channel has lost its last subscriber, or that a user has left. If the
+/// channel gets a subscriber, or the user returns, in time, the server reports nothing.
 extension ServerBrain {
-    /// The subject of a delayed webhook.
+    /// The channel or the member that a delayed webhook is about.
     enum Absence: Hashable, Sendable {
         case channel(String)
         case member(String, channel: String)
@@ -89,7 +90,7 @@ extension ServerBrain {
         }
     }
 
-    /// Sends the events of one input as one request.
+    /// Sends the events of the current input in one request.
     mutating func flushWebhooks() {
         guard !webhookEvents.isEmpty else { return }
         let time = unixTime * 1_000

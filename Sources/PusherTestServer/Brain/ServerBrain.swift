@@ -1,31 +1,32 @@
 import PusherEncryption
 
-/// The server's decisions as a value: inputs are its methods, outputs are actions.
+/// The server's logic as a value, whose methods take inputs and return actions.
 ///
-/// It has no clock, socket or task inside, and calls no closure. No message of a client can trap it.
+/// The brain has no clock, socket or task, and calls no closure. No message of a client can make the brain trap.
 package struct ServerBrain: Sendable {
     let options: PusherTestServer.Options
     var dialect: PusherTestServer.Dialect { options.dialect }
     private let socketIDPrefix: Int
 
-    /// The server's time, which only moves forward. Set before each input.
+    /// The server's time, which only moves forward. The engine sets the time before each input.
     package var now = Duration.zero
     /// The time in seconds since 1970, for webhooks.
     package var unixTime = 0
 
     var connections: [ConnectionID: ServerConnection] = [:]
-    /// The subscribers of each channel that has any, oldest first.
+    /// The subscribers by channel, oldest first. Contains only channels with subscribers.
     var subscribers: [String: [ConnectionID]] = [:]
-    /// The users on each presence channel that has any, in the order in which they came.
+    /// The users by presence channel, in the order of their arrival. Contains only channels with users.
     var members: [String: [PresenceMember]] = [:]
-    /// The channels of the members that have no connection.
+    /// The channels of the simulated members, by the member's id.
     var fakeMembers: [ConnectionID: String] = [:]
-    /// The connections of each user who has signed in, oldest first.
+    /// The connections by signed-in user, oldest first.
     var users: [String: [ConnectionID]] = [:]
-    /// The connections whose user watches a user.
+    /// The connections of the users who watch a user, by the id of the watched user.
     var watchers: [String: [ConnectionID]] = [:]
     var cachedEvents: [String: CachedEvent] = [:]
-    /// The key from which the keys of encrypted channels are derived; nil if the option is not a key.
+    /// The key from which the server derives the keys of encrypted channels. Nil if
+    /// ``PusherTestServer/Options/encryptionMasterKey`` is not a valid key.
     var masterKey: SecretKey?
     var timers: [TimerID: TimerPurpose] = [:]
     private var lastTimer = 0
@@ -33,7 +34,7 @@ package struct ServerBrain: Sendable {
 
     /// The connections over HTTP, by the path of their session.
     var sessions: [String: ConnectionID] = [:]
-    /// The connections over HTTP whose frames are sent in the response to a request.
+    /// The connections over HTTP, by the receiving request whose response carries their frames.
     var receivers: [RequestID: ConnectionID] = [:]
     /// The requests of HTTP transports that a fault delays.
     var delayedRequests: [RequestID: TimerID] = [:]
@@ -42,10 +43,10 @@ package struct ServerBrain: Sendable {
     // The requested faults.
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
     var authorizationFaults = FaultList<AuthorizationTarget, PusherTestServer.AuthorizationFault>()
-    /// By the name of the channel. Nil is for every channel without its own fault.
+    /// The faults by channel name. The fault for nil applies to every channel without its own fault.
     var subscriptionFaults: [String?: PusherTestServer.SubscriptionFault] = [:]
     var transportFaults = FaultList<PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault>()
-    /// How many bytes a proxy collects before it passes them on; nil for none.
+    /// The number of bytes that the simulated proxy collects before it passes them on. Nil means no proxy.
     var streamBuffer: Int?
     var isSilent = false
     var delay = Duration.zero
@@ -53,7 +54,7 @@ package struct ServerBrain: Sendable {
     var idleLimit: PusherTestServer.Dialect.IdleLimit?
 
     var absences: [Absence: TimerID] = [:]
-    /// The events from the current input, as JSON texts.
+    /// The webhook events that the current input has caused, as JSON.
     var webhookEvents: [String] = []
     private var actions: [ServerAction] = []
 
@@ -65,12 +66,12 @@ package struct ServerBrain: Sendable {
         self.masterKey = SecretKey(base64: options.encryptionMasterKey)
     }
 
-    /// The connection's id for clients. It is unique during the server's life, unless a test has chosen it.
+    /// Returns the socket id of a connection. The server uses each socket id once, unless a test has chosen the id.
     package func socketID(of id: ConnectionID) -> String {
         connections[id]?.socketID ?? "\(socketIDPrefix).\(id.rawValue)"
     }
 
-    /// An id that was not used before: for a connection, or for a member without one.
+    /// Makes a new id for a connection, or for a member without a connection.
     package mutating func makeConnectionID() -> ConnectionID {
         lastConnection += 1
         return ConnectionID(rawValue: lastConnection)
@@ -103,9 +104,9 @@ package struct ServerBrain: Sendable {
         case idle(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)
-        /// The client gets a heartbeat if there was no other frame.
+        /// The client gets a heartbeat if the session has sent no other frame.
         case heartbeat(ConnectionID)
-        /// The client had enough time to move its session to another response.
+        /// The client has not moved the session to another response in time.
         case move(ConnectionID)
         /// The client has no receiving request.
         case disconnect(ConnectionID)
@@ -113,7 +114,7 @@ package struct ServerBrain: Sendable {
         case transportRequest(RequestID, TransportCall)
         /// The answer to a request for an authorization is due.
         case authorization(RequestID, PusherTestServer.Request, RESTResponse)
-        /// A user has not come back.
+        /// A webhook about a channel without subscribers, or about a member who has left, is due.
         case absence(Absence)
     }
 
@@ -130,7 +131,7 @@ package struct ServerBrain: Sendable {
         perform(.cancel(timer))
     }
 
-    /// Handles a timer that has fired. One that is not current does nothing.
+    /// Handles a timer that has fired. A cancelled timer has no effect.
     package mutating func timerFired(_ timer: TimerID) -> [ServerAction] {
         switch timers.removeValue(forKey: timer) {
         case nil: break

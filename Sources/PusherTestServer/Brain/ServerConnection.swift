@@ -1,25 +1,26 @@
 /// The brain's data about a connection.
 struct ServerConnection: Sendable {
     enum Phase: Hashable, Sendable {
-        /// The upgrade was requested, and is never answered.
+        /// The client has requested the connection, and the server has not answered. After the fault `stalled`, the
+        /// server never answers.
         case stalled
         case open
-        /// The server has sent its close frame, and waits for the client's.
+        /// The server has sent its close frame, and waits for the client's close frame.
         case closing
-        /// TCP is about to end.
+        /// The server is about to close the TCP connection.
         case ended
     }
 
-    /// The output, in order.
+    /// An element of the output.
     enum Outgoing: Hashable, Sendable {
         case frame(OutgoingFrame)
         case end
     }
 
-    /// The id that the client is told, and signs with.
+    /// The socket id that the client receives. An authorization is valid for one socket id only.
     let socketID: String
     let request: PusherTestServer.Request
-    /// Nil for a WebSocket.
+    /// The session of a connection over HTTP; nil for a WebSocket.
     var http: HTTPSession?
     var phase: Phase
     var isEstablished = false
@@ -27,18 +28,19 @@ struct ServerConnection: Sendable {
     /// Oldest subscription first.
     var channels: [String] = []
     var user: SignedInUser?
-    /// When the client events of the last second arrived.
+    /// The arrival times of the client events of the last second.
     var clientEventTimes: [Duration] = []
-    /// When the window of the message limit began, and how many messages it has had.
+    /// The start of the message limit's current window, and the number of messages in this window.
     var messageWindow: (start: Duration, count: Int)?
 
     var outbox = DelayedQueue<Outgoing>()
     var lastUndelayed = 0
     var pingTimer: TimerID?
     var pongTimer: TimerID?
-    /// Not restarted for each message: when it fires, it checks how long the client has been silent.
+    /// The timer of the idle limit. Messages do not restart the timer, so the brain checks the length of the silence
+    /// when the timer fires.
     var idleTimer: TimerID?
-    /// When the client last sent something.
+    /// The time of the client's last frame.
     var lastActivity = Duration.zero
     var closeTimer: TimerID?
 }
@@ -51,7 +53,7 @@ extension ServerConnection {
 }
 
 extension ServerBrain {
-    /// The open connections that a command addresses, oldest first.
+    /// Returns the open connections that a command addresses, oldest first.
     func connections(_ target: PusherTestServer.Target) -> [ConnectionID] {
         let ids: [ConnectionID]
         switch target {
@@ -62,7 +64,7 @@ extension ServerBrain {
         return ids.filter { connections[$0]?.phase == .open }
     }
 
-    /// The open connections for a reader, oldest first.
+    /// The open connections as values for tests, oldest first.
     package var openConnections: [PusherTestServer.Connection] {
         connections(.all).compactMap { id in
             connections[id].map { connection in
@@ -79,10 +81,10 @@ extension ServerBrain {
         }
     }
 
-    /// Counts members without a connection too.
+    /// Returns the number of subscribers, including simulated members.
     package func subscriptionCount(of channel: String) -> Int { subscribers[channel]?.count ?? 0 }
 
-    /// Counts connections only.
+    /// Returns the number of subscribed connections, without simulated members.
     func connectionCount(of channel: String) -> Int {
         (subscribers[channel] ?? []).count { connections[$0] != nil }
     }

@@ -3,17 +3,17 @@ import NIOCore
 import NIOPosix
 import RealtimePrimitives
 
-/// Wakes tasks that wait for a change.
+/// A signal that wakes tasks when something has changed.
 package final class ChangeSignal: Sendable {
     private let state = NIOLockedValueBox(State())
 
     fileprivate typealias Reader = CheckedContinuation<Void, any Error>
 
     fileprivate enum Waiter: Sendable {
-        /// Announced, but not suspended yet.
+        /// The wait has begun, but the task is not suspended yet.
         case announced
         case suspended(Reader)
-        /// Ended by a timeout or a cancellation before it was suspended.
+        /// A timeout or a cancellation ended the wait before the task was suspended.
         case ended(any Error)
     }
 
@@ -33,8 +33,8 @@ package final class ChangeSignal: Sendable {
 
     /// Calls `check` in the caller's task, once and then after each change, until it returns a value.
     /// - Parameters:
-    ///   - timeout: In real time, even if the server's time is virtual. Nil means no limit.
-    ///   - history: What has happened, for the error of a timeout.
+    ///   - timeout: The limit in real time, even if the server's time is virtual. Nil means no limit.
+    ///   - history: Returns a description of past events for the timeout error.
     package func wait<Value>(
         timeout: Duration?,
         for what: String,
@@ -43,7 +43,7 @@ package final class ChangeSignal: Sendable {
     ) async throws -> Value {
         let deadline = timeout.map { NIODeadline.now() + TimeAmount($0) }
         while true {
-            // Read before the check, so that a change in between wakes the waiter again.
+            // Read the count before the check, so that a change during the check wakes the task again.
             let count = state.withLockedValue { $0.changeCount }
             if let value = check() { return value }
             try await waitForChange(beyond: count, deadline: deadline) {
@@ -101,7 +101,8 @@ extension ChangeSignal.State {
         return readers
     }
 
-    /// Suspends the reader until there are more than `count` changes, or returns how to resume it now.
+    /// Suspends a waiting task until there are more than `count` changes. Returns a result if the caller must resume
+    /// the task at once.
     fileprivate mutating func suspend(
         _ reader: ChangeSignal.Reader,
         _ id: Int,
@@ -119,7 +120,7 @@ extension ChangeSignal.State {
         return nil
     }
 
-    /// The reader to resume, if it is suspended.
+    /// Ends a wait with an error. Returns the continuation if the caller must resume it.
     fileprivate mutating func end(_ id: Int, _ error: any Error) -> ChangeSignal.Reader? {
         switch waiters[id] {
         case nil, .ended:

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The newest recorded elements, each with its index over the log's whole life.
+/// A log that keeps only the newest elements. The index of an element also counts the removed elements before it.
 struct BoundedLog<Element: Sendable>: Sendable {
     private var elements = CircularBuffer<Element>()
     private(set) var nextIndex = 0
@@ -12,20 +12,20 @@ struct BoundedLog<Element: Sendable>: Sendable {
 
     func last(_ count: Int) -> [Element] { Array(elements.suffix(count)) }
 
-    /// - Parameter make: Gets the element's index.
+    /// - Parameter make: Makes the element from its index.
     mutating func append(_ make: (_ index: Int) -> Element) {
         elements.append(make(nextIndex))
         nextIndex += 1
         if elements.count > limit { elements.removeFirst() }
     }
 
-    /// Changes the element with that index, if it is kept.
+    /// Changes the element with this index if the log still contains it.
     mutating func update(_ index: Int, _ change: (inout Element) -> Void) {
         guard let position = position(of: index) else { return }
         change(&elements[position])
     }
 
-    /// The element with that index, or the oldest one after it that is kept.
+    /// Returns the element with this index, or the oldest kept element after it.
     func first(from index: Int) -> Element? {
         position(of: max(index, nextIndex - elements.count)).map { elements[$0] }
     }

@@ -1,12 +1,13 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Passes inputs to the brain, and carries out its actions on one event loop, in order.
+/// The engine that runs the brain. The engine passes inputs to the brain, and carries out the actions in order on one
+/// event loop.
 final class ServerEngine: Sendable {
     let eventLoop: any EventLoop
     private let options: PusherTestServer.Options
     private let unixTime: @Sendable () -> Int
-    /// Nil if webhooks are only recorded.
+    /// The sender of webhooks; nil if the engine only records them.
     private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
     let newRecords = ChangeSignal()
@@ -22,7 +23,8 @@ final class ServerEngine: Sendable {
         var lastRequest = 0
     }
 
-    /// Carries the answer to the client, on the event loop. ``ResponsePart`` describes the order.
+    /// A closure that sends the answer to the client, on the event loop. ``ResponsePart`` describes the order of the
+    /// parts.
     typealias Responder = @Sendable (ResponsePart) -> Void
 
     init(
@@ -46,8 +48,8 @@ final class ServerEngine: Sendable {
 
     // MARK: Inputs
 
-    /// Passes an input to the brain. Records are in the log when this returns. The rest happens on the event loop, in
-    /// place if that is the current one.
+    /// Passes an input to the brain. The log contains the records when the method returns. The other actions run on the
+    /// event loop. If the caller is on the event loop, these actions run before the method returns.
     func step(_ transition: (inout ServerBrain) -> [ServerAction]) {
         step { state in transition(&state.brain) }
     }
@@ -78,7 +80,8 @@ final class ServerEngine: Sendable {
         state.withLockedValue { body($0.brain) }
     }
 
-    /// Handles a client's request for a WebSocket. `assign` gets its id before anything else happens.
+    /// Handles a client's request for a WebSocket. Calls `assign` with the connection's id before the brain gets the
+    /// request.
     func connectionRequested(
         _ request: PusherTestServer.Request,
         link: any ServerLink,
@@ -104,13 +107,14 @@ final class ServerEngine: Sendable {
         })
     }
 
-    /// Handles any other request. `assign` gets its id before anything else happens.
+    /// Handles an HTTP request that is not an upgrade. Calls `assign` with the request's id before the brain gets the
+    /// request.
     func request(
         _ request: PusherTestServer.Request,
         assign: (RequestID) -> Void = { _ in },
         respond: @escaping Responder
     ) {
-        // It calls closures of the test, so it does not hold the lock.
+        // This initializer calls closures of the test, so the lock must not be held here.
         let authorization = AuthorizationCall(request, options: options)
         let transport = TransportCall(request, options: options.httpTransports)
         let id = state.withLockedValue { state in
@@ -127,18 +131,18 @@ final class ServerEngine: Sendable {
         }
     }
 
-    /// Whether the request is one of an HTTP transport.
+    /// Returns whether the request belongs to an HTTP transport.
     func isOfTransport(_ request: PusherTestServer.Request) -> Bool {
         TransportCall(request, options: options.httpTransports) != nil
     }
 
-    /// Handles that this many bytes of the response's body have reached the client, as far as can be known.
+    /// Counts bytes of the response's body that have probably reached the client.
     func delivered(_ count: Int, of request: RequestID) {
         step { brain in brain.delivered(count, of: request) }
     }
 
-    /// Handles that the client has received the whole response, or that TCP has ended. The request is complete, and no
-    /// further action follows.
+    /// Handles the end of a response. The client has received the whole response, or the TCP connection is closed. The
+    /// brain requests no further action for the request.
     func requestEnded(_ request: RequestID) {
         step(state: { state in
             state.responders[request] = nil
@@ -146,7 +150,7 @@ final class ServerEngine: Sendable {
         })
     }
 
-    /// The answer to a request that is refused regardless of its body; nil if that depends on the body.
+    /// Returns the answer if the server refuses the request without reading its body; nil otherwise.
     func refusal(ofHead request: PusherTestServer.Request) -> RESTResponse? {
         let now = unixTime()
         let transport = TransportCall(request, options: options.httpTransports)
@@ -155,14 +159,15 @@ final class ServerEngine: Sendable {
         }
     }
 
-    /// Records a request that was answered without the brain.
+    /// Records a request that the front end has answered without the brain.
     func note(_ request: PusherTestServer.Request, answeredWith response: RESTResponse) {
         step(state: { _ in [.record(socketID: nil, .requestAnswered(request, status: response.status))] })
     }
 
     // MARK: Actions
 
-    /// Runs on the event loop only, and is not reentrant: an action that causes an input only adds to the queue.
+    /// Carries out the queued actions, on the event loop only. If an action causes an input, the input only adds
+    /// actions to the queue.
     private func drain() {
         guard state.withLockedValue({ $0.beginDraining() }) else { return }
         var written: [ConnectionID: any ServerLink] = [:]
@@ -197,7 +202,7 @@ final class ServerEngine: Sendable {
         case .write(_, let bytes):
             write(.bytes(bytes), id, &written)
         case .endResponse:
-            // It may still have to be abandoned.
+            // Keep the responder, because the brain may still abandon the request.
             write(.end, id, &written)
         case .accept, .refuse, .send, .end, .schedule, .cancel, .flushSession, .webhook, .record:
             break
@@ -255,7 +260,7 @@ extension ServerEngine.State {
         return !isDraining
     }
 
-    /// An empty queue ends the loop.
+    /// Removes and returns the queued actions. An empty queue ends the loop.
     fileprivate mutating func takeQueue() -> [ServerAction] {
         let actions = queue
         queue.removeAll()

@@ -4,13 +4,14 @@ import NIOCore
 import NIOHTTP1
 import PusherEncryption
 
-/// Posts webhooks one after the other, and tries each until it is answered with 2xx or the tries are used up.
+/// A sender of webhooks. The sender posts webhooks in order. The sender repeats each webhook until the status is 2xx,
+/// up to a maximum number of tries.
 final class WebhookSender: Sendable {
     typealias Report = @Sendable (PusherTestServer.Record.Event) -> Void
 
-    /// The client that sends the requests, and the wait between them.
+    /// The functions that post a webhook and that wait between two tries.
     struct Environment: Sendable {
-        /// Returns the status of the answer.
+        /// Posts a request and returns the status of the answer.
         var post: @Sendable (HTTPClientRequest) async throws -> Int
         var sleep: @Sendable (Duration) async throws -> Void
     }
@@ -25,7 +26,7 @@ final class WebhookSender: Sendable {
     private let state = NIOLockedValueBox(State())
 
     private struct State: Sendable {
-        /// It sends only while the server listens.
+        /// Whether the server listens. The sender sends webhooks only while the server listens.
         var isOpen = false
         var queue: AsyncStream<Webhook>.Continuation?
         var task: Task<Void, Never>?
@@ -53,12 +54,13 @@ final class WebhookSender: Sendable {
             let (webhooks, queue) = AsyncStream.makeStream(of: Webhook.self)
             queue.yield(webhook)
             state.queue = queue
-            // The task does not retain the server's parts, and ends when the queue is finished.
+            // The task captures only values, so that it does not retain the sender. The task ends when the queue is
+            // finished.
             state.task = Task { [url, application] in await Self.run(webhooks, url, application) }
         }
     }
 
-    /// Does not wait for unsent webhooks.
+    /// Shuts down without waiting for unsent webhooks.
     func shutdown() async { await beginShutdown()?.value }
 
     @discardableResult
@@ -67,20 +69,21 @@ final class WebhookSender: Sendable {
             defer { state = State() }
             return state
         }
-        // Not under the lock, because both resume waiting tasks.
+        // Make both calls without the lock, because the calls resume waiting tasks, and these tasks may need the lock.
         ended.queue?.finish()
         ended.task?.cancel()
         return ended.task
     }
 
-    /// The client lives as long as this task, so that it is always shut down.
+    /// Sends the webhooks. Makes the HTTP client, sends the queued webhooks, and shuts the client down when the queue
+    /// is finished.
     private static func run(
         _ webhooks: AsyncStream<Webhook>,
         _ url: String,
         _ application: PusherTestServer.Application
     ) async {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        // This class counts the tries.
+        // The client must not retry, because this class counts the tries.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
         let environment = Environment(
@@ -88,7 +91,7 @@ final class WebhookSender: Sendable {
             sleep: { try await Task.sleep(for: $0) }
         )
         for await webhook in webhooks { await send(webhook, url, application, environment) }
-        // It fails only if it was shut down before.
+        // Ignore the error, because a shutdown fails only if the client is already shut down.
         try? await client.shutdown()
     }
 

@@ -11,31 +11,31 @@ extension PusherTestServer {
         case subscribers(of: String)
     }
 
-    /// The effect on a new connection, instead of the normal beginning.
+    /// A fault that makes a new connection fail.
     public enum ConnectionFault: Hashable, Sendable {
-        /// The upgrade is answered with this HTTP status.
+        /// The server answers the upgrade with this HTTP status.
         case refused(status: Int)
-        /// The upgrade is never answered.
+        /// The server never answers the upgrade.
         case stalled
-        /// TCP ends instead of an answer to the upgrade.
+        /// The server closes the TCP connection instead of answering the upgrade.
         case dropped
-        /// The upgrade succeeds, and nothing follows; see ``PusherTestServer/speakAgain(_:)``.
+        /// The upgrade succeeds, but the server sends nothing until ``PusherTestServer/speakAgain(_:)``.
         case silent
-        /// The upgrade succeeds, and a close frame comes instead of `pusher:connection_established`. Nil sends a close
-        /// frame without a code.
+        /// The upgrade succeeds, and the server sends a close frame instead of `pusher:connection_established`. If the
+        /// code is nil, the frame has no code.
         case closed(code: Int?, reason: String = "")
-        /// `pusher:connection_established`, and a close frame right after it.
+        /// The server sends `pusher:connection_established`, and then a close frame.
         case closedAfterHandshake(code: Int?, reason: String = "")
-        /// `pusher:error` instead of `pusher:connection_established`, then the end of TCP without a close frame.
+        /// The server sends `pusher:error` instead of `pusher:connection_established`. Then the server closes the TCP
+        /// connection without a close frame.
         case error(code: Int?, message: String)
-        /// This text instead of `pusher:connection_established`; the connection stays open.
+        /// The server sends this text instead of `pusher:connection_established`. The connection stays open.
         ///
-        /// If the text is a `pusher:connection_established` with a socket id, the connection is established with that
-        /// id. Authorizations are checked against it, and commands and records use it. Several connections may have the
-        /// same one.
+        /// If the text is a `pusher:connection_established` with a socket id, the connection has this id.
+        /// Authorizations, commands and records use this id. Several connections may have the same id.
         case firstMessage(String)
 
-        /// The socket id that the client is told instead of the server's.
+        /// The socket id in the fault's message, which replaces the server's id.
         var socketID: String? {
             guard case .firstMessage(let text) = self, let message = try? Envelope(decoding: text),
                 message.event == EventName.connectionEstablished,
@@ -45,16 +45,16 @@ extension PusherTestServer {
         }
     }
 
-    /// The answer to a `pusher:subscribe`, instead of the normal one.
+    /// The answer to a `pusher:subscribe`, instead of the normal answer.
     public enum SubscriptionFault: Hashable, Sendable {
         /// No answer, and the connection is not subscribed.
         case unanswered
-        /// `pusher:error` with this code and message, which does not name the channel.
+        /// `pusher:error` with this code and message, without the channel's name.
         case error(code: Int?, message: String)
         /// `pusher:subscription_error` on the channel.
         case subscriptionError(type: String = "AuthError", message: String, status: Int = 401)
-        /// This text. If it is the `pusher_internal:subscription_succeeded` of the channel, the connection is
-        /// subscribed, whatever the client sent as its authorization. It adds no member to a presence channel.
+        /// This text. If the text is the channel's `pusher_internal:subscription_succeeded`, the connection is
+        /// subscribed, even with an invalid authorization. The fault adds no member to a presence channel.
         case text(String)
     }
 }

@@ -1,12 +1,12 @@
 extension PusherTestServer {
     /// Makes requests to the authorization endpoints fail, until ``acceptAuthorizations()``.
     ///
-    /// The server still calls ``Options/authorizeChannel`` and ``Options/authenticateUser`` for them.
+    /// The server still calls ``Options/authorizeChannel`` and ``Options/authenticateUser`` for these requests.
     /// - Parameters:
-    ///   - count: how many. Later ones are answered as usual. Nil, the default, means all. Another call with a count is
-    ///     appended to one that is not used up.
-    ///   - channel: only requests for this channel; nil, the default, takes every request to either endpoint.
-    ///   - fault: what happens to them.
+    ///   - count: The number of requests. The server answers later requests as usual. Default: nil, for all requests. A
+    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///   - channel: The channel whose requests fail. Default: nil, for every request to either endpoint.
+    ///   - fault: The answer to these requests.
     public func failAuthorizations(
         _ count: Int? = nil,
         for channel: String? = nil,
@@ -19,8 +19,8 @@ extension PusherTestServer {
     /// Makes requests to `/pusher/user-auth` fail, until ``acceptAuthorizations()``.
     ///
     /// - Parameters:
-    ///   - count: how many. Later ones are answered as usual. Nil, the default, means all.
-    ///   - fault: what happens to them.
+    ///   - count: The number of requests. The server answers later requests as usual. Default: nil, for all requests.
+    ///   - fault: The answer to these requests.
     public func failUserAuthentications(_ count: Int? = nil, with fault: AuthorizationFault) {
         engine.step { brain in brain.failAuthorizations(count: count, of: .users, with: fault) }
     }

@@ -1,37 +1,39 @@
 extension PusherTestServer {
-    /// Sends a close frame. TCP ends when the client has answered, or after ``Options/closeTimeout``.
+    /// Sends a close frame. The server closes the TCP connection when the client has answered, or after
+    /// ``Options/closeTimeout``.
     ///
-    /// Silent connections are closed too.
+    /// The command also closes silent connections.
     /// - Parameters:
-    ///   - target: the connections. Default: all.
-    ///   - code: any code of 16 bits, also one that RFC 6455 forbids; nil sends a close frame without one.
-    ///     Default: 1000.
-    ///   - reason: the text after the code. Default: none.
+    ///   - target: The connections. Default: all.
+    ///   - code: Any 16-bit code, even if RFC 6455 forbids it. Nil sends a close frame without a code. Default: 1000.
+    ///   - reason: The text after the code. Default: none.
     public func closeConnections(_ target: Target = .all, code: Int? = 1000, reason: String = "") {
         engine.step { brain in brain.closeConnections(target, code: code, reason: reason) }
     }
 
-    /// Ends TCP without a close frame. ``Target/all`` includes connections whose upgrade is stalled.
+    /// Closes TCP connections without a close frame. ``Target/all`` includes connections whose upgrade is stalled.
     public func dropConnections(_ target: Target = .all) {
         engine.step { brain in brain.dropConnections(target) }
     }
 
-    /// Continues reading, but sends nothing any more: no answers, no published events, no WebSocket pongs, no answer to
-    /// a close frame. Its own messages are lost, and messages of clients are recorded but have no effect.
+    /// Makes the server silent. The server continues to read, but sends no answers, published events, WebSocket pongs
+    /// or close frames. Clients never get the messages that the server would have sent. The server records messages of
+    /// clients, but the messages have no effect.
     ///
-    /// ``Target/all`` includes later connections: their upgrade succeeds, and nothing follows. The REST API still
-    /// answers, and commands for connections (such as ``sendText(_:to:)``) still work.
+    /// ``Target/all`` includes later connections. Their upgrade succeeds, but the server sends nothing afterwards. The
+    /// REST API still answers, and commands for connections (such as ``sendText(_:to:)``) still work.
     public func goSilent(_ target: Target = .all) {
         engine.step { brain in brain.setSilent(true, target) }
     }
 
-    /// Ends ``goSilent(_:)``. A connection that was never told its socket id stays without one.
+    /// Ends ``goSilent(_:)``. A connection that missed its `pusher:connection_established` does not get this message
+    /// later.
     public func speakAgain(_ target: Target = .all) {
         engine.step { brain in brain.setSilent(false, target) }
     }
 
-    /// Delays every WebSocket message and close frame by this time, in order, on all connections from now on. Zero ends
-    /// it. Messages that are delayed already still come when they are due.
+    /// Delays all messages, pongs and close frames by this time, on open and new connections. Messages keep their
+    /// order. Zero ends the delay. Messages that are already delayed still arrive when they are due.
     public func delayMessages(by delay: Duration) {
         engine.step { brain in brain.setDelay(delay) }
     }
@@ -39,25 +41,25 @@ extension PusherTestServer {
     /// Makes new connections fail, until ``acceptConnections()``.
     ///
     /// - Parameters:
-    ///   - count: how many. Later ones are accepted. Nil, the default, means all. Another call with a count is appended
-    ///     to one that is not used up.
-    ///   - fault: what happens to them.
+    ///   - count: The number of connections. The server accepts later connections. Default: nil, for all connections. A
+    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///   - fault: The failure of these connections.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.step { brain in brain.failConnections(count: count, with: fault) }
     }
 
-    /// Ends ``failConnections(_:with:)``. Stalled connections stay stalled.
+    /// Ends ``failConnections(_:with:)``. Connections that are already stalled stay stalled.
     public func acceptConnections() {
         engine.step { brain in brain.acceptConnections() }
     }
 
-    /// Changes the `activity_timeout` that new connections are told, in seconds; nil leaves it out.
+    /// Changes the `activity_timeout` that the server sends on new connections, in seconds. Nil omits it.
     public func setActivityTimeout(_ seconds: Int?) {
         engine.step { brain in brain.setActivityTimeout(seconds) }
     }
 
-    /// Changes how long a client may be silent, on all connections from now on; nil ends the limit. It does not apply
-    /// to silent connections. Before that, the limit is ``Dialect/idleLimit``.
+    /// Changes how long a client may be silent, on open and new connections. Nil removes the limit. The limit does not
+    /// apply to connections that the server has silenced. Until the first call, the limit is ``Dialect/idleLimit``.
     public func setIdleLimit(_ limit: Dialect.IdleLimit?) {
         engine.step { brain in brain.setIdleLimit(limit) }
     }

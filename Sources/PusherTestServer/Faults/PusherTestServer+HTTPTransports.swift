@@ -2,10 +2,10 @@ extension PusherTestServer {
     /// Makes requests of HTTP transports fail, until ``acceptTransportRequests()``.
     ///
     /// - Parameters:
-    ///   - count: how many. Later ones are answered as usual. Nil, the default, means all. Another call with a count is
-    ///     appended to one that is not used up.
-    ///   - requests: which ones. Default: all.
-    ///   - fault: what happens to them.
+    ///   - count: The number of requests. The server answers later requests as usual. Default: nil, for all requests. A
+    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///   - requests: The kinds of requests. Default: all.
+    ///   - fault: The answer to these requests.
     public func failTransportRequests(
         _ count: Int? = nil,
         of requests: TransportRequests = .all,
@@ -19,30 +19,32 @@ extension PusherTestServer {
         engine.step { brain in brain.acceptTransportRequests() }
     }
 
-    /// Ends the open responses of `xhr_streaming` requests. The sessions survive for
+    /// Ends the open responses of `xhr_streaming` requests. The sessions stay open for
     /// ``HTTPTransports/disconnectDelay``.
     ///
     /// - Parameters:
-    ///   - target: the connections. Others are not affected. Default: all.
-    ///   - cleanly: whether the responses are completed; if `false`, TCP ends in the middle of them. Default: `true`.
+    ///   - target: The connections. Connections without an `xhr_streaming` response are not affected. Default: all.
+    ///   - cleanly: Whether the server completes the responses. If `false`, the server closes the TCP connection in the
+    ///     middle of a response. Default: `true`.
     public func endStreams(_ target: Target = .all, cleanly: Bool = true) {
         engine.step { brain in brain.endStreams(target, cleanly: cleanly) }
     }
 
-    /// Drops sessions of HTTP transports without notifying the clients. A stream stays open, and gets no more frames. A
-    /// poll is answered with a heartbeat.
+    /// Drops sessions of HTTP transports without notifying the clients. A stream stays open, but gets no more frames.
+    /// The server answers a poll with a heartbeat.
     ///
     /// - Parameters:
-    ///   - target: the connections. WebSockets are not affected. Default: all.
-    ///   - answering: the answer to the session's next receiving request. Default: a new session.
+    ///   - target: The connections. WebSockets are not affected. Default: all.
+    ///   - answering: The answer to the session's next receiving request. Default: a new session.
     public func loseSessions(_ target: Target = .all, answering: LostSession = .newSession) {
         engine.step { brain in brain.loseSessions(target, answering: answering) }
     }
 
-    /// Holds back the bytes of `xhr_streaming` responses, as buffering proxies do. They are passed on when there are
-    /// this many of them, or at the end of the response. The status is passed on at once.
+    /// Holds back the bytes of `xhr_streaming` responses, as buffering proxies do. The server sends the bytes when
+    /// `size` bytes have accumulated, or when the response ends. The server sends the status at once.
     ///
-    /// - Parameter size: how many bytes; nil passes on all held bytes, and later ones at once.
+    /// - Parameter size: The number of bytes. If nil, the server sends all held bytes, and from now on sends bytes at
+    ///   once.
     public func bufferStreams(until size: Int?) {
         engine.step { brain in brain.bufferStreams(until: size) }
     }

@@ -1,5 +1,6 @@
 extension PusherTestServer {
-    /// Sends `pusher:ping` now. A client that does not answer within ``Options/pongTimeout`` is closed with 4201.
+    /// Sends `pusher:ping` now. If the client does not answer within ``Options/pongTimeout``, the server closes the
+    /// connection with 4201.
     public func sendPing(to target: Target = .all) {
         engine.step { brain in brain.sendPing(target) }
     }
@@ -9,7 +10,7 @@ extension PusherTestServer {
         engine.step { brain in brain.send(.text(text), target) }
     }
 
-    /// Sends one binary frame, which the protocol does not know.
+    /// Sends one binary frame, which the protocol does not support.
     public func sendBinary(_ bytes: [UInt8], to target: Target = .all) {
         engine.step { brain in brain.send(.binary(bytes), target) }
     }
@@ -24,25 +25,25 @@ extension PusherTestServer {
         engine.step { brain in brain.send(.ping(payload), target) }
     }
 
-    /// Sends any event to connections, subscribed or not.
+    /// Sends any event to connections, even if they are not subscribed to its channel.
     ///
     /// - Parameters:
-    ///   - name: the event's name, also one of the protocol's own.
-    ///   - data: the value of `data`, which is sent as a JSON string; nil leaves it out.
-    ///   - channel: the channel's name; nil leaves it out.
-    ///   - target: the connections. Default: all.
+    ///   - name: The event's name, which may be a name of the protocol.
+    ///   - data: The value of `data`, which the server sends as a JSON string. Nil omits `data`.
+    ///   - channel: The channel's name. Nil omits `channel`.
+    ///   - target: The connections. Default: all.
     public func sendEvent(_ name: String, data: String? = "{}", channel: String? = nil, to target: Target = .all) {
         engine.step { brain in brain.sendEvent(name, data: data, channel: channel, target) }
     }
 
-    /// Sends `pusher:error` in the form of the server's ``Dialect``. The connection stays open. To end it, use
-    /// ``closeConnections(_:code:reason:)``.
+    /// Sends `pusher:error` in the form of the server's ``Dialect``. The connection stays open. To close the
+    /// connection, use ``closeConnections(_:code:reason:)``.
     ///
     /// - Parameters:
-    ///   - code: A code of the protocol (clause 6); nil for an error without one, as in refusals of subscriptions.
+    ///   - code: A code of the protocol (clause 6). Nil makes an error without a code, as for a refused subscription.
     ///   - message: The message.
-    ///   - channel: The channel in the error, which real servers seldom name.
-    ///   - target: The connections that get it.
+    ///   - channel: The channel that the error names. Real servers seldom name a channel.
+    ///   - target: The connections that get the error.
     public func sendError(code: Int?, message: String, channel: String? = nil, to target: Target = .all) {
         engine.step { brain in brain.sendError(code: code, message: message, channel: channel, target) }
     }
@@ -51,7 +52,7 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - channel: The channel's name. Nil, the default, means every channel without its own fault.
-    ///   - fault: The answer; nil answers as usual again.
+    ///   - fault: The answer. Nil restores the normal answer.
     public func failSubscriptions(to channel: String? = nil, with fault: SubscriptionFault?) {
         engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
     }

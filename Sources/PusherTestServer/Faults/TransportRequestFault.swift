@@ -4,7 +4,7 @@ extension PusherTestServer {
         /// The raw value.
         public let rawValue: Int
 
-        /// Makes a set from its raw value.
+        /// Creates a set from its raw value.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// Requests for a stream (`xhr_streaming`).
@@ -15,33 +15,34 @@ extension PusherTestServer {
         public static let sending = Self(rawValue: 4)
         /// Requests whose responses carry frames to the client.
         public static let receiving: Self = [.streaming, .polling]
-        /// All of them.
+        /// All requests.
         public static let all: Self = [.streaming, .polling, .sending]
     }
 
-    /// The answer to a request of an HTTP transport, instead of the normal one. The session survives unless stated
-    /// otherwise.
+    /// The answer to a request of an HTTP transport, instead of the normal answer. The session stays open unless the
+    /// fault's description says otherwise.
     public enum TransportRequestFault: Hashable, Sendable {
         /// This HTTP status, for example 404. The messages in the request are lost.
         case status(Int)
-        /// TCP ends. The messages in the request are lost.
+        /// The server closes the TCP connection. The messages in the request are lost.
         case dropped
-        /// No answer; TCP stays open. The messages in the request are lost.
+        /// No answer. The TCP connection stays open. The messages in the request are lost.
         case unanswered
-        /// The normal answer, after this delay. The messages in the request take effect at that time, perhaps after
-        /// those of newer requests.
+        /// The normal answer, after this delay. The messages in the request take effect after the delay, perhaps after
+        /// messages of newer requests.
         case delayed(Duration)
-        /// TCP ends, but the messages in the request take effect. For other requests the same as ``dropped``.
+        /// The server closes the TCP connection, but the messages in the request take effect. For requests without
+        /// messages, this fault has the same effect as ``dropped``.
         case answerLost
-        /// As if a proxy had sent the poll twice: the copy gets the frames, and this one is answered with
-        /// `c[2010,"Another connection still open"]`. The session ends. Only for polls; other requests get their normal
-        /// answer.
+        /// The answer if a proxy has sent the poll twice: `c[2010,"Another connection still open"]`. The frames go to
+        /// the copy of the poll, and the session ends. Requests other than polls get their normal answer.
         case duplicated
     }
 
-    /// The answer to the next receiving request of a lost session. Its `xhr_send` always gets 404.
+    /// The answer to the next receiving request of a lost session. An `xhr_send` request of a lost session always gets
+    /// 404.
     public enum LostSession: Hashable, Sendable, CaseIterable {
-        /// A new session of the same name, with a second open frame.
+        /// A new session with the same name, and a second open frame.
         case newSession
         /// Status 404.
         case notFound

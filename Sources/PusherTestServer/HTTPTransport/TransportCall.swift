@@ -15,7 +15,7 @@ package struct TransportCall: Hashable, Sendable {
     /// The path up to the session's name.
     let session: String
 
-    /// Nil if the request is for something else.
+    /// Creates a call, or returns nil if the request is not for an HTTP transport.
     package init?(_ request: PusherTestServer.Request, options: PusherTestServer.HTTPTransports) {
         guard options.isEnabled else { return nil }
         let parts = request.path.split(separator: "/", omittingEmptySubsequences: false)
@@ -40,7 +40,7 @@ package struct TransportCall: Hashable, Sendable {
             }
     }
 
-    /// The client's messages: the body is a JSON array of strings. Nil for any other body.
+    /// The client's messages. Nil if the body is not a JSON array of strings.
     var messages: [String]? {
         guard let text = String(validating: request.body, as: UTF8.self),
             let elements = JSONValue(parsing: text)?.array

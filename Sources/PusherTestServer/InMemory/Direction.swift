@@ -1,4 +1,4 @@
-/// Messages on their way in memory.
+/// The messages in transit in one direction, in memory.
 struct Direction<Message: Sendable>: Sendable {
     var queue = DelayedQueue<Message>()
     private var lastID = 0

@@ -1,29 +1,30 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// A connection of a client to an ``InMemoryServer``, which replaces a WebSocket.
+/// A client's connection to an ``InMemoryServer``, in place of a WebSocket.
 ///
-/// You can make calls on any thread. They return at once, and reach the server through its event loop. After the link
-/// has ended they do nothing.
+/// You can call the methods on any thread. The methods return at once, and act on the server's event loop. The methods
+/// do nothing after the link has ended.
 package final class InMemoryLink: Sendable {
-    /// An event for a client, on its event loop. Nothing follows one of the last four, or ``InMemoryLink/abort()``.
+    /// An event for a client, on its event loop. No event follows `unreachable`, `refused`, `closed`, `dropped` or a
+    /// call of ``InMemoryLink/abort()``.
     package enum Event: Hashable, Sendable {
-        /// The upgrade succeeded, with the subprotocol in the answer.
+        /// The upgrade succeeded. The value is the subprotocol in the answer.
         case opened(subprotocol: String?)
         case text(String)
         case binary([UInt8])
         case ping([UInt8])
         case pong([UInt8])
-        /// Bytes that are not a WebSocket frame. A client fails the connection, as RFC 6455 demands.
+        /// Bytes that are not a WebSocket frame. The client must fail the connection, as RFC 6455 demands.
         case rawBytes([UInt8])
 
         /// Nobody listens.
         case unreachable
-        /// The upgrade was answered with this HTTP status.
+        /// The server answered the upgrade with this HTTP status.
         case refused(status: Int)
-        /// The server's close frame, first or as an answer. It has been answered already.
+        /// The server's close frame, either first or as an answer. The link has already answered the close frame.
         case closed(code: Int?, reason: String)
-        /// TCP ended without a close frame.
+        /// The TCP connection was closed without a close frame.
         case dropped
     }
 
@@ -35,9 +36,9 @@ package final class InMemoryLink: Sendable {
     private struct State {
         var connection: ConnectionID?
         var isBlackHole = false
-        /// The client gets nothing more.
+        /// Whether the client has closed its side. Afterwards, the client gets nothing.
         var hasClientEnded = false
-        /// The server gets nothing more.
+        /// Whether the server has closed its side. Afterwards, the server gets nothing.
         var hasServerEnded = false
         var toClient = Direction<Event>()
         var toServer = Direction<Input>()
@@ -65,7 +66,7 @@ package final class InMemoryLink: Sendable {
     /// Sends a close frame. ``Event/closed(code:reason:)`` follows when the server has answered.
     package func close(code: Int?, reason: String = "") { toServer(.message(.close(code: code, reason: reason))) }
 
-    /// Ends TCP. The client gets no more events.
+    /// Closes the TCP connection. The client gets no more events.
     package func abort() {
         state.withLockedValue { $0.hasClientEnded = true }
         toServer(.end)
@@ -74,13 +75,13 @@ package final class InMemoryLink: Sendable {
 
     // MARK: What the network does
 
-    /// Ends TCP for both sides.
+    /// Cuts the TCP connection for both sides.
     package func cut() {
         toClient(.dropped)
         toServer(.end)
     }
 
-    /// Starts or stops losing everything, in both directions.
+    /// Starts or stops dropping everything, in both directions.
     package func setBlackHole(_ isBlackHole: Bool) {
         state.withLockedValue { $0.isBlackHole = isBlackHole }
     }
@@ -164,7 +165,7 @@ extension InMemoryLink: ServerLink {
 
     package func refuse(status: Int, body: String) {
         toClient(.refused(status: status))
-        // As on a socket, which the server closes after its answer.
+        // The server closes the connection after its answer, as on a socket.
         server.engine.eventLoop.execute { self.endServerSide() }
     }
 
@@ -188,7 +189,7 @@ extension InMemoryLink: ServerLink {
 }
 
 extension InMemoryLink.Event {
-    /// True if nothing follows.
+    /// Whether no event follows this one.
     package var isLast: Bool {
         switch self {
         case .unreachable, .refused, .closed, .dropped: true

@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 package import NIOCore
 
-/// The server without sockets. Clients reach it through ``InMemoryLink``s, and everything happens on event loops whose
-/// time may be virtual.
+/// The server without sockets. Clients connect with ``InMemoryLink``s. Everything runs on event loops whose time may be
+/// virtual.
 ///
-/// Commands and records are those of ``server``. Commands here affect the network between client and server.
+/// ``server`` has the commands and records of the server. The commands of this class affect the network between client
+/// and server.
 package final class InMemoryServer: Sendable {
     /// The commands and records, as for a server that listens. ``PusherTestServer/start()`` does nothing.
-    /// ``PusherTestServer/start()`` does nothing.
     package let server: PusherTestServer
 
     let engine: ServerEngine
@@ -17,7 +17,7 @@ package final class InMemoryServer: Sendable {
     private struct Network {
         var latency = Duration.zero
         var fault: LinkFault?
-        /// Nil means no limit.
+        /// The number of further links and exchanges that fail. Nil means no limit.
         var remainingFaults: Int?
         var upgradeFault: PusherTestRelay.UpgradeFault?
         var links: [ObjectIdentifier: InMemoryLink] = [:]
@@ -36,16 +36,16 @@ package final class InMemoryServer: Sendable {
 
     /// The network's effect on a new link or exchange.
     package enum LinkFault: Hashable, Sendable {
-        /// As if the server did not listen: the client gets ``InMemoryLink/Event/unreachable`` or
+        /// The server seems not to listen. The client gets ``InMemoryLink/Event/unreachable`` or
         /// ``InMemoryResponseEvent/failed(_:)``, and the server gets nothing.
         case unreachable
-        /// As if every packet were lost: neither side gets anything.
+        /// The network loses every packet, so neither side gets anything.
         case blackHole
     }
 
     /// - Parameters:
-    ///   - eventLoop: the server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
-    ///   - unixTime: the time in seconds since 1970 against which signatures of REST requests are checked.
+    ///   - eventLoop: The server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
+    ///   - unixTime: Returns the time in seconds since 1970, for checks of signed REST requests.
     package init(
         eventLoop: any EventLoop,
         options: PusherTestServer.Options = .init(),
@@ -59,9 +59,11 @@ package final class InMemoryServer: Sendable {
     /// Requests a WebSocket.
     ///
     /// - Parameters:
-    ///   - request: the upgrade request; its target is the path with the query. The subprotocol is a header field.
-    ///   - eventLoop: where `receive` is called, never within a call to the link or to the server.
-    ///   - receive: gets the events as ``InMemoryLink/Event`` describes.
+    ///   - request: The upgrade request. The target of the request is the path with the query. The subprotocol is a
+    ///     header field.
+    ///   - eventLoop: The loop on which the link calls `receive`. The link never calls `receive` during a call to the
+    ///     link or to the server.
+    ///   - receive: Gets the events in the order that ``InMemoryLink/Event`` describes.
     package func open(
         _ request: PusherTestServer.Request,
         on eventLoop: any EventLoop,
@@ -79,9 +81,10 @@ package final class InMemoryServer: Sendable {
     /// Begins an HTTP request, for example of an HTTP transport, on its own TCP connection.
     ///
     /// - Parameters:
-    ///   - request: the request, which arrives as a whole.
-    ///   - eventLoop: where `receive` is called, never within a call to the exchange or to the server.
-    ///   - receive: gets the events as ``InMemoryResponseEvent`` describes.
+    ///   - request: The request, which arrives as a whole.
+    ///   - eventLoop: The loop on which the exchange calls `receive`. The exchange never calls `receive` during a call
+    ///     to the exchange or to the server.
+    ///   - receive: Gets the events in the order that ``InMemoryResponseEvent`` describes.
     package func request(
         _ request: InMemoryRequest,
         on eventLoop: any EventLoop,
@@ -107,9 +110,9 @@ package final class InMemoryServer: Sendable {
     /// Sends a request to the REST API or to an authorization endpoint.
     ///
     /// - Parameters:
-    ///   - request: the request; its target is the path with the query.
-    ///   - answer: is called on the server's event loop, at most once. It gets nil if TCP ends without an answer, and
-    ///     is never called for an unanswered request.
+    ///   - request: The request. The target of the request is the path with the query.
+    ///   - answer: Gets the answer on the server's event loop, at most once. The closure gets nil if the server closes
+    ///     the TCP connection without an answer. The server does not call the closure for an unanswered request.
     package func request(
         _ request: PusherTestServer.Request,
         answer: @escaping @Sendable (RESTResponse?) -> Void
@@ -126,14 +129,14 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// How long each message takes, in each direction; order is kept. Default: zero, which still takes a turn of the
-    /// loop.
+    /// The time that each message takes, in each direction. Messages keep their order. Default: zero. Even with zero,
+    /// no message arrives during the call that sends it.
     package var latency: Duration {
         get { network.withLockedValue { $0.latency } }
         set { network.withLockedValue { $0.latency = newValue } }
     }
 
-    /// Makes new links and exchanges fail; nil makes them succeed again. With a count, later ones succeed.
+    /// Makes new links and exchanges fail; nil makes them succeed again. A count limits the number of failures.
     package func failLinks(_ count: Int? = nil, with fault: LinkFault?) {
         network.withLockedValue { network in
             network.fault = fault
@@ -141,24 +144,25 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// Blocks WebSockets, as some networks do, but no other requests; nil ends it for new ones.
+    /// Blocks WebSockets, as some networks do, but no other requests. Nil allows new WebSockets again.
     package func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
         network.withLockedValue { $0.upgradeFault = fault }
     }
 
-    /// Cuts every link and exchange: both sides learn that TCP has ended.
+    /// Cuts every link and exchange. Both sides notice the end of the TCP connection.
     package func cutLinks() {
         for link in links { link.cut() }
         for exchange in exchanges { exchange.cut() }
     }
 
-    /// From now on, every message and every end is lost, in both directions, on the existing links and exchanges.
+    /// Drops every message from now on, in both directions, on the existing links and exchanges. Neither side notices
+    /// when the other side closes the connection.
     package func blackHoleLinks() {
         for link in links { link.setBlackHole(true) }
         for exchange in exchanges { exchange.setBlackHole(true) }
     }
 
-    /// Ends ``blackHoleLinks()``. Lost messages stay lost.
+    /// Ends ``blackHoleLinks()``. The network does not deliver the dropped messages later.
     package func restoreLinks() {
         for link in links { link.setBlackHole(false) }
         for exchange in exchanges { exchange.setBlackHole(false) }

@@ -1,14 +1,14 @@
-/// Which web pages may use the server (CORS, from the Fetch standard).
+/// The rules for web pages that use the server (CORS, from the Fetch standard).
 struct CrossOriginPolicy: Sendable {
     private let allowedOrigins: Set<String>
 
-    /// How long a browser may remember a preflight, in seconds.
+    /// The time for which a browser may cache a preflight, in seconds.
     private static let preflightLifetime = 600
 
     init(allowedOrigins: Set<String>) { self.allowedOrigins = Set(allowedOrigins.map { $0.lowercased() }) }
 
-    /// The header fields of every answer. A request without `Origin` gets `Vary` too, because a cache may use its
-    /// answer for a request with one.
+    /// Returns the header fields of every answer. A request without `Origin` also gets `Vary`, because a cache may
+    /// reuse the answer for a request with an `Origin`.
     func headers(for request: PusherTestServer.Request?) -> [PusherTestServer.Request.Header] {
         let vary = PusherTestServer.Request.Header(name: "Vary", value: "Origin")
         guard let origin = request?.origin, isAllowed(origin) else { return [vary] }
@@ -18,7 +18,7 @@ struct CrossOriginPolicy: Sendable {
         ]
     }
 
-    /// The answer to a browser's preflight; nil if the request is not one.
+    /// Returns the answer to a browser's preflight; nil if the request is not a preflight.
     func preflightResponse(to request: PusherTestServer.Request) -> RESTResponse? {
         guard request.method == "OPTIONS", let origin = request.origin,
             request.header("Access-Control-Request-Method") != nil
@@ -31,14 +31,14 @@ struct CrossOriginPolicy: Sendable {
             .init(name: "Access-Control-Max-Age", value: String(Self.preflightLifetime)),
         ]
         let wanted = request.values("Access-Control-Request-Headers").joined(separator: ", ")
-        // A wildcard is not valid for a request with credentials.
+        // Repeat the requested header names, because a wildcard is not valid for a request with credentials.
         if !wanted.isEmpty { headers.append(.init(name: "Access-Control-Allow-Headers", value: wanted)) }
         return RESTResponse(status: 204, headers: headers, body: "")
     }
 
     func isAllowed(_ origin: String) -> Bool { Self.isLocal(origin) || allowedOrigins.contains(origin.lowercased()) }
 
-    /// True for origins on this machine, on any port.
+    /// Returns whether the origin is on this machine, on any port.
     static func isLocal(_ origin: String) -> Bool {
         guard let scheme = ["http://", "https://"].first(where: origin.hasPrefix) else { return false }
         let authority = origin.dropFirst(scheme.count)
@@ -54,7 +54,7 @@ struct CrossOriginPolicy: Sendable {
 }
 
 extension PusherTestServer.Request {
-    /// The origin of the page that makes the request; nil if there is none, or more than one.
+    /// The origin of the page that makes the request. Nil unless the request has exactly one `Origin`.
     fileprivate var origin: String? {
         let origins = values("Origin")
         return origins.count == 1 ? origins[0] : nil

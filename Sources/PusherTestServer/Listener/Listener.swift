@@ -3,24 +3,26 @@ package import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Binds the port and gives each TCP connection its handlers. All connections run on one event loop.
+/// A listener that binds the port and adds the handlers of each TCP connection. All connections run on one event loop.
 package final class Listener: Sendable {
     private let eventLoop: any EventLoop
     private let host: String
     private let makePreparation: @Sendable () throws -> Preparation
     private let state: NIOLockedValueBox<State>
 
-    /// Adds a connection's handlers.
+    /// A closure that adds a connection's handlers.
     package typealias Preparation = @Sendable (any Channel) throws -> Void
 
     private struct State {
         var port: Int
-        /// The outcome of the latest start or shutdown: the channel that listens. It never fails. Never fails.
+        /// The listening channel after the latest start or shutdown; nil if the server does not listen. The future
+        /// never fails.
         var current: EventLoopFuture<(any Channel)?>
         var children: [ObjectIdentifier: any Channel] = [:]
     }
 
-    /// - Parameter makePreparation: is called by each start. If it throws, the start fails with its error.
+    /// - Parameter makePreparation: A closure that each start calls. If the closure throws, the start fails with the
+    ///   same error.
     package init(
         eventLoop: any EventLoop,
         host: String,
@@ -43,9 +45,9 @@ package final class Listener: Sendable {
         }.get()
     }
 
-    /// - Parameter end: Called when the port is closed, before the connections are ended.
+    /// - Parameter end: A closure that runs after the port is closed and before the connections are closed.
     func shutdown(thenEnding end: @escaping @Sendable () -> Void) async {
-        // The future never fails, because a socket that has ended already needs no closing.
+        // The future never fails, because `close` ignores errors of sockets that are already closed.
         _ = try? await beginShutdown(thenEnding: end).get()
     }
 
@@ -60,7 +62,8 @@ package final class Listener: Sendable {
         }
     }
 
-    /// Runs starts and shutdowns in the order of the calls, each after the one before has finished.
+    /// Runs starts and shutdowns in the order of the calls. Each start or shutdown waits until the previous call has
+    /// finished.
     private func transition(
         _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
     ) -> EventLoopFuture<(any Channel)?> {
@@ -133,7 +136,8 @@ extension Listener {
 }
 
 extension Channel {
-    /// Ends TCP below TLS, which would wait for its peer. On the event loop only.
+    /// Closes the TCP connection without a TLS shutdown, which would wait for the peer. Call this on the event loop
+    /// only.
     func endTransport() {
         if let context = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
             context.close(promise: nil)
@@ -142,7 +146,7 @@ extension Channel {
         }
     }
 
-    /// Ends TCP after everything was sent, or after a second. On the event loop only.
+    /// Sends all output, and then closes the TCP connection. Waits at most a second. Call this on the event loop only.
     func endTransportAfterFlush() {
         let timer = eventLoop.scheduleTask(in: .seconds(1)) { self.endTransport() }
         writeAndFlush(ByteBuffer()).whenComplete { _ in

@@ -3,9 +3,9 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// A WebSocket, or the request for one, on a socket.
+/// A WebSocket on a TCP socket, or the request for a WebSocket.
 ///
-/// It writes bytes instead of frames to the pipeline, so that faults can write anything between frames.
+/// The link writes bytes instead of frames to the pipeline, so that faults can write anything between frames.
 final class ListenerLink: ServerLink {
     private let channel: any Channel
     private let key: String
@@ -39,7 +39,7 @@ final class ListenerLink: ServerLink {
         do {
             try switchToWebSocket(channel.pipeline.syncOperations)
         } catch {
-            // The pipeline does not exist any more, because the socket has ended.
+            // The pipeline has no handlers anymore, because the socket is already closed.
             channel.endTransport()
         }
         channel.flush()
@@ -48,14 +48,14 @@ final class ListenerLink: ServerLink {
     private func switchToWebSocket(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         let http = try pipeline.handler(type: HTTPRequestHandler.self)
         let decoder = try pipeline.context(handlerType: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        // The decoder traps on a limit that is too large for its type.
+        // A limit above `UInt32.max` would make the decoder trap.
         let frameLimit = min(max(0, options.maximumMessageSize), Int(UInt32.max))
         try pipeline.addHandlers(
             ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: frameLimit)),
             WebSocketHandler(link: self, maximumMessageSize: options.maximumMessageSize),
             position: .after(http)
         )
-        // In this order, so that the decoder's remaining bytes do not reach the HTTP handler.
+        // Remove the HTTP handler first, so that the decoder's remaining bytes do not reach it.
         pipeline.removeHandler(http, promise: nil)
         pipeline.removeHandler(context: decoder, promise: nil)
     }
@@ -74,7 +74,7 @@ final class ListenerLink: ServerLink {
 }
 
 extension OutgoingFrame {
-    /// The frame as in RFC 6455, 5.2, without a mask.
+    /// Returns the bytes of the frame (RFC 6455, 5.2), without a mask.
     fileprivate func bytes(_ allocator: ByteBufferAllocator) -> ByteBuffer {
         switch self {
         case .text(let text): Self.frame(opcode: 0x1, text.utf8, allocator)
@@ -87,7 +87,8 @@ extension OutgoingFrame {
         }
     }
 
-    /// A close frame has at most 125 bytes. The reason is cut between characters.
+    /// Returns a payload of at most 125 bytes, as a close frame requires. Shortens a long reason, but never cuts a
+    /// character.
     private static func closePayload(_ code: Int?, _ reason: String) -> [UInt8] {
         guard let code else { return [] }
         let bits = UInt16(truncatingIfNeeded: code)

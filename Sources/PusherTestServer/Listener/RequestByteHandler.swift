@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Precedes the HTTP decoder, which reports a head only when it is complete. It tells the request handler that bytes
-/// are about to arrive.
+/// A handler that gets bytes before the HTTP decoder, and tells the request handler when bytes arrive. The decoder
+/// reports a head only when the head is complete.
 ///
-/// It passes on the last byte of each read separately. This shows whether a request ended with the read, or another one
-/// has begun after it.
+/// The handler passes on the last byte of each read separately. The request handler can then see whether a request
+/// ended with the read, or whether another request has begun.
 final class RequestByteHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -2,18 +2,20 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 
-/// The answer to one request on a socket: in one piece, or in chunks that report when they were sent.
+/// The writer of the answer to one request on a socket. The answer is one piece, or several chunks. The writer reports
+/// each sent chunk to the engine.
 ///
-/// On the event loop only.
+/// Use a writer on the event loop only.
 final class ResponseWriter: Sendable {
     /// The parts of the answer that depend on the request.
     struct Form: Sendable {
         var crossOriginHeaders: [PusherTestServer.Request.Header] = []
-        /// Whether the connection ends with the answer.
+        /// Whether the connection closes after the answer.
         var isLast: Bool
-        /// False for the answer to a `HEAD`, which has only the length of the body.
+        /// Whether to write the body. False for the answer to a `HEAD`, which has only the length of the body.
         var hasBody = true
-        /// False for HTTP/1.0. In HTTP/1.0, the end of the connection is the end of the body.
+        /// Whether the body is sent in chunks. False for HTTP/1.0, in which the end of the connection marks the end of
+        /// the body.
         var isChunked = true
     }
 
@@ -63,7 +65,7 @@ final class ResponseWriter: Sendable {
         }
     }
 
-    /// TCP has ended. Does nothing if the answer was already sent.
+    /// Ends the answer after the loss of the TCP connection. Does nothing if the answer was already sent.
     func connectionEnded() { finish() }
 
     private func finish() {
@@ -89,13 +91,13 @@ final class ResponseWriter: Sendable {
         buffer.writeBytes(bytes)
         if form.isChunked { buffer.writeString("\r\n") }
         guard let request = state.withLockedValue({ $0.request }) else { return }
-        // Reported when the system has all of it. A line that was sent in part has not reached the client.
+        // Report the bytes when the system has all of them, because a partly sent line has not reached the client.
         channel.write(buffer).whenSuccess { self.engine.delivered(bytes.count, of: request) }
     }
 }
 
 extension RESTResponse {
-    /// The status line and the header fields, with line ends.
+    /// The status line and the header fields, with their line ends.
     var head: String {
         var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, status)))\r\n"
         for header in headers { head += "\(header.name): \(header.value)\r\n" }

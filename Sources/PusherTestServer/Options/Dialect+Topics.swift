@@ -1,15 +1,15 @@
 extension PusherTestServer.Dialect {
     /// Messages about the users on presence channels.
     public struct Presence: Hashable, Sendable {
-        /// How `hash` is written.
+        /// The forms of the field `hash`.
         public enum Hash: Hashable, Sendable, CaseIterable {
             /// Always an object.
             case object
-            /// A list if the users' ids are 0, 1, 2 and so on, or if there is no user, as PHP does it.
+            /// A list if the users' ids are 0, 1, 2 and so on, or if there is no user, as in PHP.
             case listWhereCounted
         }
 
-        /// How `hash` contains a user without `user_info`.
+        /// The value in `hash` for a user without `user_info`.
         public enum MissingInfo: Hashable, Sendable, CaseIterable {
             /// `null`
             case null
@@ -17,84 +17,87 @@ extension PusherTestServer.Dialect {
             case object
         }
 
-        /// How a user with several connections is counted.
+        /// The ways to count and announce a user who has several connections.
         public enum SharedUser: Hashable, Sendable, CaseIterable {
-            /// The user is counted and announced once.
+            /// The server counts and announces the user once.
             case counted
-            /// The id appears in `ids`, and is counted, once for each connection.
+            /// The server lists and counts the user's id once for each connection.
             case listedTwice
-            /// Each connection is announced with a `member_added`, and each end with a `member_removed`.
+            /// The server sends `member_added` for each new connection of the user, and `member_removed` for each lost
+            /// connection.
             case announcedAgain
         }
 
-        /// Whether ids that the authorization has as numbers stay numbers. Default: false, they become strings.
+        /// Whether numeric ids in the authorization stay numbers. If false, the default, they become strings.
         public var keepsNumericIDs = false
-        /// How `hash` is written. Default: an object.
+        /// The form of `hash`. Default: an object.
         public var hash = Hash.object
-        /// How `hash` contains a user without `user_info`. Default: `null`.
+        /// The value in `hash` for a user without `user_info`. Default: `null`.
         public var missingInfo = MissingInfo.null
-        /// Whether there are `ids`. Default: true.
+        /// Whether the message contains `ids`. Default: true.
         public var listsIDs = true
-        /// How a user with several connections is counted. Default: counted and announced once.
+        /// The way in which the server counts and announces a user who has several connections. Default: the server
+        /// counts and announces the user once.
         public var sharedUser = SharedUser.counted
-        /// Whether the success is sent before the new user is counted. The user then gets a `member_added` about
-        /// itself. Default: false.
+        /// Whether the server confirms the subscription before it counts the new user. If true, the new user also gets
+        /// the `member_added` about themselves. Default: false.
         public var succeedsBeforeJoining = false
-        /// How the `data` of `member_added` and `member_removed` is written. Default: a string.
+        /// The form of the `data` of `member_added` and `member_removed`. Default: a string.
         public var memberEvents = DataEncoding.string
         /// Whether a subscription with a numeric user id in its authorization gets `pusher:error` 4200 "Generic
         /// reconnect immediately". Default: false.
         public var refusesNumericIDs = false
-        /// Whether `member_removed` has the `user_info`. Default: false.
+        /// Whether `member_removed` contains the `user_info`. Default: false.
         public var tellsInfoOfLeavers = false
 
-        /// Creates Pusher's form.
+        /// Creates the options of Pusher's dialect.
         public init() {}
     }
 
     /// The messages to new subscribers of cache channels.
     public struct Cache: Hashable, Sendable {
-        /// On which cache channels the last event is kept.
+        /// The cache channels whose new subscribers get the last event.
         public enum Replay: Hashable, Sendable, CaseIterable {
-            /// On all.
+            /// All cache channels.
             case all
-            /// On all but the encrypted ones.
+            /// The cache channels that are not encrypted.
             case unencryptedChannels
-            /// On channels that need no authorization.
+            /// The cache channels that need no authorization.
             case publicChannels
-            /// On none, because the server does not support cache channels.
+            /// No channel, because the server does not support cache channels.
             case none
         }
 
-        /// On which cache channels the last event is kept. Default: on all.
+        /// The cache channels whose new subscribers get the last event, or `pusher:cache_miss`. Default: all.
         public var replay = Replay.all
-        /// The `data` of `pusher:cache_miss`. Default: there is none.
+        /// The `data` of `pusher:cache_miss`. Default: no `data`.
         public var missData = EmptyData.missing
 
-        /// Creates Pusher's form.
+        /// Creates the options of Pusher's dialect.
         public init() {}
     }
 
-    /// How client events are passed on.
+    /// The rules for relaying client events.
     public struct ClientEvents: Hashable, Sendable {
-        /// How the `data` is changed.
+        /// The changes that a server makes to the `data` of a client event.
         public enum Data: Hashable, Sendable, CaseIterable {
-            /// It does not change.
+            /// The `data` does not change.
             case unchanged
-            /// It becomes a string with the JSON text.
+            /// The `data` becomes a string with the JSON text.
             case string
         }
 
-        /// How the `data` is changed. Default: not at all.
+        /// The change that the server makes to the `data` of a client event. Default: no change.
         public var data = Data.unchanged
-        /// Whether a client event whose data is a string is answered as an invalid message. Default: false.
+        /// Whether the server rejects client events whose data is a string, with the error for invalid messages.
+        /// Default: false.
         public var refusesStrings = false
-        /// Whether client events on presence channels have a `user_id`. Default: true.
+        /// Whether client events on presence channels contain a `user_id`. Default: true.
         public var addsUserID = true
-        /// Whether the error about a rejected client event has a `channel`. Default: false.
+        /// Whether the error about a rejected client event contains a `channel`. Default: false.
         public var errorsNameChannel = false
 
-        /// Creates Pusher's form.
+        /// Creates the options of Pusher's dialect.
         public init() {}
     }
 
@@ -104,24 +107,25 @@ extension PusherTestServer.Dialect {
         public enum SignInRefusal: Hashable, Sendable, CaseIterable {
             /// `pusher:error` without a code.
             case error
-            /// The end of the connection with code 4009.
+            /// The server ends the connection with code 4009, in the way that `termination` determines.
             case close
         }
 
-        /// Whether `pusher:signin` is supported. If not, it is handled like any unknown event. Default: true.
+        /// Whether the server supports `pusher:signin`. If false, the server handles it like any unknown event.
+        /// Default: true.
         public var knowsSignIn = true
-        /// How the `data` of `pusher:signin_success` is written. Default: an object.
+        /// The form of the `data` of `pusher:signin_success`. Default: an object.
         public var signInSuccess = DataEncoding.object
-        /// Whether the success repeats `auth`. Default: false.
+        /// Whether `pusher:signin_success` repeats `auth`. Default: false.
         public var echoesAuth = false
         /// The answer to a failed sign-in. Default: `pusher:error`.
         public var signInRefusal = SignInRefusal.error
-        /// Whether watchlists are supported. Default: true.
+        /// Whether the server supports watchlists. Default: true.
         public var sendsWatchlistEvents = true
-        /// How the `data` of `pusher_internal:watchlist_events` is written. Default: a string.
+        /// The form of the `data` of `pusher_internal:watchlist_events`. Default: a string.
         public var watchlistEvents = DataEncoding.string
 
-        /// Creates Pusher's form.
+        /// Creates the options of Pusher's dialect.
         public init() {}
     }
 }

@@ -1,11 +1,11 @@
 extension PusherTestServer {
     /// The form of a server's messages. Servers of this protocol differ, and a client has to support all of them.
     ///
-    /// Use one of the presets, such as ``pusher`` or ``soketi``, and change what you need.
+    /// Use one of the presets, such as ``pusher`` or ``soketi``, and change single properties.
     public struct Dialect: Hashable, Sendable {
-        /// How an empty `data` is written.
+        /// The forms of an empty `data`.
         public enum EmptyData: Hashable, Sendable, CaseIterable {
-            /// There is no `data`.
+            /// The message has no `data`.
             case missing
             /// `"data":{}`
             case object
@@ -17,7 +17,7 @@ extension PusherTestServer {
             case nullString
         }
 
-        /// How the `data` of a message is written if it is not empty.
+        /// The forms of a `data` that is not empty.
         public enum DataEncoding: Hashable, Sendable, CaseIterable {
             /// `"data":{…}`
             case object
@@ -25,7 +25,7 @@ extension PusherTestServer {
             case string
         }
 
-        /// How the `data` of `pusher:error` is written.
+        /// The forms of the `data` of `pusher:error`.
         public enum ErrorEncoding: Hashable, Sendable, CaseIterable {
             /// `"data":{"code":4001,…}`
             case object
@@ -33,23 +33,23 @@ extension PusherTestServer {
             case string
         }
 
-        /// How an error without a code is written.
+        /// The forms of an error without a code.
         public enum MissingCode: Hashable, Sendable, CaseIterable {
             /// `"code":null`
             case null
-            /// There is no `code`.
+            /// The error has no `code`.
             case absent
         }
 
-        /// How the server ends a connection that it refuses to serve.
+        /// The ways to close a connection that the server refuses or ends.
         public enum Refusal: Hashable, Sendable, CaseIterable {
             /// A close frame with the code.
             case close
-            /// `pusher:error` with the code, then a close frame with it.
+            /// `pusher:error` with the code, then a close frame with the same code.
             case errorThenClose
-            /// `pusher:error` with the code, then a close frame without one.
+            /// `pusher:error` with the code, then a close frame without a code.
             case errorThenEmptyClose
-            /// `pusher:error` with the code, then the end of TCP without a close frame.
+            /// `pusher:error` with the code. Then the server closes the TCP connection without a close frame.
             case errorThenDrop
         }
 
@@ -63,9 +63,9 @@ extension PusherTestServer {
             case nothing
         }
 
-        /// How a subscription is refused.
+        /// The answers to a refused subscription.
         public enum SubscriptionRefusal: Hashable, Sendable, CaseIterable {
-            /// `pusher:error` without a code; only the message contains the channel's name.
+            /// `pusher:error` without a code. Only the message contains the channel's name.
             case error
             /// `pusher:error` 4009 "Connection is unauthorized", which does not name the channel.
             case unauthorized
@@ -85,22 +85,22 @@ extension PusherTestServer {
             case angleBrackets
         }
 
-        /// How long a client may be silent, and what happens to its connection then.
+        /// A limit for the silence of a client, and the effect of a longer silence.
         public struct IdleLimit: Hashable, Sendable {
-            /// What happens to the connection.
+            /// The way in which the server ends the connection.
             public enum Ending: Hashable, Sendable {
-                /// A close frame; nil sends one without a code.
+                /// A close frame. If the code is nil, the frame has no code.
                 case close(code: Int?, reason: String = "")
-                /// The end of TCP without a close frame.
+                /// The server closes the TCP connection without a close frame.
                 case drop
             }
 
-            /// How long a client may be silent. Any WebSocket frame counts.
+            /// The longest allowed time without a frame from the client. WebSocket frames of every kind count.
             public var duration: Duration
-            /// What happens to the connection.
+            /// The way in which the server ends the connection.
             public var ending: Ending
 
-            /// Makes a limit. By default the connection is dropped.
+            /// Creates a limit. By default, the server drops the connection.
             public init(_ duration: Duration, ending: Ending = .drop) {
                 self.duration = duration
                 self.ending = ending
@@ -115,44 +115,46 @@ extension PusherTestServer {
         public var pongData = EmptyData.string
         /// The `data` of `pusher:error`. Default: an object.
         public var errorEncoding = ErrorEncoding.object
-        /// How errors without a code are written. Default: `null`.
+        /// The form of errors without a code. Default: `null`.
         public var missingCode = MissingCode.null
-        /// Whether any key is accepted, not only the application's. Default: false.
+        /// Whether the server accepts any key, not only the application's key. Default: false.
         public var acceptsAnyKey = false
-        /// How a connection is refused before it is established, for example for an unknown key. Default: by an error
-        /// and a close frame, because clients of older protocols read the code only from the error.
+        /// The way to refuse a connection before it is established, for example because of an unknown key. Default: an
+        /// error and a close frame, because clients of older protocols read the code only from the error.
         public var refusal = Refusal.errorThenClose
-        /// How an established connection is ended, for example if its user is terminated, or if it does not answer a
-        /// ping. Default: by a close frame.
+        /// The way to end an established connection, for example if its client does not answer a ping. Default: a close
+        /// frame.
         public var termination = Refusal.close
         /// The answer to a second subscription. Default: an error.
         public var duplicateSubscription = DuplicateSubscription.error
-        /// Whether unsubscribing from a channel without a subscription is answered with `pusher:error`. Default: true.
+        /// Whether the server answers with `pusher:error` if a client unsubscribes from a channel without a
+        /// subscription. Default: true.
         public var reportsUnknownUnsubscription = true
-        /// How subscriptions are refused. Default: by `pusher:error`.
+        /// The answer to a refused subscription. Default: `pusher:error`.
         public var subscriptionRefusal = SubscriptionRefusal.error
         /// The code of the error that answers an invalid message. Default: nil.
         public var invalidMessageCode: Int?
-        /// The message of that error; nil if it describes the problem. Default: nil.
+        /// The message of the error that answers an invalid message. If nil, the default, the message describes the
+        /// problem.
         public var invalidMessage: String?
-        /// Characters that are escaped unnecessarily. Default: none.
+        /// The characters that the server escapes unnecessarily. Default: none.
         public var escaping = Escaping.none
         /// Whether a newline follows each message. Default: false.
         public var appendsNewline = false
-        /// How long a client may be silent, whatever the server's `activity_timeout` is. Default: nil, no limit. To
-        /// change it on a running server, use ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
+        /// The limit for a client's silence. The server's `activity_timeout` does not affect it. Default: nil, for no
+        /// limit. To change the limit on a running server, use ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
         public var idleLimit: IdleLimit?
 
         /// Messages about the users on presence channels.
         public var presence = Presence()
         /// The messages to new subscribers of cache channels.
         public var cache = Cache()
-        /// How client events are relayed.
+        /// The rules for relaying client events.
         public var clientEvents = ClientEvents()
         /// Signing in.
         public var users = Users()
 
-        /// Pusher's dialect.
+        /// Creates Pusher's dialect.
         public init() {}
     }
 }

@@ -1,120 +1,123 @@
 extension PusherTestServer {
     /// The options of a server. Every option has a default that suits most tests.
     public struct Options: Sendable {
-        /// The application that clients connect to. Default: see ``Application``.
+        /// The application that clients connect to. Default: the default values of ``Application``.
         public var application = Application()
 
         /// The address to bind: `127.0.0.1` (the default) or `::1`. You can also bind another address of this machine.
-        /// Then everybody who can reach it can use the server.
+        /// Everyone who can reach that address can then use the server.
         public var host = "127.0.0.1"
-        /// The port to bind; 0, the default, lets the system choose a free one.
+        /// The port to bind. If 0, the default, the system chooses a free port.
         public var port = 0
-        /// The certificate to serve TLS with, for example ``TLS/localhost``. Nil, the default, serves without TLS.
+        /// The certificate for TLS, for example ``TLS/localhost``. If nil, the default, the server does not use TLS.
         public var tls: TLS?
 
-        /// The form of the server's messages. Default: Pusher's own.
+        /// The form of the server's messages. Default: Pusher's form.
         public var dialect = Dialect.pusher
 
-        /// The `activity_timeout` that is sent to new connections, in seconds; nil leaves it out. Default: 120.
+        /// The `activity_timeout` that the server sends on new connections, in seconds. Nil omits it. Default: 120.
         public var activityTimeout: Int? = 120
-        /// If a client is silent for this long, the server sends `pusher:ping`. Default: nil, never.
+        /// The time that a client may be silent before the server sends `pusher:ping`. Default: nil, for no pings.
         public var pingInterval: Duration?
-        /// How long a client may take to answer a `pusher:ping` before the server closes the connection with 4201.
-        /// Default: 30 s.
+        /// The time within which a client must answer a `pusher:ping`. Afterwards, the server closes the connection
+        /// with 4201. Default: 30 s.
         public var pongTimeout: Duration = .seconds(30)
-        /// How long a client may take to answer a close frame before the server ends TCP. Default: 5 s.
+        /// The time within which a client must answer a close frame. Afterwards, the server closes the TCP connection.
+        /// Default: 5 s.
         public var closeTimeout: Duration = .seconds(5)
 
-        /// Whether `protocol` in the query is checked (closes 4006, 4007, 4008). Default: false.
+        /// Whether the server checks `protocol` in the query (close codes 4006, 4007 and 4008). Default: false.
         public var checksProtocolVersion = false
-        /// Whether `pusher_internal:subscription_count` is sent. Default: false.
+        /// Whether the server sends `pusher_internal:subscription_count`. Default: false.
         public var sendsSubscriptionCounts = false
         /// Whether the answer to an upgrade names the subprotocol `pusher-channels-protocol-7` if the client offers
         /// it. Default: false.
         public var echoesSubprotocol = false
 
-        /// Whether clients may send each other events. Default: true.
+        /// Whether clients may send client events. Default: true.
         public var acceptsClientEvents = true
-        /// How many client events a connection may send in a second; further ones are answered with error 4301. Nil
-        /// sets no limit. Default: 10.
+        /// The number of client events that a connection may send in a second. The server answers further events with
+        /// error 4301. Nil means no limit. Default: 10.
         public var clientEventsPerSecond: Int? = 10
-        /// How many messages of all kinds, including subscriptions, a connection may send, as with Reverb's rate limit.
-        /// Nil, the default, sets no limit.
+        /// The limit for messages of all kinds on a connection, including subscriptions, as in Reverb. Nil, the
+        /// default, means no limit.
         public var messageLimit: MessageLimit?
-        /// How long the last event of a cache channel is kept. Default: 30 min.
+        /// The time for which the server keeps the last event of a cache channel. Default: 30 min.
         public var cacheLifetime: Duration = .seconds(1800)
-        /// How many users a presence channel may have. Default: 100.
+        /// The limit for the number of users on a presence channel. Default: 100.
         public var maximumMemberCount = 100
         /// The longest `user_info` on a presence channel, in bytes of JSON text. Default: 1,024.
         public var maximumUserInfoSize = 1024
 
-        /// Decides what the backend at `/pusher/auth` answers. Default: everybody may subscribe; who the user
-        /// is on a presence channel is what ``ChannelAuthorization/allow(userId:userInfo:)`` says.
+        /// The closure that decides the backend's answer at `/pusher/auth`. By default, every client may subscribe.
+        /// ``ChannelAuthorization/allow(userId:userInfo:)`` describes the user on a presence channel.
         ///
-        /// Is called on the server's event loop, and must not block.
+        /// The server calls the closure on its event loop, so the closure must not block.
         public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
-        /// Decides what the backend at `/pusher/user-auth` answers. Default: everybody may sign in; who the user
-        /// is is what ``UserAuthentication/allow(userId:userInfo:watchlist:)`` says.
+        /// The closure that decides the backend's answer at `/pusher/user-auth`. By default, every client may sign in.
+        /// ``UserAuthentication/allow(userId:userInfo:watchlist:)`` describes the user.
         ///
-        /// Is called on the server's event loop, and must not block.
+        /// The server calls the closure on its event loop, so the closure must not block.
         public var authenticateUser: @Sendable (UserAuthenticationRequest) -> UserAuthentication = { _ in .allow() }
-        /// Whether any text is accepted as the `auth` of a subscription or of a sign-in, whatever its key and signature
-        /// are. For tests whose authorizations are fixed texts. Requests to the REST API are still checked. Default:
-        /// false.
+        /// Whether the server accepts any string as the `auth` of a subscription or a sign-in. Use this option if a
+        /// test's authorizations are fixed strings. The server still checks requests to the REST API. Default: false.
         public var acceptsAnySignature = false
         /// The master key of encrypted channels: the base64 of 32 bytes. Default:
         /// ``testEncryptionMasterKey``.
         public var encryptionMasterKey = Self.testEncryptionMasterKey
-        /// A key for tests, which is not secret: the bytes 0 to 31.
+        /// A key for tests: the bytes 0 to 31. The key is not secret.
         public static let testEncryptionMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-        /// The URL for webhooks, which are signed with the application's secret. Nil, the default, sends none. A server
-        /// without a socket, in memory only, records them but does not send them.
+        /// The URL for webhooks, which the server signs with the application's secret. If nil, the default, the server
+        /// sends no webhooks. A server in memory records webhooks but does not send them.
         public var webhookURL: String?
-        /// How long the webhooks `channel_vacated` and `member_removed` wait for the client to return. Default: 3 s.
+        /// The delay of the webhooks `channel_vacated` and `member_removed`. The server does not send them if, within
+        /// this time, the channel gets a subscriber or the user returns. Default: 3 s.
         public var webhookDelay: Duration = .seconds(3)
 
-        /// The longest `data` of a published event or of a client event, in bytes. Longer published ones are answered
-        /// with 413, longer client events with error 4301. Default: 10,240.
+        /// The longest `data` of an event from the REST API or of a client event, in bytes. The server answers a longer
+        /// event from the REST API with 413, and a longer client event with error 4301. The limit does not apply to
+        /// ``PusherTestServer/publish(event:data:to:excluding:)``. Default: 10,240.
         public var maximumEventDataSize = 10_240
-        /// The longest body of an HTTP request, in bytes. A longer one is answered with 413 before it is read to its end,
-        /// and the connection is closed. Default: 1 MiB.
+        /// The longest body of an HTTP request, in bytes. The server answers a longer request with 413 before it has
+        /// read the whole body, and closes the connection. Default: 1 MiB.
         public var maximumRequestSize = 1 << 20
-        /// How long an HTTP request may take to arrive, from the first byte of its head to the last one of its body.
-        /// After that it is answered with 408, and the connection is closed. Time between requests does not count, nor
-        /// does the lifetime of a WebSocket. Default: 30 s.
+        /// The time that an HTTP request may take, from the first byte of its head to the last byte of its body.
+        /// Afterwards, the server answers with 408 and closes the connection. The limit does not apply
+        /// between two requests, or to an open WebSocket. Default: 30 s.
         public var requestTimeout: Duration = .seconds(30)
         /// The origins of web pages that may use the authorization endpoints and the REST API, for example
-        /// `https://app.example.test`: as browsers write them, with the port if it is not the default one, and without
-        /// a path. Pages from `localhost`, `127.0.0.1` and `::1` are always allowed, on every port. Default: no others.
+        /// `https://app.example.test`. An origin has no path, and has a port only if the port is not the default port.
+        /// Pages from `localhost`, `127.0.0.1` and `::1` are always allowed, on every port. Default: no other origins.
         public var allowedOrigins: Set<String> = []
-        /// The longest message that a client may send, in bytes; a longer one closes the connection with 1009. Default:
-        /// 1 MiB.
+        /// The longest message that a client may send, in bytes. If a message is longer, the server closes the
+        /// connection with 1009. Default: 1 MiB.
         public var maximumMessageSize = 1 << 20
 
-        /// The transports over plain HTTP, for clients that cannot use a WebSocket. Default: see ``HTTPTransports``.
+        /// The transports over plain HTTP, for clients that cannot use a WebSocket. Default: the default values of
+        /// ``HTTPTransports``.
         public var httpTransports = HTTPTransports()
 
-        /// How many records are kept. If there are more, the oldest are removed. Default: 65,536.
+        /// The limit for the number of records. The server removes the oldest records first. Default: 65,536.
         public var maximumRecordCount = 65_536
-        /// The number before the dot of every socket id; nil, the default, picks one at random.
+        /// The number before the dot in every socket id. If nil, the default, the server picks a random number.
         public var socketIDPrefix: Int?
 
-        /// Options with their defaults.
+        /// Creates options with their defaults.
         public init() {}
     }
 
-    /// A limit on the messages of a connection. Each message beyond it is answered with error 4301 "Rate limit exceeded",
-    /// which names no channel, and has no other effect.
+    /// A limit for the messages of a connection. The server answers each message beyond the limit with error 4301 "Rate
+    /// limit exceeded". The error names no channel, and the message has no other effect.
     public struct MessageLimit: Hashable, Sendable {
-        /// How many messages are accepted in a window.
+        /// The number of messages that the server accepts in a window.
         public var count: Int
-        /// The length of a window, which begins with the first message after the last window.
+        /// The length of a window. A window begins with the first message after the previous window.
         public var window: Duration
-        /// Whether a message beyond the limit ends the connection, after the error and without a close frame.
+        /// Whether the server drops a connection that exceeds the limit, after the error and without a close frame.
         public var endsConnection: Bool
 
-        /// Makes a limit.
+        /// Creates a limit.
         public init(count: Int, window: Duration = .seconds(1), endsConnection: Bool = false) {
             self.count = count
             self.window = window
@@ -122,16 +125,16 @@ extension PusherTestServer {
         }
     }
 
-    /// An application: the app id, key and secret of a Pusher dashboard.
+    /// An application, with the app id, key and secret that a Pusher dashboard shows.
     public struct Application: Hashable, Sendable {
-        /// The id, part of the REST API's paths. Default: `1`.
+        /// The id, which is part of the REST API's paths. Default: `1`.
         public var id: String
-        /// The key, part of the WebSocket URL. Default: `app-key`.
+        /// The key, which is part of the WebSocket URL. Default: `app-key`.
         public var key: String
         /// The secret that signs requests. Default: `app-secret`.
         public var secret: String
 
-        /// Makes an application.
+        /// Creates an application.
         public init(id: String = "1", key: String = "app-key", secret: String = "app-secret") {
             self.id = id
             self.key = key
@@ -141,15 +144,15 @@ extension PusherTestServer {
 
     /// A certificate and its key, as text.
     public struct TLS: Sendable {
-        /// The server's certificate in PEM form, followed by the certificates between it and the root.
+        /// The server's certificate in PEM form, followed by the intermediate certificates.
         public var certificateChain: String
-        /// The certificate's private key in PEM form, not encrypted.
+        /// The certificate's unencrypted private key in PEM form.
         public var privateKey: String
-        /// The root certificate in PEM form that clients have to trust. ``PusherTestServer/access`` passes it to them.
-        /// The server itself does not use it. Nil if the clients' system already trusts the certificate.
+        /// The root certificate in PEM form that clients must trust. ``PusherTestServer/access`` contains it for
+        /// clients. The server itself does not use it. Nil if the clients' system already trusts the certificate.
         public var trustRoot: String?
 
-        /// Makes a TLS configuration. ``PusherTestServer/start()`` checks certificate and key.
+        /// Creates a TLS configuration. ``PusherTestServer/start()`` checks the certificate and the key.
         public init(certificateChain: String, privateKey: String, trustRoot: String? = nil) {
             self.certificateChain = certificateChain
             self.privateKey = privateKey
@@ -159,12 +162,12 @@ extension PusherTestServer {
 }
 
 extension PusherTestServer.Application: CustomStringConvertible {
-    /// Id and key; the secret is left out.
+    /// The id and the key, without the secret.
     public var description: String { "Application(id: \(id), key: \(key))" }
 }
 
 extension PusherTestServer.Application: CustomReflectable {
-    /// Id and key; the secret is left out.
+    /// The id and the key, without the secret.
     public var customMirror: Mirror { Mirror(self, children: ["id": id, "key": key]) }
 }
 
@@ -178,11 +181,11 @@ extension PusherTestServer.Options: CustomStringConvertible, CustomReflectable {
 }
 
 extension PusherTestServer.TLS: CustomStringConvertible {
-    /// Leaves the key out.
+    /// A description without the key.
     public var description: String { "TLS(certificateChain: \(certificateChain.utf8.count) bytes)" }
 }
 
 extension PusherTestServer.TLS: CustomReflectable {
-    /// Leaves the key out.
+    /// A mirror without the key.
     public var customMirror: Mirror { Mirror(self, children: ["certificateChain": certificateChain]) }
 }

@@ -1,9 +1,9 @@
 extension PusherTestServer.TLS {
     /// TLS for `localhost`, `127.0.0.1` and `::1`, with a certificate that is valid until 2120.
     ///
-    /// **Its private key is public**: it is part of this source code, so it protects nothing. The root certificate,
-    /// ``trustRoot``, was made for this one certificate, and its own private key was destroyed. Trust it in tests only, and
-    /// never install it in a system.
+    /// **The private key is public**, because it is part of this source code. It protects nothing. The root certificate
+    /// ``trustRoot`` has signed only this certificate, and the private key of the root was destroyed. Trust the root in
+    /// tests only, and never install it in a system.
     public static let localhost = Self(
         certificateChain: localhostCertificate,
         privateKey: publicPrivateKey,
@@ -42,7 +42,8 @@ extension PusherTestServer.TLS {
         -----END CERTIFICATE-----
         """
 
-    // Public on purpose. It is not secret, and authenticates nobody: see `localhost`.
+    // This key is public on purpose. The key is not secret and authenticates nobody, as the documentation of
+    // `localhost` explains.
     private static let publicPrivateKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgOOldm51ZPpy77vtS

@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// A request to Pusher's REST API, signed for an application: send it with any HTTP client.
+/// A request to Pusher's REST API, signed for an application. You can send it with any HTTP client.
 ///
 /// ```swift
 /// let request = server.publishRequest(event: "flash", data: "{}", to: ["news"])
@@ -12,20 +12,20 @@ import PusherProtocol
 public struct SignedRESTRequest: Hashable, Sendable {
     /// The method, in upper case.
     public let method: String
-    /// The path and the query with the signature in it, percent-encoded.
+    /// The percent-encoded path and query. The query contains the signature.
     public let pathAndQuery: String
-    /// The body to send; empty for none.
+    /// The body to send. Empty if the request has no body.
     public let body: String
 
     /// Signs a request.
     ///
     /// - Parameters:
-    ///   - method: for example `POST`.
-    ///   - path: the path without a query, for example `/apps/1/events`.
-    ///   - parameters: the query's parameters, not percent-encoded, without those of the signature.
-    ///   - body: the body; empty, the default, for none.
-    ///   - application: the application whose key and secret sign the request.
-    ///   - timestamp: the time in whole seconds since 1970; nil, the default, takes the clock's.
+    ///   - method: The method, for example `POST`.
+    ///   - path: The path without a query, for example `/apps/1/events`.
+    ///   - parameters: The query's parameters, not percent-encoded and without the parameters of the signature.
+    ///   - body: The body. Default: empty.
+    ///   - application: The application whose key and secret sign the request.
+    ///   - timestamp: The time in whole seconds since 1970. Nil, the default, means the current time.
     public init(
         method: String,
         path: String,
@@ -48,14 +48,15 @@ public struct SignedRESTRequest: Hashable, Sendable {
 }
 
 extension PusherTestServer {
-    /// A signed request that publishes an event through this server's REST API: see ``httpURL``.
+    /// Returns a signed request that publishes an event through this server's REST API; see ``httpURL``.
     ///
     /// - Parameters:
-    ///   - name: the event's name.
-    ///   - data: the data, which subscribers get byte for byte; usually JSON text. For an encrypted channel, which must
-    ///     be the only one, it is encrypted with the channel's key, as a backend's library does.
-    ///   - channels: the channels' names, 1 to 100. `#server-to-user-` and an id is the channel of a signed-in user.
-    ///   - socketID: a connection that does not get it.
+    ///   - name: The event's name.
+    ///   - data: The data, usually JSON text. Subscribers get the data byte for byte. For an encrypted channel, this
+    ///     method encrypts the data with the channel's key, as a backend's library does.
+    ///   - channels: The channels' names, 1 to 100, or one encrypted channel. The name of a user's own channel is
+    ///     `#server-to-user-`, followed by the user's id.
+    ///   - socketID: The connection that does not get the event.
     public func publishRequest(
         event name: String,
         data: String,

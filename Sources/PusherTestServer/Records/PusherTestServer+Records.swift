@@ -1,8 +1,8 @@
 extension PusherTestServer {
-    /// The newest records, oldest first: at most ``Options/maximumRecordCount``.
+    /// The newest records, at most ``Options/maximumRecordCount``, oldest first.
     public var records: [Record] { engine.records }
 
-    /// The texts that clients have sent, oldest first, of one connection or of all.
+    /// Returns the text messages that clients have sent on one connection or on all connections, oldest first.
     public func receivedMessages(from socketID: String? = nil) -> [String] {
         records.compactMap { record in
             guard socketID == nil || record.socketID == socketID, case .messageReceived(let text) = record.event
@@ -11,7 +11,7 @@ extension PusherTestServer {
         }
     }
 
-    /// The bodies of the webhooks so far, oldest first, including webhooks that could not be sent.
+    /// The bodies of all webhooks so far, oldest first. The list includes webhooks that the server could not send.
     public var webhooks: [String] {
         records.compactMap { record in
             guard case .webhookIssued(let body) = record.event else { return nil }
@@ -19,25 +19,24 @@ extension PusherTestServer {
         }
     }
 
-    /// All records from the oldest that is kept, and then each new one as it is made.
+    /// A sequence of the kept records, oldest first, and then of each new record.
     ///
-    /// The sequence ends when its task is cancelled. A reader that is slower than the server's log loses the oldest
-    /// records.
+    /// The sequence ends when the reader's task is cancelled. A reader that is too slow misses the records that the
+    /// server has removed.
     public var recordSequence: RecordSequence { RecordSequence(engine: engine) }
 
     /// The connections that are open now, oldest first.
     public var connections: [Connection] { engine.read { $0.openConnections } }
 
-    /// The number of connections that are subscribed to a channel now.
+    /// Returns the number of connections that are subscribed to a channel now.
     public func subscriptionCount(of channel: String) -> Int { engine.read { $0.connectionCount(of: channel) } }
 
-    /// The first record that matches; waits for it if there is none yet.
+    /// Returns the first record that matches. Waits if there is no such record yet.
     ///
     /// - Parameters:
-    ///   - after: where to begin: with the record after this index, or with the oldest that is kept, which is the
-    ///     default.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
-    ///   - matches: is called in the caller's task.
+    ///   - after: The index after which the search begins. Default: nil, to begin with the oldest kept record.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - matches: A closure that checks a record, in the caller's task.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func nextRecord(
@@ -58,9 +57,9 @@ extension PusherTestServer {
     /// Waits until at least this many connections are open and have their socket ids.
     ///
     /// - Parameters:
-    ///   - count: the least number. Default: 1.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
-    /// - Returns: the connections, oldest first.
+    ///   - count: The minimum number of connections. Default: 1.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    /// - Returns: The connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForConnections(count: Int = 1, timeout: Duration = .seconds(10)) async throws -> [Connection] {
@@ -73,10 +72,10 @@ extension PusherTestServer {
     /// Waits until at least this many connections are subscribed to a channel.
     ///
     /// - Parameters:
-    ///   - channel: the channel's name.
-    ///   - count: the least number. Default: 1.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
-    /// - Returns: the connections that are subscribed, oldest first.
+    ///   - channel: The channel's name.
+    ///   - count: The minimum number of connections. Default: 1.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    /// - Returns: The subscribed connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForSubscription(

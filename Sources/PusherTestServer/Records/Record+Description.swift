@@ -1,6 +1,6 @@
 extension PusherTestServer.Record: CustomStringConvertible {
-    /// One line: the index, the socket id, and the event. Long texts are cut. Of an HTTP request it contains only
-    /// method and path.
+    /// One line with the index, the socket id and the event. Long messages are cut. Of an HTTP request, the line
+    /// contains only the method and the path.
     public var description: String {
         let line = "#\(index) \(socketID ?? "-") \(event.line)"
         return line.count <= Self.lengthLimit ? line : line.prefix(Self.lengthLimit) + "…"

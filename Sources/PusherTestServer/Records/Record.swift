@@ -1,92 +1,95 @@
 extension PusherTestServer {
     /// An event that the server received or caused.
     public struct Record: Hashable, Sendable {
-        /// The record's place in the log, counted from 0 over the server's whole life.
+        /// The record's index in the log. The first record of the server has the index 0.
         public var index: Int
-        /// The socket id of the connection that it is about; nil for HTTP requests and webhooks.
+        /// The socket id of the record's connection; nil for HTTP requests and webhooks.
         public var socketID: String?
-        /// What happened.
+        /// The event.
         public var event: Event
 
-        /// What happened. Later versions may add cases: keep a `default` when you switch over it.
+        /// An event in a record. Later versions may add cases, so keep a `default` when you switch over events.
         public enum Event: Hashable, Sendable {
-            /// A client asked for an upgrade to WebSocket, or for a new session of an HTTP transport.
+            /// A client requested an upgrade to WebSocket, or a new session of an HTTP transport.
             case connectionRequested(Request)
-            /// The upgrade was answered with success, or the session was opened.
+            /// The server accepted the upgrade or opened the session.
             case connectionAccepted
             /// The connection failed because of a fault command.
             case connectionFailed(ConnectionFault)
-            /// The connection was refused with this code, for example 4001.
+            /// The server refused the connection with this code, for example 4001.
             case connectionRefused(code: Int, message: String)
-            /// TCP has ended, from whichever side, or the session has. The last record of every connection.
+            /// The client or the server closed the TCP connection or the session. This is the last record of every
+            /// connection.
             case connectionEnded
 
-            /// A text message arrived, whatever it contains.
+            /// A text message arrived, valid or not.
             case messageReceived(String)
             /// A binary message arrived.
             case binaryReceived([UInt8])
-            /// A WebSocket ping arrived, or over HTTP a heartbeat: an empty array.
+            /// A WebSocket ping arrived, or a heartbeat over HTTP (an empty array).
             case pingReceived([UInt8])
             /// A WebSocket pong arrived.
             case pongReceived([UInt8])
-            /// The client sent a close frame, first or as an answer; the code is nil if the frame has none.
+            /// The client sent a close frame, first or as an answer. The code is nil if the frame has no code.
             case closeReceived(code: Int?, reason: String)
 
-            /// The request of an HTTP transport failed because of a fault command.
+            /// A request of an HTTP transport failed because of a fault command.
             case transportRequestFailed(TransportRequestFault)
-            /// A session of an HTTP transport was lost, because of a command or because too many bytes waited in it.
+            /// The server dropped a session of an HTTP transport, because of a command or because too many bytes
+            /// waited.
             case sessionLost
 
-            /// A text message went out; over HTTP, into the queue of its session. Messages that
-            /// ``PusherTestServer/delayMessages(by:)`` holds back are recorded when they go out.
+            /// The server sent a text message. Over HTTP, it put the message into the session's queue. If
+            /// ``PusherTestServer/delayMessages(by:)`` delays a message, the server adds the record when it sends the
+            /// message.
             case messageSent(String)
-            /// A close frame went out, first or as an answer.
+            /// The server sent a close frame, first or as an answer.
             case closeSent(code: Int?, reason: String)
 
-            /// An event was published to a channel, by the REST API or by
-            /// ``PusherTestServer/publish(event:data:to:excluding:)``, and went to this many connections. If it is 0,
-            /// there were no subscribers, or only silent and excluded connections.
+            /// The REST API or ``PusherTestServer/publish(event:data:to:excluding:)`` published an event to a channel.
+            /// The event went to this many connections. If the number is 0, there were no subscribers, or only silent
+            /// and excluded connections.
             case eventPublished(name: String, channel: String, connectionCount: Int)
 
-            /// A connection was subscribed to a channel.
+            /// The server subscribed a connection to a channel.
             case subscribed(channel: String)
-            /// A connection left a channel by `pusher:unsubscribe`.
+            /// A connection unsubscribed from a channel.
             case unsubscribed(channel: String)
 
-            /// A subscription was rejected, with the message, even if the dialect does not send it.
+            /// The server refused a subscription. The record contains the message even if the dialect does not send it.
             case subscriptionRefused(channel: String, message: String)
 
-            /// A user came to a presence channel, by the first of the user's connections.
+            /// The first connection of a user subscribed to a presence channel.
             case memberJoined(channel: String, userId: String)
-            /// A user left a presence channel, by the last of the user's connections.
+            /// The last connection of a user left a presence channel.
             case memberLeft(channel: String, userId: String)
             /// A user signed in on a connection.
             case signedIn(userId: String)
-            /// A sign-in was refused.
+            /// The server refused a sign-in.
             case signInRefused(message: String)
-            /// A client event was passed on to the channel's other subscribers, even if there are none.
+            /// The server relayed a client event to the channel's other subscribers, if there are any.
             case clientEventRelayed(name: String, channel: String)
-            /// A client event was not passed on, and answered with error 4301.
+            /// The server rejected a client event with error 4301.
             case clientEventRejected(name: String, channel: String?)
 
-            /// A message beyond the limit was answered with error 4301, and had no other effect.
+            /// The server rejected a message beyond the limit with error 4301.
             case messageRejected
 
             /// A request arrived at an authorization endpoint.
             case authorizationRequested(Request)
             /// The authorization request in the preceding record failed because of a fault command.
             case authorizationFailed(AuthorizationFault)
-            /// A request to the REST API or to an authorization endpoint was answered with this status. This includes
-            /// preflights of browsers, and requests that were answered before they were complete, with the part of the
-            /// body that was kept.
+            /// The server answered a request to the REST API or to an authorization endpoint with this status.
+            /// Preflights of browsers are included. If the server answered before the request was complete, the record
+            /// contains only the part of the body that the server has kept.
             case requestAnswered(Request, status: Int)
 
-            /// A webhook was about to be sent, with this body.
+            /// The server is about to send a webhook with this body.
             case webhookIssued(body: String)
-            /// A webhook was answered with this status. After a status other than 2xx the server sends it again, a few
-            /// times.
+            /// A webhook got an answer with this status. After a status other than 2xx, the server repeats the webhook
+            /// a few times.
             case webhookAnswered(status: Int)
-            /// A webhook could not be sent. The server tries again, a few times.
+            /// The server could not send a webhook. The server tries again a few times.
             case webhookFailed(reason: String)
         }
     }
@@ -97,7 +100,7 @@ extension PusherTestServer {
         case webSocket
         /// HTTP responses that stay open (`xhr_streaming`).
         case httpStreaming
-        /// HTTP responses that end after each frame (`xhr`).
+        /// HTTP responses that end after the waiting frames (`xhr`).
         case httpPolling
     }
 
@@ -105,24 +108,24 @@ extension PusherTestServer {
     public struct Connection: Hashable, Sendable {
         /// The socket id, even if the client has not received it.
         public var socketID: String
-        /// The request that opened it: path, query, header fields.
+        /// The request that opened the connection, with path, query and header fields.
         public var request: Request
-        /// What carries it. Over HTTP: the kind of the newest receiving request.
+        /// The transport of the connection. Over HTTP, the newest receiving request determines the transport.
         public var transport: Transport
-        /// The channels that it is subscribed to, oldest subscription first.
+        /// The channels to which the connection is subscribed, oldest subscription first.
         public var subscribedChannels: [String]
-        /// The user who has signed in on it; nil without a sign-in.
+        /// The user who is signed in on the connection; nil without a sign-in.
         public var userId: String?
-        /// Whether `pusher:connection_established` was sent.
+        /// Whether the server has sent `pusher:connection_established`.
         public var isEstablished: Bool
-        /// Whether ``PusherTestServer/goSilent(_:)`` applies to it.
+        /// Whether ``PusherTestServer/goSilent(_:)`` applies to the connection.
         public var isSilent: Bool
     }
     /// A user on a presence channel.
     public struct Member: Hashable, Sendable {
-        /// The user's id; numbers are written as strings.
+        /// The user's id. A numeric id is a string here.
         public var userId: String
-        /// The user's data as JSON text, if there are any.
+        /// The user's data as JSON text; nil without data.
         public var userInfo: String?
     }
 }

@@ -6,15 +6,15 @@ extension PusherTestServer {
 
         let engine: ServerEngine
 
-        /// Begins with the oldest record that is kept.
+        /// Makes an iterator that begins with the oldest kept record.
         public func makeAsyncIterator() -> Iterator { Iterator(engine: engine) }
 
-        /// Reads the records one by one.
+        /// An iterator that reads the records one by one.
         public struct Iterator: AsyncIteratorProtocol {
             let engine: ServerEngine
             var index = 0
 
-            /// The next record, as soon as there is one; nil after the task is cancelled.
+            /// Waits for the next record and returns it. Returns nil after the task is cancelled.
             public mutating func next() async -> Record? {
                 let start = index
                 let record = try? await engine.wait(timeout: nil, for: "a record") { engine.record(from: start) }

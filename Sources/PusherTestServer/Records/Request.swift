@@ -1,15 +1,15 @@
 extension PusherTestServer {
-    /// An HTTP request as the server received it: the one that opens a WebSocket, one to the REST API, or
-    /// one to an authorization endpoint.
+    /// An HTTP request as the server received it. The request is an upgrade, or is for an HTTP transport, the REST API
+    /// or an authorization endpoint.
     public struct Request: Hashable, Sendable {
         /// One header field.
         public struct Header: Hashable, Sendable {
-            /// The name, as it was sent.
+            /// The name, as the client sent it.
             public var name: String
             /// The value.
             public var value: String
 
-            /// Makes a header field.
+            /// Creates a header field.
             public init(name: String, value: String) {
                 self.name = name
                 self.value = value
@@ -18,21 +18,21 @@ extension PusherTestServer {
 
         /// The method, in upper case.
         public var method: String
-        /// The path as it was sent, without the query.
+        /// The path as the client sent it, without the query.
         public var path: String
-        /// The query as it was sent, without its question mark; empty if there is none.
+        /// The query as the client sent it, without the question mark. Empty without a query.
         public var query: String
-        /// The header fields, in their order.
+        /// The header fields in the client's order.
         public var headers: [Header]
         /// The body.
         public var body: [UInt8]
 
-        /// Makes a request.
+        /// Creates a request.
         /// - Parameters:
-        ///   - method: the method. Default: `GET`.
-        ///   - target: the path, with a query or without.
-        ///   - headers: the header fields. Default: none.
-        ///   - body: the body. Default: empty.
+        ///   - method: The method. Default: `GET`.
+        ///   - target: The path, with or without a query.
+        ///   - headers: The header fields. Default: none.
+        ///   - body: The body. Default: empty.
         public init(method: String = "GET", target: String, headers: [Header] = [], body: [UInt8] = []) {
             self.method = method.uppercased()
             let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -42,13 +42,13 @@ extension PusherTestServer {
             self.body = body
         }
 
-        /// The body as text; bytes that are not UTF-8 become U+FFFD.
+        /// The body as text. Bytes that are not UTF-8 become U+FFFD.
         public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
-        /// The query's parameters, percent-decoded. If a parameter occurs twice, the last one counts.
+        /// The query's parameters, percent-decoded. If a parameter occurs twice, the last value counts.
         public var parameters: [String: String] { Form(query).parameters }
 
-        /// The value of the first header field of that name, in any case.
+        /// Returns the value of the first header field with this name, ignoring case.
         public func header(_ name: String) -> String? {
             headers.first(named: name)
         }

@@ -1,38 +1,38 @@
 extension PusherTestRelay {
-    /// A connection that a client has made, in its current state.
+    /// The current state of a connection that a client has made.
     public struct Connection: Hashable, Sendable {
-        /// The connection's place in the log, counted from 0 over the relay's whole life.
+        /// The connection's index in the log. The first connection of the relay has the index 0.
         public var index: Int
-        /// The fault that happened to it instead of being relayed.
+        /// The fault that prevented the relay from relaying the connection.
         public var fault: ConnectionFault?
-        /// The result of a blocked WebSocket request, if there was one.
+        /// The fault that blocked a WebSocket request; nil if no request was blocked.
         public var upgradeFault: UpgradeFault?
-        /// The first bytes that the client sent, at most 16. TLS begins with the byte 22, HTTP with a method.
+        /// The first bytes that the client sent, at most 16. TLS begins with the byte 22, and HTTP begins with a
+        /// method.
         public var openingBytes: [UInt8] = []
-        /// How many bytes have come from the client.
+        /// The number of bytes that the relay has received from the client.
         public var receivedFromClient = 0
-        /// How many bytes have come from the server.
+        /// The number of bytes that the relay has received from the server.
         public var receivedFromServer = 0
-        /// How many bytes were dropped, in either direction.
+        /// The number of bytes that the relay has dropped, in both directions.
         public var swallowed = 0
-        /// Whether the client's side or the server's is still open.
+        /// Whether at least one side is still open.
         public var isOpen = true
     }
 
-    /// The newest connections, in the order in which they were made: at most ``Options/maximumRecordCount``.
+    /// The newest connections, at most ``Options/maximumRecordCount``, oldest first.
     public var connections: [Connection] { engine.connections }
 
-    /// The number of connections of which at least one side is open.
+    /// The number of connections with at least one open side.
     public var openConnectionCount: Int { engine.openConnectionCount }
 
-    /// The first connection that matches; waits for it if there is none yet. Connections change while they are open,
-    /// and may match later.
+    /// Returns the first connection that matches. Waits if there is no such connection yet. An open connection can
+    /// change, so it may match later.
     ///
     /// - Parameters:
-    ///   - after: where to begin: with the connection after this index, or with the oldest that is kept, which is the
-    ///     default.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
-    ///   - matches: is called in the caller's task. Default: every connection matches.
+    ///   - after: The index after which the search begins. Default: nil, to begin with the oldest kept connection.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - matches: A closure that checks a connection, in the caller's task. Default: every connection matches.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
@@ -55,8 +55,8 @@ extension PusherTestRelay {
     /// Waits until exactly this many connections are open.
     ///
     /// - Parameters:
-    ///   - count: the number; 0 waits until all have ended.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
+    ///   - count: The number of connections. With 0, waits until all connections are closed.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
     public func waitForOpenConnections(count: Int, timeout: Duration = .seconds(10)) async throws {

@@ -3,10 +3,10 @@ import NIOPosix
 
 /// A TCP relay between clients and a server, for testing clients over a bad network.
 ///
-/// It listens on this machine only, connects each client to the server, and passes bytes on without inspecting them,
-/// with and without TLS. The exception is ``blockUpgrades(with:)``. On command it imitates the failures of networks. If
-/// one side ends its half of a connection, the relay ends both halves after it has passed on the bytes that it had
-/// read.
+/// The relay listens on this machine only. It connects each client to the server, and passes bytes on, with and without
+/// TLS. Only ``blockUpgrades(with:)`` inspects bytes. On command, the relay imitates the failures of networks. If one
+/// side ends its half of a connection, the relay first passes on the bytes that it has read. Then the relay closes both
+/// halves.
 ///
 /// ```swift
 /// var options = PusherTestServer.Options()
@@ -24,7 +24,7 @@ import NIOPosix
 /// }
 /// ```
 ///
-/// Every method may be called from any thread or task, at any time. A fault applies to all bytes that the relay reads
+/// You can call every method from any thread or task, at any time. A fault applies to all bytes that the relay reads
 /// after the call.
 public final class PusherTestRelay: Sendable {
     /// The options of the relay.
@@ -32,48 +32,49 @@ public final class PusherTestRelay: Sendable {
 
     let engine: RelayEngine
 
-    /// Makes a relay that does not listen yet; see ``start()``.
+    /// Creates a relay that does not listen until ``start()``.
     public init(options: Options) {
         self.options = options
         self.engine = RelayEngine(options: options, eventLoop: MultiThreadedEventLoopGroup.singleton.any())
     }
 
-    /// Makes a relay to a server that has been started.
+    /// Creates a relay to a server that already runs.
     public convenience init(to server: PusherTestServer) {
         self.init(options: Options(serverHost: server.host, serverPort: server.port))
     }
 
-    /// A relay that is released without ``shutdown()`` ends by itself, a little later.
+    /// Shuts down a relay that the app releases without ``shutdown()``. The shutdown finishes a little later.
     deinit { _ = engine.beginShutdown() }
 
-    /// Binds the port and starts to accept connections. Does nothing if the relay listens already.
+    /// Binds the port and starts to accept connections. Does nothing if the relay already listens.
     ///
-    /// A relay that is started again, after ``shutdown()`` or ``stopListening()``, binds the port that it had before.
+    /// If you start the relay again after ``shutdown()`` or ``stopListening()``, it binds the same port.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/bindFailed``.
     public func start() async throws { try await engine.start().get() }
 
-    /// Stops listening until ``start()``: the system refuses new connections. Open connections continue.
+    /// Stops listening until ``start()``. The system refuses new connections, and open connections continue.
     public func stopListening() async {
-        // The future never fails: a socket that has already ended counts as closed.
+        // The future never fails, because the engine ignores errors of sockets that are already closed.
         try? await engine.stopListening().get()
     }
 
-    /// Ends all connections and stops listening. When it returns, no socket is left. Records and faults are kept.
+    /// Closes all connections and stops listening. When the method returns, no socket is open. The relay keeps its
+    /// records and faults.
     public func shutdown() async {
-        // The future never fails, as above.
+        // This future never fails, for the same reason.
         try? await engine.beginShutdown().get()
     }
 
-    /// The address that clients connect to; see ``Options/host``.
+    /// The address to which clients connect; see ``Options/host``.
     public var host: String { options.host }
 
-    /// The port that the relay listens on, or listened on last; 0 before the first ``start()`` if ``Options/port`` is
-    /// 0.
+    /// The port on which the relay listens, or listened last. The value is 0 before the first ``start()`` if
+    /// ``Options/port`` is 0.
     public var port: Int { engine.port }
 
     /// Starts a relay to a server, calls `body`, and shuts the relay down whether `body` returns or throws.
-    /// - Throws: the error that ``start()`` or `body` throws.
+    /// - Throws: The error that ``start()`` or `body` throws.
     public static func withRelay<Result>(
         to server: PusherTestServer,
         _ body: (PusherTestRelay) async throws -> Result
@@ -82,7 +83,7 @@ public final class PusherTestRelay: Sendable {
     }
 
     /// Starts a relay, calls `body`, and shuts the relay down whether `body` returns or throws.
-    /// - Throws: the error that ``start()`` or `body` throws.
+    /// - Throws: The error that ``start()`` or `body` throws.
     public static func withRelay<Result>(
         options: Options,
         _ body: (PusherTestRelay) async throws -> Result

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// The state that a relay's connections share: faults, records and sockets. All of it runs on one event loop.
+/// The state that a relay's connections share: faults, records and sockets. All connections run on one event loop.
 final class RelayEngine: Sendable {
     let options: PusherTestRelay.Options
     let eventLoop: any EventLoop
@@ -11,7 +11,7 @@ final class RelayEngine: Sendable {
 
     fileprivate struct State: Sendable {
         var port: Int
-        /// The outcome of the newest start or end of listening. Never fails.
+        /// The listening channel after the newest change; nil if the relay does not listen. The future never fails.
         var listener: EventLoopFuture<(any Channel)?>
         var toServer = StreamSetting()
         var toClient = StreamSetting()
@@ -19,13 +19,14 @@ final class RelayEngine: Sendable {
         var upgradeFault: PusherTestRelay.UpgradeFault?
         var connectionFaults: [(fault: PusherTestRelay.ConnectionFault, remaining: Int?)] = []
         var log: BoundedLog<PusherTestRelay.Connection>
-        /// The open sockets of each connection: the client's, and the server's.
+        /// The open sockets of each connection, to the client and to the server.
         var sockets: [Int: [any Channel]] = [:]
-        /// The pending connects to the server, each until its outcome is known.
+        /// The pending connection attempts to the server. The engine removes an attempt when the attempt has succeeded
+        /// or failed.
         var connects: [Int: EventLoopFuture<Void>] = [:]
     }
 
-    /// The fault of one direction, and how often it was changed.
+    /// The fault of one direction, and the number of times that the fault has changed.
     struct StreamSetting: Sendable {
         var fault: PusherTestRelay.StreamFault?
         var changes = 0
@@ -67,7 +68,8 @@ final class RelayEngine: Sendable {
         stopListening().flatMap { self.endAll() }
     }
 
-    /// A connection whose connect is pending gets a socket a little later.
+    /// Closes all sockets. Waits for pending connection attempts, because each attempt may open a socket a little
+    /// later.
     private func endAll() -> EventLoopFuture<Void> {
         let (sockets, connects) = state.withLockedValue { ($0.sockets.values.flatMap(\.self), $0.connects.values) }
         guard !sockets.isEmpty || !connects.isEmpty else { return eventLoop.makeSucceededVoidFuture() }
@@ -76,7 +78,7 @@ final class RelayEngine: Sendable {
             .flatMap { self.endAll() }
     }
 
-    /// Each change waits for the previous one.
+    /// Changes the listening socket after the previous change has finished.
     private func changeListener(
         _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
     ) -> EventLoopFuture<Void> {
@@ -155,7 +157,8 @@ final class RelayEngine: Sendable {
                 self.state.withLockedValue { $0.connects[id] = nil }
                 defer { isDecided.succeed() }
                 switch result {
-                // The server refused the relay. To the client, the relay can only close the connection.
+                // The server refused the relay's connection. The relay cannot refuse the client's connection anymore,
+                // so it closes this connection.
                 case .failure: client.close(promise: nil)
                 case .success(let server):
                     guard client.isActive else { return server.close(promise: nil) }
@@ -182,7 +185,8 @@ final class RelayEngine: Sendable {
     func endConnections(byReset: Bool) {
         let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
         eventLoop.execute {
-            // This has to happen before the first socket is closed, because closing it also closes the other side.
+            // Prepare all sockets before closing the first socket, because closing this socket also closes the other
+            // side.
             if byReset { for socket in sockets { socket.willReset() } }
             for socket in sockets { socket.close(promise: nil) }
         }
@@ -232,7 +236,7 @@ final class RelayEngine: Sendable {
     func failConnections(_ count: Int?, with fault: PusherTestRelay.ConnectionFault) {
         if let count, count <= 0 { return }
         state.withLockedValue { state in
-            // Faults after one without an end would never be used.
+            // Remove the older fault without a limit. Otherwise, the new fault would never apply.
             state.connectionFaults.removeAll { $0.remaining == nil }
             state.connectionFaults.append((fault, count))
         }
@@ -271,8 +275,8 @@ extension Channel {
         setOption(.autoRead, value: true).whenFailure { _ in self.close(promise: nil) }
     }
 
-    /// Makes the next close an RST: with a linger time of zero the system sends RST instead of FIN. Takes effect at
-    /// once on the event loop.
+    /// Makes the system send RST instead of FIN when the socket closes, by setting the linger time to zero. Takes
+    /// effect at once on the event loop.
     func willReset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
     }

@@ -1,55 +1,58 @@
 extension PusherTestRelay {
-    /// The directions of bytes.
+    /// The directions in which the relay passes bytes on.
     public struct Directions: OptionSet, Hashable, Sendable {
         /// The raw value.
         public let rawValue: Int
 
-        /// Makes directions from their raw value.
+        /// Creates directions from their raw value.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// From the client to the server.
         public static let toServer = Self(rawValue: 1)
-        /// Both directions.
+        /// From the server to the client.
         public static let toClient = Self(rawValue: 2)
-        /// Either way.
+        /// Both directions.
         public static let both: Self = [.toServer, .toClient]
     }
 
     /// The fault of the bytes in one direction.
     public enum StreamFault: Hashable, Sendable {
-        /// They are read and dropped, and the end of the connection is kept back. Neither side receives anything from
-        /// the other, and each believes that the connection is open. In both directions, this is a half-open
-        /// connection, as a dead router leaves it.
+        /// The relay reads the bytes and drops them, and hides the end of the connection. The receiving side gets
+        /// nothing, and assumes that the connection is open. In both directions, the fault imitates the half-open
+        /// connection that a failed router leaves behind.
         case swallowed
-        /// They are not read. They stay with the sender, which can no longer write after the system's buffers are full.
+        /// The relay does not read the bytes. The bytes stay with the sender. When the system's buffers are full, the
+        /// sender cannot write.
         case held
-        /// They are passed on after this time, in order.
+        /// The relay passes the bytes on after this time, in order.
         case delayed(Duration)
-        /// They are passed on one by one, each in a segment of its own, with this time between two. The receiving
-        /// system may join bytes that are not read at once.
+        /// The relay passes the bytes on one by one, in separate segments, with this time between two bytes. The
+        /// receiving system may join bytes that the receiver does not read at once.
         case trickled(every: Duration)
-        /// All bits of each nth byte are inverted, counted on each connection from the moment when the fault was set; 1
-        /// inverts every byte. Less than 1 counts as 1.
+        /// The relay inverts all bits of every nth byte. The relay counts bytes on each connection from the time when
+        /// the test set the fault. With 1, the relay inverts every byte. A number below 1 counts as 1.
         case corrupted(every: Int)
     }
 
-    /// What happens to a new connection instead of being relayed.
+    /// A fault of a new connection, which the relay does not connect to the server.
     public enum ConnectionFault: Hashable, Sendable {
-        /// It is accepted and closed at once (FIN; if the client has already sent bytes, the system sends RST as well).
+        /// The relay accepts the connection and closes it at once (FIN). If the client has already sent bytes, the
+        /// system also sends RST.
         case closed
-        /// It is accepted and reset at once (RST).
+        /// The relay accepts the connection and resets it at once (RST).
         case reset
-        /// It is accepted. The relay reads the client's bytes and never answers. It stays silent when the fault ends.
+        /// The relay accepts the connection, reads the client's bytes and never answers. The connection stays silent
+        /// when the fault ends.
         case silent
     }
 
-    /// What a network that blocks WebSockets does with a WebSocket request.
+    /// The reaction of a network that blocks WebSockets to a WebSocket request.
     public enum UpgradeFault: Hashable, Sendable {
-        /// It is dropped, without an answer.
+        /// The relay drops the request without an answer.
         case swallowed
-        /// It is answered with this HTTP status, for example 400 or 426, and the connection ends.
+        /// The relay answers the request with this HTTP status, for example 400 or 426, and closes the connection.
         case answered(status: Int)
-        /// The connection is reset (RST).
+        /// The relay resets the connection (RST).
         case reset
     }
 }
@@ -58,27 +61,28 @@ extension PusherTestRelay {
     /// Applies a fault to the bytes of these directions, on open and new connections, until ``passOn(_:)`` or another
     /// fault for the same direction.
     ///
-    /// Bytes that an earlier fault holds back are still passed on before later bytes, even if the new fault is
-    /// ``StreamFault/swallowed``. Delayed bytes are passed on when they are due. Swallowed bytes are lost.
+    /// If an earlier fault holds bytes back, the relay passes them on before later bytes, even if the new fault is
+    /// ``StreamFault/swallowed``. The relay passes delayed bytes on when they are due. Swallowed bytes are lost.
     /// - Parameters:
-    ///   - directions: the ways. Default: both.
-    ///   - fault: the fault.
+    ///   - directions: The directions. Default: both.
+    ///   - fault: The fault.
     public func fail(_ directions: Directions = .both, with fault: StreamFault) {
         engine.setFault(fault, directions)
     }
 
-    /// Ends ``fail(_:with:)``: bytes are passed on unchanged. If the end of one side was swallowed or held back, the
-    /// relay now passes it on to the other side.
-    /// - Parameter directions: the ways. Default: both.
+    /// Ends the faults of ``fail(_:with:)``, so that the relay passes bytes on unchanged. If the relay has swallowed or
+    /// held back the end of one side, it now passes the end on to the other side.
+    /// - Parameter directions: The directions. Default: both.
     public func passOn(_ directions: Directions = .both) { engine.setFault(nil, directions) }
 
-    /// Makes new connections fail, until ``acceptConnections()``. See ``stopListening()`` for connections that are
-    /// refused.
+    /// Makes new connections fail, until ``acceptConnections()``. To make the system refuse connections, use
+    /// ``stopListening()``.
     ///
     /// - Parameters:
-    ///   - count: the number of connections; later ones are relayed. Nil, the default, means all. If an earlier call's
-    ///     count is not used up, a further call is appended to it. It replaces a call without a count.
-    ///   - fault: the fault.
+    ///   - count: The number of connections. The relay relays later connections. Default: nil, for all connections. A
+    ///     later call takes effect after all earlier calls have reached their counts. A later call replaces an earlier
+    ///     call without a count.
+    ///   - fault: The fault.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.failConnections(count, with: fault)
     }
@@ -86,23 +90,22 @@ extension PusherTestRelay {
     /// Ends ``failConnections(_:with:)``.
     public func acceptConnections() { engine.acceptConnections() }
 
-    /// Blocks WebSockets on new connections, as some networks do. Other requests are relayed.
+    /// Blocks WebSockets on new connections, as some networks do. The relay still relays other requests.
     ///
-    /// The relay looks for the upgrade in the first request of each connection, which must not be over TLS.
-    /// - Parameter fault: the fault of a WebSocket request; nil relays such requests again.
+    /// The relay looks for the upgrade in the first request of each connection. The relay cannot see upgrades over TLS.
+    /// - Parameter fault: The fault of a WebSocket request. Nil relays such requests again.
     public func blockUpgrades(with fault: UpgradeFault?) { engine.setUpgradeFault(fault) }
 
-    /// Closes each connection on both sides (FIN) after the client has sent nothing for this long, as proxies do: nginx
-    /// after 60 s, unless it is configured otherwise.
+    /// Closes each connection on both sides (FIN) when the client has sent nothing for this time, as proxies do. The
+    /// default of nginx is 60 s.
     ///
-    /// - Parameter limit: how long a client may send nothing, on open connections from now on, and on new ones; nil
-    ///   removes the limit.
+    /// - Parameter limit: The longest silence of a client, on open and new connections. Nil removes the limit.
     public func limitIdleTime(to limit: Duration?) { engine.setIdleLimit(limit) }
 
-    /// Ends all connections on both sides in an orderly way (FIN), without waiting for pending bytes. If a side has
-    /// sent bytes that the relay had not read yet, or continues to send, the system sends it an RST as well.
+    /// Closes all connections on both sides (FIN), without waiting for pending bytes. If a side continues to send, or
+    /// has sent bytes that the relay had not read yet, the system also sends an RST.
     public func dropConnections() { engine.endConnections(byReset: false) }
 
-    /// Resets all connections on both sides (RST), as a system does when the process has died.
+    /// Resets all connections on both sides (RST), as a system does when a process dies.
     public func resetConnections() { engine.endConnections(byReset: true) }
 }

@@ -1,39 +1,38 @@
 import NIOCore
 
-/// One side of a relayed connection. It passes its bytes on to the other side, subject to the faults.
+/// One side of a relayed connection. The handler passes received bytes on to the other side, as the faults allow.
 final class RelayHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The direction of the bytes that are read here.
+    /// The direction of the bytes that this handler reads.
     private let direction: PusherTestRelay.Directions
     private let id: Int
     private let engine: RelayEngine
 
-    /// Called once, when the connection is active.
+    /// A closure that the handler calls once, when the connection is active.
     var whenActive: (() -> Void)?
-    /// Nil after the client's request is known, or if it does not matter.
+    /// The filter for the client's first request. Nil after the filter has decided, and if there is no upgrade fault.
     var upgradeFilter: UpgradeFilter?
     private var isBlocked = false
     private var context: ChannelHandlerContext?
     private var other: RelayHandler?
-    /// Bytes that were read and are not passed on yet.
+    /// The bytes that the handler has read and not passed on yet.
     private var waiting: [(bytes: ByteBuffer, due: NIODeadline)] = []
     private var waitingBytes = 0
     private var timer: Scheduled<Void>?
     private var idleTimer: Scheduled<Void>?
-    /// The time when the next byte may be passed on, if bytes are passed on one by one.
+    /// The time of the next byte, if the relay passes bytes on one by one.
     private var nextTrickle = NIODeadline.uptimeNanoseconds(0)
     private var isReadHeld = false
     private var hasEnded = false
-    /// The number of bytes since the current fault was set, and the number of that fault.
+    /// The number of bytes since the last change of the fault, and the number of changes so far.
     private var counted = (bytes: 0, changes: 0)
 
     /// The handler stops reading when this many bytes wait.
     private static let maximumWaitingBytes = 65_536
-    /// The same limit for delayed bytes. It is higher, because a line with a long delay holds more bytes and must not
-    /// become a slow one.
+    /// The limit for delayed bytes. This limit is higher, because a long delay must not reduce the bandwidth.
     private static let maximumDelayedBytes = 16 << 20
     private static let openingLength = 16
 
@@ -56,7 +55,8 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func faultChanged(_ directions: PusherTestRelay.Directions) {
         applyFault(directions)
-        // A side that has ended has no socket any more, but may still have bytes to pass on.
+        // The engine calls this method only for sides with an open socket. The other side may have bytes to pass on
+        // even if it has no socket.
         if let other, other.context == nil { other.applyFault(directions) }
     }
 
@@ -73,7 +73,7 @@ final class RelayHandler: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         idleTimer?.cancel()
-        // There is no other side to write to any more.
+        // The other side may be waiting for this side to accept bytes, so let the other side read again.
         other?.resumeReading()
         if other?.context == nil { letGo() }
     }
@@ -88,7 +88,8 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = Self.unwrapInboundIn(data)
-        // This comes before the record counts the bytes: a test that sees them there sets faults for later bytes.
+        // Read the setting before the record counts the bytes. If a test sees the bytes in the record and then sets a
+        // fault, the fault must apply only to later bytes.
         let setting = engine.setting(direction)
         note(bytes)
         restartIdleTimer()
@@ -118,7 +119,7 @@ final class RelayHandler: ChannelDuplexHandler {
         passOn()
     }
 
-    /// The end of the channel follows.
+    /// Closes the channel after an error.
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     func read(context: ChannelHandlerContext) {
@@ -133,7 +134,7 @@ final class RelayHandler: ChannelDuplexHandler {
 
     // MARK: The idle limit
 
-    /// The limit applies to the client only.
+    /// Restarts the timer of the idle limit, which applies to the client only.
     func restartIdleTimer() {
         idleTimer?.cancel()
         idleTimer = nil
@@ -162,7 +163,8 @@ final class RelayHandler: ChannelDuplexHandler {
         waitingBytes += bytes.readableBytes
     }
 
-    /// Passes on the bytes that are due, as far as the fault and the other side allow, and then the end.
+    /// Passes on the bytes that are due, if the fault and the other side allow it. Afterwards, passes on the end of the
+    /// connection.
     private func passOn() {
         timer?.cancel()
         timer = nil
@@ -179,7 +181,8 @@ final class RelayHandler: ChannelDuplexHandler {
                 if waiting[0].bytes.readableBytes == 0 { waiting.removeFirst() }
                 other?.context?.flush()
             case .swallowed?, .delayed?, .corrupted?, nil:
-                // With or without a fault: earlier bytes come first, and delayed bytes when they are due.
+                // With any fault, the handler first passes on earlier bytes. The handler passes on delayed bytes when
+                // they are due.
                 guard first.due <= .now() else {
                     other?.context?.flush()
                     return passOn(at: first.due)
@@ -205,7 +208,7 @@ final class RelayHandler: ChannelDuplexHandler {
         context.write(Self.wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// Ends this side after all earlier bytes have gone out, because closing does not wait for them by itself.
+    /// Closes this side after all earlier bytes were sent, because closing does not wait for unsent bytes.
     private func end() {
         guard !hasEnded, let context else { return }
         let channel = context.channel

@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Looks into the first request of a connection for a WebSocket upgrade.
+/// A filter that looks for a WebSocket upgrade in the first request of a connection.
 struct UpgradeFilter {
     enum Decision {
         case undecided
-        /// With all bytes so far.
+        /// The relay must pass on these bytes: all bytes that the client has sent so far.
         case allowed(ByteBuffer)
         case blocked(PusherTestRelay.UpgradeFault)
     }
@@ -20,7 +20,7 @@ struct UpgradeFilter {
     mutating func read(_ bytes: ByteBuffer) -> Decision {
         head.writeImmutableBuffer(bytes)
         let view = head.readableBytesView
-        // TLS begins with 22.
+        // Bytes that do not begin with a method are not a request. TLS begins with the byte 22.
         guard let first = view.first, UInt8(ascii: "A")...UInt8(ascii: "Z") ~= first else { return .allowed(head) }
         guard let end = view.firstRange(of: Self.headEnd) else {
             return view.count > Self.maximumHeadLength ? .allowed(head) : .undecided

@@ -1,14 +1,13 @@
 package import NIOCore
 
-/// Makes HTTP requests whose responses are read piece by piece.
+/// Makes HTTP requests, and reports their responses piece by piece.
 package protocol HTTPStreamer: Sendable {
-    /// Sends a request, and follows redirects as browsers do. The request's timeout and the maximum size of its
-    /// response are ignored.
+    /// Sends a request, and follows redirects as browsers do. The request's timeout and the maximum size of the
+    /// response do not apply to streams.
     ///
     /// - Parameters:
-    ///   - eventLoop: Where events are reported, the first one in another turn of the loop.
-    ///   - receive: Called with the response, its body, and one of ``HTTPStreamEvent/end`` and
-    ///     ``HTTPStreamEvent/failed(_:)``.
+    ///   - eventLoop: The loop that reports events. No event arrives during this call.
+    ///   - receive: Gets the response, its body, and finally ``HTTPStreamEvent/end`` or ``HTTPStreamEvent/failed(_:)``.
     func stream(
         _ request: HTTPRequest,
         redirects: HTTPStreamRedirects,
@@ -29,7 +28,7 @@ package struct HTTPStreamRedirects: Hashable, Sendable {
 }
 
 package enum HTTPStreamEvent: Sendable {
-    /// Status and header fields, without the body.
+    /// The status and the header fields, without the body.
     case head(HTTPResponse)
     case body(ByteBuffer)
     /// The body is complete.
@@ -37,11 +36,12 @@ package enum HTTPStreamEvent: Sendable {
     case failed(HTTPRequestError)
 }
 
-/// A response that is being read. Called on the event loop of its events.
+/// A response that the client is reading. Call its methods only on the event loop that reports the events.
 package protocol HTTPStream: Sendable {
-    /// Whether the body is read from the socket. True at first. Data may still arrive after this was set to false.
+    /// Sets whether the client reads the body from the socket. At first, the client reads the body. Data may still
+    /// arrive after the client has stopped reading. The stream reports no event within the call.
     func setReading(_ isReading: Bool)
 
-    /// Ends the request and its connection. No events are reported afterwards.
+    /// Cancels the request, and closes its connection. Afterwards, the stream reports no events.
     func cancel()
 }

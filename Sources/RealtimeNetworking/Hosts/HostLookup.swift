@@ -4,11 +4,11 @@ import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
 
-/// Asks the system, once, for the addresses of a host.
+/// Looks up the addresses of one host with the system's resolver.
 ///
-/// In NIO's own resolver, all lookups of an event loop wait for each other, for all clients of the process. It also
-/// does lookups that nobody waits for any more. If one name server hangs, look-ups of all other hosts wait too. If it is
-/// slow, they pile up when there are many clients.
+/// NIO's own resolver runs the lookups of one event loop one at a time, for all clients of the process. The resolver
+/// also runs lookups whose results no client needs anymore. If one name server hangs, the lookups of all other hosts
+/// wait too. If a name server is slow, the lookups of many clients pile up.
 package final class HostLookup: Resolver, Sendable {
     package typealias Resolve = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
 
@@ -19,7 +19,7 @@ package final class HostLookup: Resolver, Sendable {
     private let ipv6: EventLoopPromise<[SocketAddress]>
     private let isOver = NIOLockedValueBox(false)
 
-    /// Makes a resolver for one lookup, which must be begun or cancelled.
+    /// Creates a resolver for one lookup. The caller must begin or cancel the lookup.
     package init(
         eventLoop: any EventLoop,
         threads: LookupThreads = .all,
@@ -32,7 +32,7 @@ package final class HostLookup: Resolver, Sendable {
         self.ipv6 = eventLoop.makePromise()
     }
 
-    /// The system's call of ``initiateAAAAQuery(host:port:)`` finds these addresses too.
+    /// Returns the IPv4 addresses. The system call in ``initiateAAAAQuery(host:port:)`` finds these addresses too.
     package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
 
     package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
@@ -55,14 +55,14 @@ package final class HostLookup: Resolver, Sendable {
             return !isOver
         }
         guard isFirst else { return }
-        // Both at once, because NIO's wait for the second answer is meant for other resolvers.
+        // NIO gets both answers at once, because they come from one query. So NIO never waits for the second answer.
         eventLoop.execute { [ipv4, ipv6] in
             ipv6.completeWith(result.map { $0.filter { $0.protocol == .inet6 } })
             ipv4.completeWith(result.map { $0.filter { $0.protocol == .inet } })
         }
     }
 
-    /// The addresses of a host, in the order in which to try them (RFC 6724). It blocks.
+    /// Returns the addresses of a host, in the order in which to try them (RFC 6724). Blocks the thread.
     package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
         var hints = addrinfo()
         hints.ai_protocol = Int32(IPPROTO_TCP)
@@ -82,16 +82,16 @@ package final class HostLookup: Resolver, Sendable {
             }
     }
 
-    /// The failure, with the system's text.
+    /// The error of a lookup, with the system's message.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
 }
 
-/// The threads on which lookups block: a fixed number for the whole process, in the order of the requests.
+/// The threads on which lookups block. The process has a fixed number of these threads, which take lookups in order.
 ///
-/// Waiting lookups share the first answer for their host. Otherwise, with more requests than threads, most lookups
-/// would start when their attempt is nearly over.
+/// Waiting lookups of the same host share the first answer. Otherwise, if there are more lookups than threads, most
+/// lookups would start shortly before their attempt times out.
 package final class LookupThreads: Sendable {
     package struct Place: Hashable, Sendable {
         package var host: String
@@ -111,7 +111,7 @@ package final class LookupThreads: Sendable {
         var resolve: @Sendable () -> Answer
         var end: @Sendable (Answer) -> Void
 
-        /// - Parameter resolve: The function that resolves a host. It blocks.
+        /// - Parameter resolve: The function that resolves a host. The function blocks its thread.
         package init(
             place: Place,
             isWanted: @escaping @Sendable () -> Bool,
@@ -129,7 +129,7 @@ package final class LookupThreads: Sendable {
         var running = 0
         var waiting = CircularBuffer<Call>()
 
-        /// The next lookup that is still wanted; nil if the thread has nothing more to do.
+        /// Returns the next lookup that is not cancelled, or nil if there is none.
         mutating func next() -> Call? {
             while let call = waiting.popFirst() {
                 if call.isWanted() { return call }
@@ -163,7 +163,8 @@ package final class LookupThreads: Sendable {
             return true
         }
         guard begins else { return }
-        // A new queue gets a thread at once. The global queues have few threads, and get more slowly.
+        // Each thread has its own queue, because a new queue gets a thread at once. The global queues have few threads,
+        // and get new threads slowly.
         DispatchQueue(label: "realtime.lookup").async { [self] in
             var next: Call? = call
             while let call = next {

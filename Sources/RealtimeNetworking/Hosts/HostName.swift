@@ -9,7 +9,8 @@ package enum HostName {
             }
     }
 
-    /// An address may have a zone. A text of the right form may still not be an address; the resolver rejects it.
+    /// Whether the text looks like an IPv6 address, with or without a zone. The check is incomplete, because the
+    /// resolver rejects invalid addresses.
     private static func isIPv6Address(_ host: String) -> Bool {
         let parts = host.utf8.split(separator: UInt8(ascii: "%"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first, (2...7).contains(address.count { $0 == UInt8(ascii: ":") }) else {
@@ -21,13 +22,13 @@ package enum HostName {
             }
     }
 
-    /// The host without brackets, because an IPv6 address may be written as in a URL.
+    /// Returns the host without the brackets that an IPv6 address may have, as in a URL.
     package static func withoutBrackets(_ host: String) -> String {
         guard host.hasPrefix("["), host.hasSuffix("]"), host.contains(":") else { return host }
         return String(host.dropFirst().dropLast())
     }
 
-    /// The host with brackets if it is an IPv6 address, for a URL or before a port.
+    /// Returns the host with brackets if it is an IPv6 address, for a URL or before a port.
     package static func withBrackets(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 }
 

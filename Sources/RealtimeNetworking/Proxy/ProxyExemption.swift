@@ -1,11 +1,12 @@
 import Foundation
 import NIOCore
 
-/// A host that is connected to, as the rules for proxies see it.
+/// The host of a connection, in a form that can be compared with exemptions.
 package struct HostPlace {
     package let name: String
     let port: Int
-    /// The address in network order, if the name is an IP address. An IPv4 address within an IPv6 address has 4 bytes.
+    /// The bytes of the IP address in network order, or nil for a name. For an IPv4-mapped IPv6 address, the value has
+    /// only the 4 bytes of the IPv4 address.
     package let address: [UInt8]?
 
     package init(host: String, port: Int) {
@@ -20,7 +21,7 @@ package struct HostPlace {
         return address.count == 4 ? address[0] == 127 : address == Array(repeating: 0, count: 15) + [1]
     }
 
-    /// Nil if the text is not an IP address.
+    /// Returns the bytes, or nil if the text is not an IP address.
     static func bytes(ofAddress text: String) -> [UInt8]? {
         let withoutZone = text.split(separator: "%", maxSplits: 1).first.map(String.init) ?? text
         let bytes: [UInt8]
@@ -34,11 +35,11 @@ package struct HostPlace {
     }
 }
 
-/// One entry of a list of hosts to connect to directly.
+/// An entry of a list of hosts that the client connects to directly.
 package struct ProxyExemption: Hashable, Sendable {
     private enum Hosts: Hashable {
         case all
-        /// The host of this name, and its subdomains.
+        /// The host with this name, and its subdomains.
         case domain(String)
         case addresses([UInt8], prefixLength: Int)
     }
@@ -46,7 +47,7 @@ package struct ProxyExemption: Hashable, Sendable {
     private let hosts: Hosts
     private let port: Int?
 
-    /// Nil if the text is not an entry of such a list.
+    /// Parses an entry. The result is nil if the text is invalid.
     package init?(_ text: String) {
         if text == "*" {
             hosts = .all
@@ -62,7 +63,8 @@ package struct ProxyExemption: Hashable, Sendable {
         }
         let parts = host.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         if let address = HostPlace.bytes(ofAddress: HostName.withoutBrackets(parts[0])) {
-            // An IPv4 address may have the form of an IPv6 one, with a length to match.
+            // A list can contain an IPv4 address in the form of an IPv6 address. In this form, the prefix length
+            // includes 96 additional bits.
             let (all, before) = (address.count * 8, address.count == 4 && host.contains(":") ? 96 : 0)
             guard parts.count < 3, let length = parts.count == 2 ? Int(parts[1]) : before + all,
                 (before...before + all).contains(length)
@@ -77,7 +79,7 @@ package struct ProxyExemption: Hashable, Sendable {
         hosts = .domain(name)
     }
 
-    /// IPv6 addresses contain colons too. They have a port only behind brackets.
+    /// IPv6 addresses contain colons too, so a port can follow an IPv6 address only if it has brackets.
     private static func split(_ text: String) -> (host: String, port: String?) {
         if text.hasPrefix("["), let end = text.lastIndex(of: "]") {
             let rest = text[text.index(after: end)...]

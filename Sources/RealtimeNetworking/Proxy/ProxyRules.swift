@@ -1,12 +1,12 @@
 import Foundation
 import RealtimePrimitives
 
-/// Which connections go through which proxy.
+/// The rules that decide which connections use which proxy.
 package struct ProxyRules: Hashable, Sendable {
     /// All connections are direct.
     package static let direct = ProxyRules()
 
-    /// Indirect, because every part of a client that makes connections has the rules, and most have no proxy.
+    /// The enumeration is indirect to save memory, because many objects contain rules, and most rules have no proxy.
     private indirect enum Way: Hashable {
         case direct
         case through(ProxyServer)
@@ -28,9 +28,9 @@ package struct ProxyRules: Hashable, Sendable {
 
     private init() {}
 
-    /// An unusable setting is an error for the connections that need it.
+    /// Creates the rules. An invalid setting is an error only for the connections that need it.
     ///
-    /// - Parameter environment: The variables of the process.
+    /// - Parameter environment: The environment variables of the process.
     package init(
         _ proxy: HTTPProxy,
         environment: [String: String] = ProcessInfo.processInfo.environment
@@ -54,11 +54,12 @@ package struct ProxyRules: Hashable, Sendable {
             forTLS = way
             forPlain = way
         case .environment:
-            // In a CGI program, a header named Proxy becomes HTTP_PROXY, so that variable is not read.
+            // A client of a CGI program can set HTTP_PROXY by a request header named Proxy. So the code does not read
+            // this variable.
             forTLS = Self.way(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
             forPlain = Self.way(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
             let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
-            // Entries for other programs, which this client does not understand, must not prevent connections.
+            // The list may have entries in a syntax of other programs. Such entries must not prevent connections.
             exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
                 ProxyExemption(String($0))
             }
@@ -79,10 +80,10 @@ package struct ProxyRules: Hashable, Sendable {
         return Way { () throws(NetworkError) in try ProxyServer(url: value, variable: name) }
     }
 
-    /// The proxy for a server; nil if there is none.
+    /// Returns the proxy for a server; nil if there is none.
     ///
-    /// - Throws: An error of the code ``NetworkError/Code/invalidProxy`` if the proxy cannot be used, or if the
-    ///   server's certificate could not be verified through it.
+    /// - Throws: An error with the code ``NetworkError/Code/invalidProxy`` if the client cannot use the proxy, or
+    ///   cannot verify the server's certificate through it.
     package func proxy(
         forHost host: String,
         port: Int,
@@ -98,7 +99,8 @@ package struct ProxyRules: Hashable, Sendable {
         case .unusable(let error): throw error
         case .through(let server): proxy = server
         }
-        // For such a certificate, TLS verifies the address of its peer, which is the proxy's.
+        // TLS compares the address in a certificate with the address of its peer. Through a proxy, the peer is the
+        // proxy, so the client cannot verify the server's address.
         if useTLS, place.address != nil, tls.certificateVerification == .full {
             throw NetworkError(
                 .invalidProxy,

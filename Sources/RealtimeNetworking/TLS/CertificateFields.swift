@@ -1,7 +1,7 @@
 package import NIOSSL
 
-/// The fields of a certificate (RFC 5280, 4.1): for the texts of errors, and for a stricter check of host names than
-/// NIO's. It verifies nothing.
+/// The fields of a certificate (RFC 5280, 4.1). The client uses them in error messages, and to check host names more
+/// strictly than NIO does. The type verifies no signatures.
 package struct CertificateFields: Hashable, Sendable {
     /// The issuer's name, in DER.
     package var issuer: [UInt8]
@@ -9,9 +9,9 @@ package struct CertificateFields: Hashable, Sendable {
     package var subject: [UInt8]
     /// The issuer's common name, shortened for a log.
     package var issuerName: String?
-    /// Whether servers may use it: its purposes include servers, or are not given.
+    /// Whether servers may use the certificate: its purposes include servers, or it has no list of purposes.
     package var isForServers: Bool
-    /// The names of hosts among its alternative names, in lower case; nil if it has no alternative names at all.
+    /// The host names among the alternative names, in lower case. Nil if the certificate has no alternative names.
     package var hostNames: [String]?
 
     package init?(_ certificate: NIOSSLCertificate) {
@@ -21,13 +21,13 @@ package struct CertificateFields: Hashable, Sendable {
 
     package static func subject(of certificate: NIOSSLCertificate) -> [UInt8]? { Self(certificate)?.subject }
 
-    /// Nil if the bytes are not a certificate.
+    /// Parses a certificate. The result is nil if the bytes are not a certificate.
     package init?(der bytes: [UInt8]) {
         var outside = DERReader(bytes[...])
         guard var certificate = outside.reader(DERReader.sequence),
             var fields = certificate.reader(DERReader.sequence)
         else { return nil }
-        // The version is left out of the oldest certificates.
+        // Certificates of version 1 have no version field, so the code skips the field only if it is present.
         var serialNumber = fields.next()
         if serialNumber?.tag == 0xA0 { serialNumber = fields.next() }
         guard serialNumber != nil, fields.next() != nil, let issuer = fields.next(), fields.next() != nil,
@@ -43,7 +43,7 @@ package struct CertificateFields: Hashable, Sendable {
         }
     }
 
-    /// Whether one of the ``hostNames`` is this host, or matches it with an asterisk as its first label (RFC 9525,
+    /// Whether a name in ``hostNames`` is this host, or matches the host with an asterisk as its first label (RFC 9525,
     /// 6.3).
     package func isFor(host: String) -> Bool {
         let host = host.lowercased()
@@ -69,7 +69,7 @@ package struct CertificateFields: Hashable, Sendable {
                     type.content.elementsEqual(commonNameType)
                 else { continue }
                 let text = String(decoding: value.content, as: UTF8.self)
-                // It is logged in quotes, so it must not contain line breaks or quotation marks.
+                // The client logs the name in quotes, so the name must not contain line breaks or quotation marks.
                 let isHarmless = { (character: Character) in
                     character.isLetter || character.isNumber || " .-_*".contains(character)
                 }
@@ -84,7 +84,7 @@ package struct CertificateFields: Hashable, Sendable {
         guard var list = wrapper.reader(DERReader.sequence) else { return }
         while var item = list.reader(DERReader.sequence) {
             guard let type = item.next()?.content else { continue }
-            // A flag for critical extensions may come in between.
+            // A flag for critical extensions can come before the value, so the code uses the last element.
             var last: DERReader.Element?
             while let next = item.next() { last = next }
             guard let last else { continue }
@@ -101,7 +101,7 @@ package struct CertificateFields: Hashable, Sendable {
     }
 
     private mutating func readNames(_ names: DERReader) {
-        // The tag of host names, among the kinds of names.
+        // 0x82 is the tag of host names.
         hostNames = names.elements.filter { $0.tag == 0x82 }.map { name in
             String(decoding: name.content, as: UTF8.self).lowercased()
         }
@@ -113,7 +113,7 @@ package struct DERReader: Sendable {
     package struct Element: Sendable {
         package var tag: UInt8
         package var content: ArraySlice<UInt8>
-        /// With tag and length.
+        /// The bytes of the element, with tag and length.
         package var whole: ArraySlice<UInt8>
     }
 
@@ -123,7 +123,8 @@ package struct DERReader: Sendable {
 
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Nil at the end, and if the next element is cut, or has a longer tag or length than certificates have.
+    /// Returns the next element. The result is nil at the end, and if the element is incomplete. The result is also nil
+    /// if the tag or the length has more bytes than in certificates.
     package mutating func next() -> Element? {
         var head = rest
         guard let tag = head.popFirst(), tag & 0x1F != 0x1F, let first = head.popFirst() else { return nil }
@@ -140,14 +141,14 @@ package struct DERReader: Sendable {
         return element
     }
 
-    /// All that follow.
+    /// All elements that the reader has not read yet.
     package var elements: [Element] {
         var (reader, found) = (self, [Element]())
         while let element = reader.next() { found.append(element) }
         return found
     }
 
-    /// A reader for the content of the next element, if it has that tag.
+    /// Reads the next element, and returns a reader for its content; nil if the element has another tag.
     package mutating func reader(_ tag: UInt8) -> DERReader? {
         guard let element = next(), element.tag == tag else { return nil }
         return DERReader(element.content)

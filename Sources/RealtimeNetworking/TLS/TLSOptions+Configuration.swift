@@ -6,14 +6,16 @@ package import NIOSSL
 import RealtimePrimitives
 
 extension TLSOptions {
-    /// Throws an error of the code ``NetworkError/Code/invalidOption`` if a PEM text is invalid, a client certificate
-    /// and its key do not belong together, or a pin is invalid.
+    /// Checks the options.
+    ///
+    /// - Throws: An error with the code ``NetworkError/Code/invalidOption`` if a PEM text or a pin is invalid, or if
+    ///   the private key does not match the client certificate.
     package func validate() throws(NetworkError) {
         var configuration = try makeConfiguration()
         _ = try pinnedDigests()
         guard clientCertificate != nil else { return }
-        // Each is valid by itself. Whether they belong together shows when both are used. The roots are not needed for
-        // that.
+        // The certificate and the key are valid separately. Only a configuration with both shows whether the key
+        // matches the certificate. This check does not need the trust roots.
         configuration.trustRoots = .certificates([])
         configuration.additionalTrustRoots = []
         do {
@@ -27,7 +29,7 @@ extension TLSOptions {
         }
     }
 
-    /// The configuration of NIO for these options. Reads no files.
+    /// Makes the configuration of NIO for these options. Reads no files.
     package func makeConfiguration() throws(NetworkError) -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -53,7 +55,7 @@ extension TLSOptions {
                     try NIOSSLPrivateKey(bytes: Array(clientCertificate.privateKey.utf8), format: .pem)
                 )
             } catch {
-                // The cause may contain a part of the key.
+                // The error of NIO may contain a part of the key, so the message omits it.
                 throw NetworkError(
                     .invalidOption,
                     "Invalid client certificate: the private key must be an unencrypted PEM key."
@@ -81,7 +83,7 @@ extension TLSOptions {
 
     private static let pinPrefix = "sha256/"
 
-    /// Why a verified certificate must not be accepted; nil if it may.
+    /// Returns the reason why the client must not accept a verified certificate; nil if it may accept it.
     package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
         guard !pins.isEmpty else { return nil }
         let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
@@ -115,15 +117,15 @@ extension TLSOptions {
     }
 }
 
-/// The result of checking TLS options, found once, because NIO leaks every context whose configuration it rejects, and
-/// its trust roots.
+/// The result of checking TLS options. The check runs once, because NIO leaks the context and the trust roots of each
+/// rejected configuration.
 package final class TLSOptionsCheck: Sendable {
     private let options: TLSOptions
     private let outcome = NIOLockedValueBox<Result<Void, NetworkError>?>(nil)
 
     package init(_ options: TLSOptions) { self.options = options }
 
-    /// Throws what ``TLSOptions/validate()`` does.
+    /// Checks the options once, and throws the errors of ``TLSOptions/validate()``.
     package func validate() throws(NetworkError) {
         try outcome.withLockedValue { outcome in
             let known = outcome ?? Result { () throws(NetworkError) in try options.validate() }
@@ -145,7 +147,7 @@ package final class TLSContextSource: Sendable {
         check = TLSOptionsCheck(options)
     }
 
-    /// Not on the event loop, because reading the system's trust roots takes milliseconds.
+    /// Makes the context on another thread, because reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {

@@ -1,29 +1,31 @@
-/// How a server proves its identity, and the client its own, for connections over TLS (1.2 and later).
+/// The options for TLS (1.2 and later): how the server proves its identity, and how the client proves its own.
 public struct TLSOptions: Hashable, Sendable {
-    /// The authorities whose certificates are accepted. Default: ``TrustRoots-swift.enum/system``.
+    /// The authorities whose certificates the client accepts. Default: ``TrustRoots-swift.enum/system``.
     public var trustRoots: TrustRoots
 
     /// The checks that the server's certificate must pass. Default: ``CertificateVerification-swift.enum/full``.
     public var certificateVerification: CertificateVerification
 
-    /// The public keys that the server's certificate may have, in addition to all other checks.
+    /// The public keys that the client accepts in the server's certificate. The client checks the key in addition to
+    /// all other checks.
     ///
-    /// Each is the base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it. Add a
-    /// second one for a key that you keep in reserve. If the server shows another key, the connection ends before anything
-    /// is sent on it, with the code `pinMismatch`. Default: none, and any key is accepted.
+    /// Each pin is the base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it.
+    /// Add a second pin for a key that you keep in reserve. If the server shows another key, the client closes the
+    /// connection with the code `pinMismatch`, before it sends anything. Default: no pins. Without pins, the client
+    /// accepts any key.
     ///
     /// ```sh
     /// openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der \
     ///     | openssl dgst -sha256 -binary | base64
     /// ```
-    /// Pins are for the server's own certificate, not for those of its authorities. They are checked for WebSocket
-    /// connections only.
+    /// A pin is for the server's own certificate, not for the certificate of an authority. The client checks pins for
+    /// WebSocket connections only.
     public var pins: Set<String>
 
-    /// The certificate that the client shows if a server asks for one. Default: none.
+    /// The client's own certificate, for servers that request it. Default: none.
     public var clientCertificate: ClientCertificate?
 
-    /// Makes options. Each parameter has a default.
+    /// Creates options. Each parameter has a default.
     public init(
         trustRoots: TrustRoots = .system,
         certificateVerification: CertificateVerification = .full,
@@ -36,54 +38,54 @@ public struct TLSOptions: Hashable, Sendable {
         self.clientCertificate = clientCertificate
     }
 
-    /// A certificate of the client's own, and its key. Printing it shows nothing of the key.
+    /// A client certificate and its key. Printing the client certificate does not show the key.
     public struct ClientCertificate: Hashable, Sendable {
-        /// The certificate in PEM form, followed by those between it and the root.
+        /// The certificate in PEM form, followed by all certificates between it and the root.
         package var certificateChain: String
-        /// The certificate's private key in PEM form, not encrypted.
+        /// The private key of the certificate in PEM form, not encrypted.
         package var privateKey: String
 
-        /// Makes a client certificate. The texts are checked when the client connects.
+        /// Creates a client certificate. The client checks the certificate and the key when it connects.
         public init(certificateChain: String, privateKey: String) {
             self.certificateChain = certificateChain
             self.privateKey = privateKey
         }
     }
 
-    /// Authorities whose certificates are accepted.
+    /// The authorities whose certificates the client accepts.
     public enum TrustRoots: Hashable, Sendable {
         /// The authorities that the operating system trusts.
         case system
 
-        /// The authorities that the operating system trusts, and the certificates in this PEM text.
+        /// The authorities that the operating system trusts, and the certificates in a PEM text.
         case systemAnd(pem: String)
 
-        /// The certificates in this PEM text and no others.
+        /// Only the certificates in a PEM text.
         case only(pem: String)
     }
 
     /// The checks of a server's certificate.
     public enum CertificateVerification: Hashable, Sendable {
-        /// Its chain to a trusted authority, its dates, and its host: the name or address that the client connects to.
+        /// The client checks the chain to a trusted authority, the dates, and the host name or address.
         case full
 
-        /// Its chain to a trusted authority and its dates, but not its host.
+        /// The client checks the chain to a trusted authority and the dates, but not the host.
         ///
-        /// Anyone with a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use it together
-        /// with ``TrustRoots-swift.enum/only(pem:)`` and an authority of your own.
+        /// Anyone with a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use this option
+        /// only together with ``TrustRoots-swift.enum/only(pem:)`` and the certificate of your own authority.
         case noHostnameVerification
 
-        /// None: any certificate is accepted. The connection is encrypted, but may be with anybody.
+        /// The client accepts any certificate. The connection is encrypted, but anyone can pose as the server.
         ///
-        /// For local servers during development only.
+        /// Use this option only for local servers during development.
         case insecurelyTrustAnyCertificate
     }
 }
 
 extension TLSOptions.ClientCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Leaves the key out.
+    /// A description without the key.
     public var description: String { "ClientCertificate(\(certificateChain.utf8.count) bytes)" }
-    /// Leaves the key out.
+    /// A description without the key.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }

@@ -13,7 +13,7 @@ enum DigestBlocks {
         }
     }
 
-    /// - Returns: The end of the last whole block.
+    /// - Returns: The offset after the last whole block.
     private static func forEachWhole(
         in bytes: UnsafeRawBufferPointer,
         _ body: (UnsafeRawBufferPointer) -> Void

@@ -1,7 +1,7 @@
-/// The digest of the body in a signed request to Pusher's REST API (RFC 1321).
+/// The digest MD5 (RFC 1321). Signed requests to Pusher's REST API contain the MD5 of their body.
 ///
-/// MD5 is broken, but nothing depends on it: the signature of the request is an HMAC-SHA256. libsodium does not offer
-/// MD5.
+/// MD5 is broken, but the security of a request depends only on its signature, which is an HMAC-SHA256. The package
+/// implements MD5 itself, because libsodium does not offer it.
 package enum MD5 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]
@@ -11,7 +11,7 @@ package enum MD5 {
 
     private static func add(_ block: UnsafeRawBufferPointer, to state: inout [UInt32]) {
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        // Not a loop over a range, which is many times slower in a build without optimization.
+        // The code uses `while`, because a loop over a range is many times slower in a build without optimization.
         var step = 0
         while step < 64 {
             let round = step / 16
@@ -36,7 +36,7 @@ package enum MD5 {
 
     private static let rotations: [UInt32] = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21]
 
-    /// The whole part of 2³² · |sin(step + 1)|.
+    /// The integer parts of 2³² · |sin(step + 1)|.
     private static let sines: [UInt32] = [
         0xD76A_A478, 0xE8C7_B756, 0x2420_70DB, 0xC1BD_CEEE, 0xF57C_0FAF, 0x4787_C62A, 0xA830_4613, 0xFD46_9501,
         0x6980_98D8, 0x8B44_F7AF, 0xFFFF_5BB1, 0x895C_D7BE, 0x6B90_1122, 0xFD98_7193, 0xA679_438E, 0x49B4_0821,

@@ -1,6 +1,7 @@
-/// The digest of a WebSocket upgrade, from which a server makes its `Sec-WebSocket-Accept` (RFC 3174, RFC 6455).
+/// The digest SHA-1 (RFC 3174). A server uses this digest to prove that it understands the WebSocket upgrade (RFC
+/// 6455).
 ///
-/// SHA-1 is broken, but nothing depends on it: the digest only shows that the server understands the upgrade.
+/// SHA-1 is broken, but the security of a connection does not depend on this digest.
 package enum SHA1 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
@@ -11,13 +12,13 @@ package enum SHA1 {
         return state.flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
     }
 
-    /// - Parameter words: Memory for one block, so that it is allocated once for all of them.
+    /// - Parameter words: Memory for one block. The digest reuses the memory for each block.
     private static func add(
         _ block: UnsafeRawBufferPointer,
         to state: inout [UInt32],
         with words: inout [UInt32]
     ) {
-        // Not a loop over a range, which is many times slower in a build without optimization.
+        // The code uses `while`, because a loop over a range is many times slower in a build without optimization.
         var step = 0
         while step < 16 {
             words[step] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: step &* 4, as: UInt32.self))

@@ -1,4 +1,4 @@
-/// The digest of pinned public keys (FIPS 180-4).
+/// The digest SHA-256 (FIPS 180-4), for pins of public keys.
 package enum SHA256 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [

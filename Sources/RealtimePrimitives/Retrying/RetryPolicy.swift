@@ -1,7 +1,7 @@
 /// Decides how long to wait before the next attempt to connect or to authorize.
 ///
-/// A client calls it on its event loop, so it must not block. The client does not call it if the protocol prescribes
-/// the wait.
+/// A client calls the policy on its event loop, so the policy must not block. If the protocol prescribes the wait, the
+/// client does not call the policy.
 ///
 /// ```swift
 /// struct EveryFiveSeconds: RetryPolicy {
@@ -13,26 +13,28 @@
 public protocol RetryPolicy: Sendable {
     /// Returns the time to wait, or `nil` to stop trying.
     ///
-    /// If the wait is shorter than ``RetryContext/minimumDelay``, the client waits that long.
+    /// If the policy returns less than ``RetryContext/minimumDelay``, the client waits for that minimum.
     func delay(for context: RetryContext) -> Duration?
 }
 
-/// The facts that a ``RetryPolicy`` can base its decision on.
+/// The information for a decision of a ``RetryPolicy``.
 public struct RetryContext: Sendable {
-    /// How many attempts followed the last lasting success: 0 at the first call.
+    /// The number of retries so far: 0 at the first call. After a connection that was open long enough, the client
+    /// counts from zero.
     public var retryCount: Int
     /// The time since the connection was lost, or since the authorization was first requested.
     public var elapsed: Duration
-    /// Why the connection was lost, or why the last attempt failed.
+    /// The reason why the connection was lost, or why the last attempt failed.
     public var reason: any Error
     /// The WebSocket close code, if there was one.
     public var closeCode: Int?
     /// The shortest wait that the protocol or the server's `Retry-After` allows. Default: zero.
     public var minimumDelay: Duration
-    /// A fresh number in `0..<1`, for jitter. If the policy uses it instead of drawing its own, tests are repeatable.
+    /// A new random number in `0..<1` for each call. If a policy takes its jitter from this number, tests of the policy
+    /// are repeatable.
     public var random: Double
 
-    /// Makes a context, for tests of a policy.
+    /// Creates a context, for tests of a policy.
     public init(
         retryCount: Int,
         elapsed: Duration,
@@ -50,8 +52,8 @@ public struct RetryContext: Sendable {
     }
 }
 
-/// A policy that comes with the package: ``RetryPolicy/exponential(base:factor:cap:)``,
-/// ``RetryPolicy/delays(_:repeatsLast:)`` or ``RetryPolicy/atMost(_:_:)``.
+/// A policy of the package: ``RetryPolicy/exponential(base:factor:cap:)``, ``RetryPolicy/delays(_:repeatsLast:)`` or
+/// ``RetryPolicy/atMost(_:_:)``.
 public struct StandardRetryPolicy: RetryPolicy {
     private let policy: any RetryPolicy
 
@@ -60,20 +62,20 @@ public struct StandardRetryPolicy: RetryPolicy {
     /// Returns the time to wait, or `nil` to stop trying.
     public func delay(for context: RetryContext) -> Duration? { policy.delay(for: context) }
 
-    /// Whether it is ``RetryPolicy/exponential(base:factor:cap:)`` with its defaults.
+    /// Whether the policy is ``RetryPolicy/exponential(base:factor:cap:)`` with its defaults.
     package var isDefault: Bool { (policy as? ExponentialBackOff) == ExponentialBackOff() }
 }
 
 extension RetryPolicy where Self == StandardRetryPolicy {
-    /// Waits that grow by a factor up to a cap, without end. It is the default.
+    /// Returns the default policy: random waits, without a limit of attempts.
     ///
-    /// Each is drawn evenly between zero and that bound ("full jitter"), so that the clients of a server that comes back do not
-    /// all arrive at once. A factor below 1 counts as 1, and negative times as zero.
+    /// Each wait is random between zero and a maximum that grows ("full jitter"). Because of this, the clients of a
+    /// restarted server do not all connect at once. A factor below 1 counts as 1, and negative times count as zero.
     ///
     /// - Parameters:
-    ///   - base: The bound of the first wait. Default: 1 s.
-    ///   - factor: The factor by which the bound grows each time. Default: 2.
-    ///   - cap: The bound that is never passed. Default: 30 s.
+    ///   - base: The maximum of the first wait. Default: 1 s.
+    ///   - factor: The factor by which the maximum grows after each attempt. Default: 2.
+    ///   - cap: The maximum of all waits. Default: 30 s.
     public static func exponential(
         base: Duration = .seconds(1),
         factor: Double = 2,
@@ -82,16 +84,17 @@ extension RetryPolicy where Self == StandardRetryPolicy {
         StandardRetryPolicy(ExponentialBackOff(base: base, factor: factor, cap: cap))
     }
 
-    /// The waits of a list, one after the other. An empty list stops at once.
+    /// Returns a policy that uses the waits of a list in order. If the list is empty, the client does not retry.
     ///
     /// - Parameters:
     ///   - delays: The waits.
-    ///   - repeatsLast: Whether the last wait is repeated without end. If `false`, the attempts stop after it. Default: `true`.
+    ///   - repeatsLast: Whether the policy repeats the last wait without limit. If `false`, the policy stops after the
+    ///     last wait. Default: `true`.
     public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> StandardRetryPolicy {
         StandardRetryPolicy(FixedDelays(delays: delays, repeatsLast: repeatsLast))
     }
 
-    /// Tries again at most so many times, and stops then.
+    /// Returns a policy that limits the number of attempts of another policy.
     ///
     /// ```swift
     /// options.retryPolicy = .atMost(5)
@@ -99,8 +102,9 @@ extension RetryPolicy where Self == StandardRetryPolicy {
     /// ```
     ///
     /// - Parameters:
-    ///   - attempts: The number of attempts after the one that failed. A client counts anew when a connection has held.
-    ///   - policy: The waits between them. Default: ``exponential(base:factor:cap:)``.
+    ///   - attempts: The number of attempts after the failed attempt. After a connection that was open long enough, the
+    ///     client counts from zero.
+    ///   - policy: The policy of the waits between attempts. Default: ``exponential(base:factor:cap:)``.
     public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential()) -> StandardRetryPolicy {
         StandardRetryPolicy(LimitedAttempts(attempts: attempts, policy: policy))
     }
@@ -129,11 +133,11 @@ package struct ExponentialBackOff: RetryPolicy, Hashable {
     package func bound(retryCount: Int) -> Duration {
         guard base > .zero, cap > .zero else { return .zero }
         let growth = Self.power(factor > 1 ? factor : 1, max(retryCount, 0))
-        // Compared as numbers, because multiplying a duration by a large number traps.
+        // Multiplying a duration by a large number can trap, so the code compares floating-point numbers.
         return growth < cap / base ? base * growth : cap
     }
 
-    /// By squaring. The result is infinite if it is too large for a number.
+    /// Computes a power by squaring. The result is infinite if it does not fit into a `Double`.
     private static func power(_ base: Double, _ exponent: Int) -> Double {
         var (result, square, exponent) = (1.0, base, exponent)
         while exponent > 0 {

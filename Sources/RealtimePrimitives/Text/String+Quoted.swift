@@ -1,9 +1,10 @@
 extension String {
-    /// The text in quotes, for an error: without characters that affect a terminal, and of limited length.
+    /// The text in quotes, for an error. The result has a limited length, and contains no characters that affect a
+    /// terminal.
     package var quoted: String { String(reflecting: prefix(fittingUTF8Bytes: 200)) }
 
-    /// The text for a line of a log or an error. Characters that end a line, affect a terminal, or change the direction
-    /// of text are shown by their escapes, for example `\u{1B}`. Servers choose such texts.
+    /// The text for a line of a log or an error. Escapes, for example `\u{1B}`, replace characters that end a line,
+    /// affect a terminal, or change the direction of text. The escapes are necessary because servers choose the text.
     package var escapingControls: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         return unicodeScalars.reduce(into: "") { text, scalar in
@@ -15,7 +16,8 @@ extension String {
         }
     }
 
-    /// The longest prefix of at most that many bytes. Characters are not counted, because one can have any length.
+    /// Returns the longest prefix of at most `limit` bytes. The limit is in bytes because a character can have any
+    /// length.
     package func prefix(fittingUTF8Bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: max(limit, 0))
@@ -27,7 +29,7 @@ extension String {
 extension Unicode.Scalar {
     fileprivate var isControl: Bool {
         guard value >= 0x7F else { return value < 0x20 }
-        // C1, U+2028, U+2029, and characters that embed, override or isolate directions.
+        // The C1 controls, U+2028, U+2029, and the characters that embed, override or isolate text directions.
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: return true
         default: return properties.isBidiControl

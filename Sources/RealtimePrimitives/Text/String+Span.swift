@@ -1,5 +1,5 @@
 extension String {
-    /// Makes a string of UTF-8.
+    /// Creates a string from UTF-8 bytes.
     package init(utf8 bytes: Span<UInt8>) {
         self = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }

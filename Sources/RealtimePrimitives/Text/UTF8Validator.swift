@@ -1,17 +1,18 @@
-/// Checks UTF-8 that arrives in pieces, and fails at the first byte that cannot be part of it.
+/// Checks UTF-8 that arrives in pieces. The check fails at the first byte that cannot be part of UTF-8.
 package struct UTF8Validator: Sendable {
-    /// How many continuation bytes the current character lacks.
+    /// The number of missing continuation bytes of the current character.
     private var missing: UInt8 = 0
-    /// The range of the next continuation byte; narrower than 0x80 to 0xBF only after some lead bytes.
+    /// The range of the next continuation byte. Usually, the range is 0x80 to 0xBF. After some lead bytes, the range is
+    /// narrower.
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
     package init() {}
 
-    /// Whether everything so far ends with a whole character.
+    /// Whether the bytes so far end with a whole character.
     package var isComplete: Bool { missing == 0 }
 
-    /// Checks the next piece. Returns `false` if the text is not UTF-8, whatever follows.
+    /// Checks the next piece. Returns `false` if no later bytes can make the text valid.
     package mutating func consume(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
@@ -49,7 +50,8 @@ package struct UTF8Validator: Sendable {
         return true
     }
 
-    /// The end of the characters that can be checked a word at a time. The rest may be valid or not.
+    /// Checks valid characters a word at a time, and returns the end of the checked bytes. The rest may be valid or
+    /// invalid.
     private static func skipWholeCharacters(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
         let count = bytes.count
@@ -66,8 +68,7 @@ package struct UTF8Validator: Sendable {
                 continue
             }
             index &+= beyondASCII.trailingZeroBitCount >> 3
-            // Such characters mostly come in runs. Each kind has its own loop, so that the processor can predict where
-            // the next one begins.
+            // Characters beyond ASCII usually occur in groups, so this loop checks several of them.
             repeat {
                 let word = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self))
                 if isThreeBytes(word) {
@@ -84,8 +85,9 @@ package struct UTF8Validator: Sendable {
         return index
     }
 
-    // Each test reads a word whose first byte is the lowest. It masks the marker bits of the lead byte and its
-    // continuation bytes, then the payload bits that reveal an overlong form, a surrogate or a value beyond U+10FFFF.
+    // Each test reads a word whose first byte is the lowest. The first mask covers the marker bits of the lead byte and
+    // its continuation bytes. The next masks cover the payload bits, to find overlong forms, surrogates and values
+    // beyond U+10FFFF.
 
     @inline(__always)
     private static func isTwoBytes(_ word: UInt32) -> Bool {
@@ -105,7 +107,7 @@ package struct UTF8Validator: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether the bytes are UTF-8, from the first to the last.
+    /// Whether all the bytes together are UTF-8.
     package var isUTF8: Bool {
         var validator = UTF8Validator()
         return validator.consume(self) && validator.isComplete

@@ -7,7 +7,7 @@
 #endif
 
 extension UnsafeRawBufferPointer {
-    /// The first position of the byte. The search of the C library looks at many bytes at once.
+    /// Returns the first position of the byte. The search of the C library checks many bytes at once.
     package func offset(of byte: UInt8) -> Int? {
         guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
         return UnsafeRawPointer(found) - baseAddress

@@ -5,23 +5,23 @@ public import RealtimeNetworking
 
 /// Makes the connections of event streams.
 ///
-/// Each ``EventStream`` has its own, unless you give it one. Many streams to servers with TLS should share one: it reads the
-/// certificates that it trusts only once.
+/// Each ``EventStream`` has its own connector, unless you pass one. Share a connector between many streams to servers
+/// with TLS, because each new connector reads the trusted certificates again.
 public final class EventStreamConnector: Sendable {
     let streamer: any HTTPStreamer
     let eventLoopGroup: any EventLoopGroup
-    /// The time; `nil` for the computer's.
+    /// The clock; `nil` for the computer's clock.
     let clock: (@Sendable () -> ContinuousClock.Instant)?
 
-    /// Creates a connector. It does not connect yet.
+    /// Creates a connector, without connecting.
     ///
     /// - Parameters:
-    ///   - tls: The certificates that the client trusts, and the one that it presents. Default: the system's trusted
+    ///   - tls: The certificates that the client trusts, and the client certificate. Default: the system's trusted
     ///     certificates.
     ///   - proxy: The proxy that connections go through. Default: the proxy that the environment names.
-    ///   - connectTimeout: The time for TCP and TLS. Default: 10 seconds.
+    ///   - connectTimeout: The time limit for TCP and TLS together. Default: 10 seconds.
     ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
-    ///     open sockets. Shut it down only after all streams are released. Default: the process's shared group.
+    ///     open sockets. Shut the group down only after all streams are released. Default: the process's shared group.
     public convenience init(
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment,
@@ -34,8 +34,7 @@ public final class EventStreamConnector: Sendable {
                 proxies: ProxyRules(proxy),
                 eventLoopGroup: eventLoopGroup,
                 connectTimeout: connectTimeout,
-                // A connection is not used again after its stream has ended, because the server may be about to close
-                // it.
+                // A new connection is safer, because the server may be about to close an idle connection.
                 idleTimeout: .zero
             ),
             eventLoopGroup: eventLoopGroup

@@ -6,19 +6,19 @@ final class EventStreamInbox: Sendable {
     enum Item: Hashable, Sendable {
         case opened(EventStreamResponse)
         case bytes(ByteBuffer)
-        /// The response of that attempt has ended.
+        /// The response of the attempt with this number has ended.
         case ended(Int)
         /// The client reconnects.
         case lost(EventStreamError)
     }
 
-    /// Why the sequence ends without an error.
+    /// The reason why the sequence ends without an error.
     enum Ending: Hashable, Sendable {
         /// The app has closed the stream.
         case closed
-        /// By status 204.
+        /// The server answered with status 204.
         case stoppedByServer
-        /// The response is complete, and the request must not be repeated.
+        /// The response is complete, and the client must not repeat the request.
         case endOfResponse
     }
 
@@ -26,7 +26,7 @@ final class EventStreamInbox: Sendable {
 
     private struct State {
         var items: [Item] = []
-        /// The size of the bytes among the items.
+        /// The number of bytes in the items.
         var size = 0
         var isFull = false
         var end: End?
@@ -41,13 +41,13 @@ final class EventStreamInbox: Sendable {
     private let limit: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter limit: In bytes.
+    /// - Parameter limit: The number of bytes in the inbox at which the client stops reading.
     init(limit: Int) { self.limit = max(limit, 1) }
 
-    /// Whether items wait for the reader.
+    /// Whether the inbox has items for the reader.
     var isEmpty: Bool { state.withLockedValue { $0.items.isEmpty } }
 
-    /// - Returns: Whether the limit is exceeded now.
+    /// - Returns: Whether the inbox has reached its limit.
     func append(_ bytes: ByteBuffer) -> Bool {
         let (isFull, waiting) = state.withLockedValue { state in
             if case .bytes(var last)? = state.items.last {
@@ -55,7 +55,8 @@ final class EventStreamInbox: Sendable {
                 last.writeImmutableBuffer(bytes)
                 state.items.append(.bytes(last))
             } else {
-                // A copy, because a few bytes can be part of a large buffer, whose memory would not be counted.
+                // The code copies the bytes. A small slice would retain the memory of its whole buffer, and the limit
+                // would not count this memory.
                 state.items.append(.bytes(ByteBuffer(bytes: bytes.readableBytesView)))
             }
             state.size += bytes.readableBytes
@@ -68,7 +69,8 @@ final class EventStreamInbox: Sendable {
 
     func append(_ item: Item) {
         let waiting = state.withLockedValue { state in
-            // Attempts can fail again and again while the reader takes nothing.
+            // A loss replaces the last item if that item is also a loss. Otherwise, a series of failed attempts could
+            // fill the inbox while the reader takes nothing.
             if case .lost = item, case .lost? = state.items.last { state.items.removeLast() }
             state.items.append(item)
             return state.takeWaiting()
@@ -76,7 +78,7 @@ final class EventStreamInbox: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// The last item. Earlier items are discarded if the app has closed the stream.
+    /// Appends the last item. If the app has closed the stream, the inbox discards the earlier items.
     func finish(_ end: End) {
         let waiting = state.withLockedValue { state in
             state.end = end
@@ -88,7 +90,8 @@ final class EventStreamInbox: Sendable {
 
     /// Removes all items.
     ///
-    /// - Returns: The items, which may be none; the end, if there will be no more; and whether reading can continue.
+    /// - Returns: The items, and whether the inbox was full. If there are no items and the sequence has ended, the
+    ///   result also contains the reason for the end.
     func take() -> (items: [Item], end: End?, wasFull: Bool) {
         state.withLockedValue { state in
             defer { (state.items, state.size, state.isFull) = ([], 0, false) }
@@ -96,7 +99,7 @@ final class EventStreamInbox: Sendable {
         }
     }
 
-    /// Returns when there are items, or the end.
+    /// Waits until there are items or the sequence has ended.
     func wait() async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLockedValue { state in

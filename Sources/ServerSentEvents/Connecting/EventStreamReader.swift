@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Reads the events of a stream. It parses inside ``next()``, and takes more bytes when it has read its own. It closes
-/// the stream when it is released.
+/// Reads the events of a stream. ``next()`` parses bytes in the app's task, and takes more bytes after it has parsed
+/// all earlier bytes. When the reader is released, it closes the stream.
 final class EventStreamReader {
     typealias Position = EventStreamStateMachine.Position
 
@@ -12,7 +12,7 @@ final class EventStreamReader {
     private var hasEvents = false
     private var newEvents = 0
     private var isStarted = false
-    /// How the stream has ended without an error; otherwise `nil`.
+    /// The reason why the stream ended without an error; otherwise `nil`.
     private(set) var ending: EventStreamInbox.Ending?
     private var isOver = false
 
@@ -27,7 +27,7 @@ final class EventStreamReader {
 
     deinit { stop() }
 
-    /// The next item, or `nil` at the end and if the task is cancelled.
+    /// Returns the next item, or `nil` when the stream has ended or the task is cancelled.
     func next() async throws(EventStreamError) -> EventStreamItem? {
         if session.isOver { stop() }
         while true {
@@ -50,7 +50,7 @@ final class EventStreamReader {
         }
     }
 
-    /// Ends the stream. It has no effect after the end.
+    /// Ends the stream. A second call has no effect.
     func stop() {
         report()
         isOver = true
@@ -125,7 +125,7 @@ final class EventStreamReader {
         )
     }
 
-    /// Seldom, so that most events need no lock.
+    /// Reports the position to the session. The reader calls this method rarely, because each call takes a lock.
     private func report() {
         guard isStarted else { return }
         session.read(position, newEvents: newEvents)

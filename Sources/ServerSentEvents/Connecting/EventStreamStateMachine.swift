@@ -1,22 +1,22 @@
 import RealtimeHTTP
 import RealtimePrimitives
 
-/// Decides the actions of an ``EventStream``: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of an ``EventStream``. Each input is a method that returns the actions to carry out.
 ///
-/// It has no clock, socket or task. The events of a response are read elsewhere. After the response has ended, the
-/// machine waits until all of them are read, because the last one determines where to resume.
+/// The machine has no clock, socket or task. The ``EventStreamReader`` reads the events. After the response has ended,
+/// the machine waits until all events are read, because the last event determines where to resume.
 struct EventStreamStateMachine: Sendable {
-    /// Each attempt to connect has a number. Inputs with another number belong to an earlier attempt, and are ignored.
+    /// The number of an attempt to connect. The machine ignores an input if its number is from an earlier attempt.
     typealias Attempt = Int
     typealias State = EventStream.State
 
     struct TimerID: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// There must be a response by now.
+            /// The time limit for the response.
             case response
-            /// Something must have arrived by now.
+            /// The time limit for the next bytes.
             case idle
-            /// The wait before the next attempt is over.
+            /// The end of the wait before the next attempt.
             case retry
         }
 
@@ -28,9 +28,10 @@ struct EventStreamStateMachine: Sendable {
         /// Call the app's closure for the request, and answer with ``requested(_:_:now:)``.
         case makeRequest(EventStreamAttempt)
         case open(Attempt, HTTPRequest)
-        /// End the connection, or the task that makes the request. No more events of it are reported.
+        /// Abort the connection, or cancel the task that makes the request. An aborted connection reports no more
+        /// events.
         case abort(Attempt)
-        /// Deliver an item to the reader, after the bytes that came before.
+        /// Deliver an item to the reader, after all earlier bytes.
         case deliver(EventStreamInbox.Item)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
         case askRetryPolicy(
@@ -43,7 +44,8 @@ struct EventStreamStateMachine: Sendable {
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
         case publish(State)
-        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time by the machine's clock.
+        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. `until` is a time of the machine's
+        /// clock.
         case publishWait(until: Duration, attempt: Int, reason: EventStreamError)
         /// End the sequence of events.
         case finish(Result<EventStreamInbox.Ending, EventStreamError>)
@@ -57,7 +59,7 @@ struct EventStreamStateMachine: Sendable {
         var contentTypes: Set<String>
         var responseTimeout: Duration
         var idleTimeout: Duration?
-        /// Whether another request can be made after the server rejected the credentials of one.
+        /// Whether the app can make a new request after the server has refused the credentials of the last request.
         var makesRequests: Bool
     }
 
@@ -83,18 +85,18 @@ struct EventStreamStateMachine: Sendable {
         /// The app's closure makes the request.
         case preparing(EventStreamAttempt, timer: TimerID)
         case connecting(EventStreamAttempt, timer: TimerID)
-        /// The start of the body is read, for the error.
+        /// The server refused the request. The client reads the start of the body, for the error.
         case refused(EventStreamError, retryAfter: Duration, timer: TimerID)
         case open(since: Duration, lastActivity: Duration, timer: TimerID?)
-        /// The response has ended, and its last events are being read.
+        /// The response has ended, and the reader has not read all its events.
         case draining(Loss, held: Duration)
-        /// The retry policy decides.
+        /// The retry policy decides whether there is another attempt.
         case asking(EventStreamError, minimumDelay: Duration)
         case waiting(timer: TimerID)
         case closed
     }
 
-    /// The longest reconnection time that a server can ask for.
+    /// The maximum reconnection time that a server can set with `retry`.
     static let maximumReconnectionTime = Duration.seconds(600)
     static let maximumBodySize = 65_536
 
@@ -106,7 +108,7 @@ struct EventStreamStateMachine: Sendable {
     private var isSafeRequest = false
     private var timerCount = 0
     private var retryCount = 0
-    /// When the connection was lost, while the client reconnects.
+    /// The time of the loss, while the client reconnects.
     private var lossTime: Duration?
 
     init(_ configuration: Configuration, lastEventID: String = "") {
@@ -114,7 +116,7 @@ struct EventStreamStateMachine: Sendable {
         position = Position(lastEventID: lastEventID)
     }
 
-    /// Whether the body of an attempt goes to the reader.
+    /// Whether the reader gets the body of the attempt's response.
     func isOpen(_ attempt: Attempt) -> Bool {
         if case .open = phase { attempt == self.attempt } else { false }
     }
@@ -140,7 +142,7 @@ struct EventStreamStateMachine: Sendable {
         return connect(.initial)
     }
 
-    /// Drops the connection or the attempt, and connects at once.
+    /// Aborts the connection or the attempt, and connects at once.
     mutating func restart(now: Duration) -> [Action] {
         switch phase {
         case .idle, .closed: return []
@@ -174,7 +176,7 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// - Parameter retryAfter: The wait that the response demands.
+    /// - Parameter retryAfter: The minimum wait, from the response's `Retry-After`.
     mutating func received(
         _ attempt: Attempt,
         _ response: EventStreamResponse,
@@ -206,16 +208,16 @@ struct EventStreamStateMachine: Sendable {
         configuration.makesRequests && context.reason != .unauthorized
     }
 
-    /// A part of an open response was received.
+    /// Handles bytes of an open response.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard attempt == self.attempt, case .open(let since, _, let timer) = phase else { return }
         phase = .open(since: since, lastActivity: now, timer: timer)
     }
 
-    /// The client reads from the connection again, after the reader was too slow.
+    /// Restarts the idle timeout, because the client reads from the connection again after the reader was too slow.
     mutating func resumedReading(now: Duration) { activity(attempt, now: now) }
 
-    /// The body of a response that is not an event stream.
+    /// Handles the body of a response that is not an event stream.
     mutating func received(_ attempt: Attempt, refusal bytes: some Collection<UInt8>, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .refused(var error, let retryAfter, let timer) = phase else { return [] }
         error.body += bytes.prefix(Self.maximumBodySize - error.body.count)
@@ -223,7 +225,7 @@ struct EventStreamStateMachine: Sendable {
         return error.body.count < Self.maximumBodySize ? [] : refused(now: now)
     }
 
-    /// - Parameter error: Why the request or its response failed; `nil` if the response is complete.
+    /// - Parameter error: The reason why the request or its response failed; `nil` if the response is complete.
     mutating func ended(_ attempt: Attempt, _ error: EventStreamError?, now: Duration) -> [Action] {
         guard attempt == self.attempt else { return [] }
         switch phase {
@@ -238,7 +240,7 @@ struct EventStreamStateMachine: Sendable {
 
     // MARK: The reader
 
-    /// All events of the attempt's response are read.
+    /// Continues after the reader has read all events of the attempt's response.
     mutating func drained(_ attempt: Attempt, _ position: Position, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .draining(let loss, let held) = phase else { return [] }
         self.position = position
@@ -251,8 +253,8 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// Handles that the response cannot be read. There is no later attempt before the reader has read the whole
-    /// response.
+    /// Fails the stream, because the reader cannot read the response. The error belongs to the current attempt, because
+    /// the client starts no other attempt until the reader has read the whole response.
     mutating func failed(_ error: EventStreamError) -> [Action] {
         if case .closed = phase { return [] }
         return leave() + finish(.failure(error))
@@ -260,8 +262,8 @@ struct EventStreamStateMachine: Sendable {
 
     // MARK: Timers and the retry policy
 
-    /// - Parameter isBehind: Whether the reader has not taken everything that has arrived, or the client does not read
-    ///   because of that.
+    /// - Parameter isBehind: Whether the app consumes events too slowly: the reader has not taken all bytes, or the
+    ///   client has paused reading.
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(_, timer), .connecting(_, timer):
@@ -310,7 +312,7 @@ struct EventStreamStateMachine: Sendable {
         ]
     }
 
-    /// Ends the phase's timer and connection.
+    /// Cancels the phase's timer, and aborts its connection.
     private func leave() -> [Action] {
         switch phase {
         case .idle, .draining, .asking, .closed: []
@@ -321,14 +323,14 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// Ends the open response. Its last events can still be read.
+    /// Aborts the open response. The reader can still read the last events of the response.
     private mutating func drop(_ loss: Loss, held: Duration) -> [Action] {
         let actions = leave()
         phase = .draining(loss, held: held)
         return actions + [.deliver(.ended(attempt))]
     }
 
-    /// Handles that the body of the refusal has arrived, or enough of it.
+    /// Retries or fails after a refusal. Call it when the client has read enough of the response's body.
     private mutating func refused(now: Duration) -> [Action] {
         guard case .refused(let error, let retryAfter, _) = phase else { return [] }
         let isRetryable = error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.status ?? 0)
@@ -386,7 +388,7 @@ extension EventStreamError {
         )
     }
 
-    /// - Parameter error: The reason; `nil` if the server has completed the response.
+    /// - Parameter error: The error of the response; `nil` if the server has completed the response.
     fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
         self = error ?? Self(.connectionLost, "Connection lost: the server ended the response.")
         lastEventID = position.lastEventID

@@ -3,7 +3,7 @@ import RealtimeNetworking
 
 /// The state of an ``EventSource``.
 public enum EventSourceState: Sendable {
-    /// It connects.
+    /// The event source connects.
     case connecting
     /// The server has accepted the request.
     case open
@@ -11,13 +11,13 @@ public enum EventSourceState: Sendable {
     case closed
 }
 
-/// The interface of ``EventSource``, for code that uses another implementation in tests.
+/// The interface of ``EventSource``, for code that uses another implementation in its tests.
 @preconcurrency public protocol EventSourceProtocol: Sendable {
     /// The header fields of the request.
     var headers: [String: String] { get }
     /// The server's reconnection time in milliseconds.
     var retryTime: Int { get }
-    /// The id of the last event that had one.
+    /// The id of the last event that had an id.
     var lastEventId: String? { get }
     /// The state of the event source.
     var readyState: EventSourceState { get }
@@ -28,11 +28,11 @@ public enum EventSourceState: Sendable {
     func disconnect()
     /// The types of events that have a listener.
     func events() -> [String]
-    /// Sets the callback for when the server has accepted the request.
+    /// Sets the callback that runs when the server has accepted the request.
     @preconcurrency func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void)
-    /// Sets the callback for when a connection has ended, or has failed.
+    /// Sets the callback that runs when a connection has ended or an attempt to connect has failed.
     @preconcurrency func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void)
-    /// Sets the callback for events without a type.
+    /// Sets the callback for events without a type or of the type `message`.
     @preconcurrency func onMessage(
         _ onMessageCallback: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
     )
@@ -45,11 +45,13 @@ public enum EventSourceState: Sendable {
     func removeEventListener(_ event: String)
 }
 
-/// An event stream with the interface of IKEventSource 3: code written for it compiles after changing the import.
+/// An event stream with the interface of IKEventSource 3. Code written for IKEventSource compiles after you change the
+/// import.
 ///
-/// It connects when you call ``connect(lastEventId:)``, and does not reconnect: call it again in ``onComplete(_:)``,
-/// after ``retryTime``. All callbacks run on the main queue, one after the other. Releasing the event source
-/// disconnects it, without a callback. New code should use ``EventStream``, which reconnects.
+/// The event source connects when you call ``connect(lastEventId:)``. The event source does not reconnect: call
+/// ``connect(lastEventId:)`` again in ``onComplete(_:)``, after ``retryTime``. All callbacks run on the main queue, one
+/// after the other. When you release the event source, it disconnects without a callback. New code should use
+/// ``EventStream``, which reconnects.
 public final class EventSource: EventSourceProtocol {
     typealias Callback = @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
 
@@ -59,17 +61,17 @@ public final class EventSource: EventSourceProtocol {
     public let headers: [String: String]
     private let core: EventSourceCore
 
-    /// Creates an event source. It does not connect yet.
+    /// Creates an event source, without connecting.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
-    ///   - headers: Header fields to send. If a redirect leads to another origin, `Authorization`, `Cookie`, `Host` and
-    ///     `Proxy-Authorization` are not sent there.
+    ///   - headers: Header fields to send. If a redirect leads to another origin, the event source does not send
+    ///     `Authorization`, `Cookie`, `Host` and `Proxy-Authorization` to that origin.
     public convenience init(url: URL, headers: [String: String] = [:]) {
         self.init(url: url, headers: headers, connector: EventStreamConnector())
     }
 
-    /// Creates one for tests without a network.
+    /// Creates an event source for tests without a network.
     package init(url: URL, headers: [String: String], connector: EventStreamConnector) {
         self.url = url
         self.headers = headers
@@ -79,39 +81,41 @@ public final class EventSource: EventSourceProtocol {
 
     deinit { core.release() }
 
-    /// The id of the last event that had one; `nil` if there was none, or if the server has cleared it.
+    /// The id of the last event that had an id; `nil` if no event had one, or if the server has cleared the id.
     public var lastEventId: String? { core.lastEventID.isEmpty ? nil : core.lastEventID }
 
     /// The server's reconnection time in milliseconds, up to 10 minutes. Default: 3000.
     public var retryTime: Int { core.retryTime }
 
-    /// The state of the event source. It is ``EventSourceState/closed`` before it connects, after ``disconnect()``, and
-    /// when ``onComplete(_:)`` is called, unless your code has connected again by then.
+    /// The state of the event source. The state is ``EventSourceState/closed`` before the event source connects, after
+    /// ``disconnect()``, and while the callback of ``onComplete(_:)`` runs. If your code has connected again before the
+    /// callback runs, the state is not closed.
     public var readyState: EventSourceState { core.readyState }
 
-    /// Connects. It has no effect unless the event source is closed.
+    /// Connects. The call has no effect unless the event source is closed.
     ///
-    /// - Parameter lastEventId: The id of the event after which the server is asked to resume. Default: none.
+    /// - Parameter lastEventId: The id of the event after which the server resumes. Default: none.
     public func connect(lastEventId: String? = nil) { core.connect(lastEventID: lastEventId ?? "") }
 
-    /// Disconnects. Only ``onComplete(_:)`` is called, with an error of the code `NSURLErrorCancelled`. Your code can
-    /// connect again at once.
+    /// Disconnects. Afterwards the event source calls only ``onComplete(_:)``, with an error whose code is
+    /// `NSURLErrorCancelled`. Your code can connect again at once.
     public func disconnect() { core.disconnect() }
 
     /// The types of events that have a listener.
     public func events() -> [String] { core.callbacks { Array($0.listeners.keys) } }
 
-    /// Sets the callback for when the server has accepted the request, with status 200 and an event stream.
+    /// Sets the callback that runs when the server has answered with status 200 and an event stream.
     @preconcurrency
     public func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void) {
         core.callbacks { $0.onOpen = onOpenCallback }
     }
 
-    /// Sets the callback for the end of each connection, also if it failed.
+    /// Sets the callback that runs when a connection has ended or an attempt to connect has failed.
     ///
-    /// The callback gets the HTTP status, if there was a response; whether the status asks to reconnect, which is `true` for 201
-    /// to 299 without 204; and the error, unless the server has completed the response. A connection that was lost after
-    /// status 200 has `false` and an error.
+    /// The callback gets three values. The first value is the HTTP status, if there was a response. The second value is
+    /// `true` if the status is from 201 to 299 but not 204. In that case, your code should reconnect. The third value
+    /// is the error. It is `nil` if the server has completed the event stream, or has answered with status 204. If a
+    /// connection is lost after status 200, the second value is `false`, and the third value is an error.
     @preconcurrency
     public func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void) {
         core.callbacks { $0.onComplete = onComplete }
@@ -125,7 +129,7 @@ public final class EventSource: EventSourceProtocol {
         core.callbacks { $0.onMessage = onMessageCallback }
     }
 
-    /// Sets the callback for events of a type. A type has one listener: the last one that was set.
+    /// Sets the callback for events of a type. A later listener for the same type replaces the earlier listener.
     @preconcurrency
     public func addEventListener(
         _ event: String,
@@ -138,7 +142,7 @@ public final class EventSource: EventSourceProtocol {
     public func removeEventListener(_ event: String) { core.callbacks { $0.listeners[event] = nil } }
 }
 
-/// For owners that are bound to the main actor, in Swift 6.
+/// Variants of the methods above whose callbacks are isolated to the main actor, for Swift 6.
 extension EventSource {
     /// Does the same as ``onOpen(_:)``.
     public func onOpenOnMain(_ callback: @escaping @MainActor @Sendable () -> Void) {

@@ -2,8 +2,8 @@ import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 
-/// The state that an ``EventSource`` shares with the task that reads the events. The task must not retain the event
-/// source.
+/// The state that an ``EventSource`` shares with the task that reads the events. The state is separate, because the
+/// task must not retain the event source.
 final class EventSourceCore: Sendable {
     struct Callbacks: Sendable {
         var onOpen: (@Sendable () -> Void)?
@@ -14,13 +14,14 @@ final class EventSourceCore: Sendable {
 
     private struct State {
         var callbacks = Callbacks()
-        /// The stream of the current connection. The app has ended every other stream.
+        /// The stream of the current connection. The core has closed all earlier streams.
         var stream: EventStream?
         var isReleased = false
         var readyState = EventSourceState.closed
         var position = EventStreamStateMachine.Position()
 
-        /// The reconnection time stays until the server sends another one, on any connection.
+        /// Stores a position. If the position has no reconnection time, the event source keeps its current time, even
+        /// from an earlier connection.
         mutating func adopt(_ position: EventStreamStateMachine.Position) {
             let time = position.reconnectionTime ?? self.position.reconnectionTime
             self.position = position
@@ -38,7 +39,7 @@ final class EventSourceCore: Sendable {
     }
 
     func callbacks<Result>(_ body: (inout Callbacks) -> Result) -> Result {
-        // Releasing a closure can run code of the app, which must not run under the lock.
+        // Releasing a closure can run the app's code. This code must not run while the lock is held.
         let (result, replaced) = state.withLockedValue { state in
             let old = state.callbacks
             return (body(&state.callbacks), old)
@@ -80,7 +81,7 @@ final class EventSourceCore: Sendable {
         stream?.close()
     }
 
-    /// Ends the task after the event source was released.
+    /// Stops the task after the app has released the event source.
     func release() {
         state.withLockedValue { $0.isReleased = true }
         callbacks { $0 = Callbacks() }
@@ -120,7 +121,8 @@ final class EventSourceCore: Sendable {
             failure = error
             response = error.response ?? response
         }
-        // The server can change it without an event.
+        // The server can change the last id and the reconnection time without an event, so the code reads the position
+        // again.
         let position = reader.position
         let status = reader.ending == .stoppedByServer ? 204 : response?.status
         await complete(stream, status, failure, position)
@@ -158,7 +160,8 @@ final class EventSourceCore: Sendable {
         }
     }
 
-    /// Returns when it is done, so that events wait at the server while the main queue is busy.
+    /// Runs `body` on the main queue, and waits until `body` returns. While the queue is busy, the client therefore
+    /// reads no further events.
     private func onMainQueue(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
             DispatchQueue.main.async {
@@ -170,7 +173,7 @@ final class EventSourceCore: Sendable {
 }
 
 extension EventStreamError {
-    /// The error as URLSession would report it, with this error as the underlying one.
+    /// The error as URLSession would report it. The underlying error is this ``EventStreamError``.
     fileprivate var asNSError: NSError {
         let code =
             switch self.code {

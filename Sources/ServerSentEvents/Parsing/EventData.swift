@@ -1,5 +1,5 @@
-/// The data of an unfinished event. It is in pieces, because a single array would be copied repeatedly while it grows
-/// to a size that few events have.
+/// The data of an unfinished event, in pieces. A single array would be copied repeatedly while it grows to the size of
+/// a large event.
 struct EventData: Sendable {
     private static let pieceSize = 1 << 20
 
@@ -24,11 +24,11 @@ struct EventData: Sendable {
         last.append(byte)
     }
 
-    /// The text without the last byte. Afterwards it is empty.
+    /// Returns the text without the last byte, and clears the data.
     mutating func takeText() -> String {
         guard !full.isEmpty else {
             let text = String(decoding: last.dropLast(), as: UTF8.self)
-            // A large event must not keep its memory for all later events.
+            // The memory for one large event must not stay allocated for all later events.
             last.removeAll(keepingCapacity: last.capacity <= 1 << 16)
             count = 0
             return text

@@ -10,8 +10,8 @@ import RealtimePrimitives
 
 /// Turns the bytes of event streams into events.
 ///
-/// It keeps the unfinished part of a response: the start of a line, and the fields of an event. Lines are read in
-/// place, and copied only if a chunk ends within one.
+/// The parser keeps the unfinished part of a response: the start of a line, and the fields of an event. The parser
+/// reads lines in place, and copies a line only if a chunk ends within the line.
 package struct EventStreamParser: Sendable {
     package enum Element: Hashable, Sendable {
         case event(ServerSentEvent)
@@ -19,38 +19,38 @@ package struct EventStreamParser: Sendable {
         case comment(String)
     }
 
-    /// An event's data and the current line have more bytes than the limit.
+    /// The error for an event whose data and current line together have more bytes than the limit.
     package struct TooLarge: Error, Hashable, Sendable {}
 
-    /// The id that the client sends when it reconnects. The id of a block counts after the end of the block.
+    /// The id that the client sends when it reconnects. An `id` line changes the id only at the next empty line.
     package private(set) var lastEventID: String
-    /// The server's last `retry` field, in milliseconds. A number that is too large is `Int64.max`.
+    /// The server's last `retry` field, in milliseconds. If the number is too large, the value is `Int64.max`.
     package private(set) var reconnectionTime: Int64?
 
     private let limit: Int
     private let reportsComments: Bool
 
     private var isFirstLine = true
-    /// The last line ended with a CR: an LF that follows belongs to it.
+    /// Whether the last line ended with a CR. An LF that follows is part of the same line end.
     private var skipsLineFeed = false
-    /// How many of the next bytes are known to contain no LF. Without it, each line of a stream that ends its lines
-    /// with CR would cause a search to the end of the chunk.
+    /// The number of following bytes that are known to contain no LF. Without this number, each line that ends with CR
+    /// would cause a search to the end of the chunk.
     private var bytesWithoutLineFeed = 0
     /// The start of an unfinished line.
     private var line: [UInt8] = []
-    /// Whether that line is one of data. Its value goes to ``data`` as it arrives.
+    /// Whether the unfinished line is a line of data. The parser appends the value to ``data`` as it arrives.
     private var isWithinData = false
-    /// How many bytes of the limit the current event has used, up to the next byte.
+    /// The number of bytes of the current event and line that count toward the limit.
     private var size = 0
 
     private var type = ""
     private var id: String
-    /// The lines of data, each followed by an LF.
+    /// The lines of data, each with an LF at its end.
     private var data = EventData()
 
     /// - Parameters:
     ///   - lastEventID: The last event id of the previous response.
-    ///   - limit: The most bytes that an event's data and the current line may have together.
+    ///   - limit: The maximum number of bytes of an event's data and the current line together.
     package init(lastEventID: String = "", limit: Int = 16 << 20, reportsComments: Bool = false) {
         self.lastEventID = lastEventID
         self.limit = limit
@@ -58,20 +58,20 @@ package struct EventStreamParser: Sendable {
         id = lastEventID
     }
 
-    /// Discards the unfinished part of the last response. The id and the reconnection time stay.
+    /// Discards the unfinished part of the last response, and keeps the id and the reconnection time.
     package mutating func startResponse() {
         var next = Self(lastEventID: lastEventID, limit: limit, reportsComments: reportsComments)
         next.reconnectionTime = reconnectionTime
         self = next
     }
 
-    /// Reads up to the first element, or to the end.
+    /// Reads to the end of the next element, or to the end of the bytes.
     ///
-    /// - Parameter bytes: The bytes after those that were read before. The caller passes unread bytes again.
-    /// - Returns: How many bytes were read, and the element; `nil` if more bytes are needed.
+    /// - Parameter bytes: The bytes that follow the bytes read so far. The caller passes unread bytes again.
+    /// - Returns: The number of bytes that were read, and the element; `nil` if the parser needs more bytes.
     package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
         var rest = bytes[...]
-        // The only line of data so far, in place: most events are read without copying it.
+        // The only line of data so far. The line stays in place, so the parser reads most events without a copy.
         var onlyData: UnsafeRawBufferPointer?
         while !rest.isEmpty {
             if skipsLineFeed {
@@ -90,7 +90,7 @@ package struct EventStreamParser: Sendable {
             try take(end - rest.startIndex)
             let isReturn = rest[end] == .carriageReturn
             let element = read(lineEndingWith: UnsafeRawBufferPointer(rebasing: rest[..<end]), &onlyData)
-            // Of the lines, only the data with its line feeds remains.
+            // After the end of a line, only data counts toward the limit.
             size = data.count + (onlyData.map { $0.count + 1 } ?? 0)
             bytesWithoutLineFeed = max(0, bytesWithoutLineFeed - (end + 1 - rest.startIndex))
             rest = rest[(end + 1)...]
@@ -110,7 +110,7 @@ package struct EventStreamParser: Sendable {
         size += count
     }
 
-    /// Copies the only line of data, because its chunk ends, or because there is another line.
+    /// Copies the only line of data, because another line follows or the caller's bytes become invalid.
     private mutating func keep(_ onlyData: inout UnsafeRawBufferPointer?) {
         guard let value = onlyData else { return }
         data.append(value)
@@ -120,7 +120,7 @@ package struct EventStreamParser: Sendable {
 
     /// The index of the CR or LF that ends the current line.
     private mutating func endOfLine(in rest: Slice<UnsafeRawBufferPointer>) -> Int? {
-        // Each event ends with an empty line, for which two searches would cost too much.
+        // Each event ends with an empty line. For such a short line, the two searches below would cost too much.
         if rest.first == .lineFeed { return rest.startIndex }
         let searched = rest.startIndex + min(bytesWithoutLineFeed, rest.count)
         let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).offset(of: .lineFeed)
@@ -139,7 +139,8 @@ package struct EventStreamParser: Sendable {
             return
         }
         line += part
-        // A byte order mark, the name, the colon and a space are not longer, so the rest is certainly the value.
+        // A byte order mark, the name, the colon and a space have at most 9 bytes, so the next bytes belong to the
+        // value.
         guard line.count > 9 else { return }
         line.withUnsafeBytes { line in
             let line = withoutMark(line)
@@ -150,7 +151,7 @@ package struct EventStreamParser: Sendable {
         if isWithinData { line.removeAllForReuse() }
     }
 
-    /// - Parameter part: The whole line, or its missing part.
+    /// - Parameter part: The whole line, or the rest of a line that began in an earlier chunk.
     private mutating func read(
         lineEndingWith part: UnsafeRawBufferPointer,
         _ onlyData: inout UnsafeRawBufferPointer?
@@ -175,7 +176,7 @@ package struct EventStreamParser: Sendable {
         return element
     }
 
-    /// The line without the byte order mark that may begin a stream.
+    /// Returns the line without the byte order mark that a stream may begin with.
     private func withoutMark(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         isFirstLine && line.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: line[3...]) : line
     }
@@ -213,7 +214,7 @@ package struct EventStreamParser: Sendable {
         guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil
         }
-        // All are digits, so it can only be too large.
+        // All characters are digits, so the number can only be too large.
         return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
     }
 
@@ -242,12 +243,12 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-    /// A large event must not keep its memory for all later events.
+    /// The memory for one large event must not stay allocated for all later events.
     fileprivate mutating func removeAllForReuse() { removeAll(keepingCapacity: capacity <= 1 << 16) }
 }
 
 extension UnsafeRawBufferPointer {
-    /// The value of a field, if the line has that name.
+    /// Returns the value of the field in this line; `nil` if the field has another name.
     fileprivate func value(of name: StaticString) -> UnsafeRawBufferPointer? {
         let length = name.utf8CodeUnitCount
         guard let baseAddress, count >= length, memcmp(baseAddress, name.utf8Start, length) == 0 else { return nil }

@@ -1,29 +1,29 @@
 /// The events of a stream, in order.
 ///
-/// Iterating connects: see ``EventStream``. The sequence continues after the loss of a connection. It ends when the
-/// stream is complete, when it is closed, and when the task that iterates is cancelled. It throws an
-/// ``EventStreamError`` if the stream fails.
+/// The client connects when your code iterates the sequence: see ``EventStream``. The sequence continues after the loss
+/// of a connection. The sequence ends when the stream is complete or closed, and when the iterating task is cancelled.
+/// The sequence throws an ``EventStreamError`` if the stream fails.
 public struct EventStreamEvents: AsyncSequence, Sendable {
     /// The elements are events.
     public typealias Element = ServerSentEvent
-    /// The sequence throws errors of the stream.
+    /// The error of the sequence.
     public typealias Failure = EventStreamError
 
     let session: EventStreamSession
 
-    /// Creates an iterator. Only the first one of a stream can be used.
+    /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(reader: EventStreamReader(session, reportsComments: false))
     }
 
-    /// Returns one event after the other.
+    /// An iterator over the events.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: EventStreamReader
 
-        /// Returns the next event, or `nil` at the end and if the task is cancelled.
+        /// Returns the next event, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next() async throws(EventStreamError) -> ServerSentEvent? { try await reader.nextEvent() }
 
-        /// Returns the next event, or `nil` at the end and if the task is cancelled.
+        /// Returns the next event, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventStreamError)
             -> ServerSentEvent?
         { try await reader.nextEvent() }

@@ -4,38 +4,40 @@ public enum EventStreamItem: Hashable, Sendable {
     case opened(EventStreamResponse)
     /// An event.
     case event(ServerSentEvent)
-    /// The text of a comment: what follows the colon.
+    /// A comment. The value is the text after the colon.
     case comment(String)
-    /// The connection was lost, or an attempt failed, and the client will reconnect. ``EventStream/state`` already has
-    /// the time. If several in a row wait for your code, only the last one is kept.
+    /// The connection was lost, or an attempt failed, and the client will reconnect. ``EventStream/state`` already
+    /// contains the time of the next attempt. If your code is slow and several losses follow each other, the sequence
+    /// keeps only the last loss.
     case lost(EventStreamError)
 }
 
-/// The events of a stream, its comments, and what happens to the connection, in order.
+/// The events, the comments, and the changes of the connection, in order.
 ///
-/// Iterating connects: see ``EventStream``. The sequence ends when the stream is complete, when it is closed, and when the task that
-/// iterates is cancelled. It throws an ``EventStreamError`` if the stream fails.
+/// The client connects when your code iterates the sequence: see ``EventStream``. The sequence ends when the stream is
+/// complete or closed, and when the iterating task is cancelled. The sequence throws an ``EventStreamError`` if the
+/// stream fails.
 public struct EventStreamItems: AsyncSequence, Sendable {
     /// The elements are items.
     public typealias Element = EventStreamItem
-    /// The sequence throws errors of the stream.
+    /// The error of the sequence.
     public typealias Failure = EventStreamError
 
     let session: EventStreamSession
 
-    /// Creates an iterator. Only the first one of a stream can be used.
+    /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(reader: EventStreamReader(session, reportsComments: true))
     }
 
-    /// Returns one item after the other.
+    /// An iterator over the items.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: EventStreamReader
 
-        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        /// Returns the next item, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next() async throws(EventStreamError) -> EventStreamItem? { try await reader.next() }
 
-        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        /// Returns the next item, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventStreamError)
             -> EventStreamItem?
         { try await reader.next() }

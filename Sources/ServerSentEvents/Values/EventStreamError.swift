@@ -5,9 +5,9 @@ public import RealtimePrimitives
 
 /// An error of an event stream.
 public struct EventStreamError: Error, Sendable {
-    /// The kind of an error. New codes may come with new versions: keep a `default` when you switch over them.
+    /// The kind of an error. Later versions may add codes, so keep a `default` case when you switch over codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The code's name, as it is printed.
+        /// The name of the code, as `print` shows it.
         public let rawValue: String
 
         /// Creates a code from its name.
@@ -16,14 +16,14 @@ public struct EventStreamError: Error, Sendable {
 
     /// The kind of the error.
     public var code: Code
-    /// What failed and why, in one line.
+    /// The failed operation and the reason, in one line.
     public var message: String
-    /// The server's response, if the error is about it.
+    /// The server's response, if the error concerns a response.
     public var response: EventStreamResponse?
-    /// The first 64 KiB of the body of ``response``, if the server refused the request. APIs often explain the refusal
-    /// there.
+    /// The first 64 KiB of the body of ``response``, if the response is not an event stream. Many APIs explain a
+    /// refusal in the body.
     public var body: [UInt8]
-    /// The id of the last event that had one, if the connection was lost. Empty if there was none.
+    /// The id of the last event that had an id, if the connection was lost; empty if no event had one.
     public var lastEventID: String
     /// The event that could not be decoded.
     public var event: ServerSentEvent?
@@ -55,40 +55,40 @@ public struct EventStreamError: Error, Sendable {
     /// ``body`` as text.
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
-    /// Why TLS failed, if the error is about that.
+    /// The reason why TLS failed, if the error concerns TLS.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
 extension EventStreamError.Code {
     /// The request is invalid, for example because its URL is not an `http` or `https` URL.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
-    /// The app's closure that makes the requests threw an error, which is the cause.
+    /// The app's closure that makes the requests threw an error, which is the ``EventStreamError/cause``.
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// The stream has been iterated before.
     public static let alreadyIterated = Self(rawValue: "alreadyIterated")
 
     /// The connection failed, or was lost before there was a response.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// TLS failed; ``EventStreamError/tlsFailure`` says why.
+    /// TLS failed. ``EventStreamError/tlsFailure`` contains the reason.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
-    /// There was no connection within the time that the ``EventStreamConnector`` allows.
+    /// The client did not connect within the time that the ``EventStreamConnector`` allows.
     public static let connectTimedOut = Self(rawValue: "connectTimedOut")
-    /// There was no response within ``EventStreamOptions/responseTimeout``.
+    /// The server did not respond within ``EventStreamOptions/responseTimeout``.
     public static let responseTimedOut = Self(rawValue: "responseTimedOut")
-    /// The server redirected to a place where the request must not go, too often, or without a location.
+    /// The server's redirect has no location or a forbidden location, or exceeds the maximum number of redirects.
     public static let redirectRefused = Self(rawValue: "redirectRefused")
-    /// The server answered with a status other than 200.
+    /// The server answered with a status other than 200 and 204.
     public static let unexpectedStatus = Self(rawValue: "unexpectedStatus")
     /// The server answered with something other than an event stream.
     public static let invalidContentType = Self(rawValue: "invalidContentType")
 
-    /// The response ended.
+    /// The response ended, or the connection was lost.
     public static let connectionLost = Self(rawValue: "connectionLost")
     /// The server sent nothing for ``EventStreamOptions/idleTimeout``.
     public static let idleTimedOut = Self(rawValue: "idleTimedOut")
     /// An event was larger than ``EventStreamOptions/maximumEventSize``.
     public static let eventTooLarge = Self(rawValue: "eventTooLarge")
-    /// An event's data could not be decoded; ``EventStreamError/event`` is the event.
+    /// The data of the event ``EventStreamError/event`` could not be decoded.
     public static let decodingFailed = Self(rawValue: "decodingFailed")
 }
 
@@ -97,9 +97,9 @@ extension EventStreamError.Code: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is equal.
+/// Two errors are equal if all their properties except the cause are equal.
 extension EventStreamError: Hashable {
-    /// Compares everything but the cause.
+    /// Compares all properties except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.response == right.response
             && left.body == right.body && left.lastEventID == right.lastEventID && left.event == right.event
@@ -115,14 +115,14 @@ extension EventStreamError: Hashable {
 extension EventStreamError: ExplainedError, LocalizedError, CustomStringConvertible, CustomReflectable {
     /// Code and message in one line.
     public var description: String { "\(code): \(message)" }
-    /// The message: what `localizedDescription` returns.
+    /// The message, which `localizedDescription` returns.
     public var errorDescription: String? { message }
     /// An empty mirror, so that `dump` shows no secrets of the response.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension EventStreamError {
-    /// - Parameter isOpen: Whether the response had begun.
+    /// - Parameter isOpen: Whether the error occurred after the start of the response.
     init(_ error: HTTPRequestError, isOpen: Bool) {
         let tls = error.cause as? TLSFailure
         let code: Code =
@@ -137,7 +137,7 @@ extension EventStreamError {
         self.init(code, "Connection\(place) failed: \(error.message).", cause: error.cause)
     }
 
-    /// Whether another attempt with the same request would fail in the same way.
+    /// Whether another attempt with the same request would fail for the same reason.
     var isPermanent: Bool {
         switch code {
         case .invalidRequest, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true

@@ -1,55 +1,58 @@
 public import Logging
 public import RealtimePrimitives
 
-/// How an event stream behaves.
+/// The options of an event stream.
 public struct EventStreamOptions: Sendable {
-    /// Which requests the client repeats after the connection was lost.
+    /// The requests that the client repeats after the connection was lost.
     public enum Reconnection: Hashable, Sendable {
-        /// Requests that are safe to repeat: those of the methods GET, HEAD, REPORT and QUERY that have no body.
+        /// The client repeats requests without a body whose method is GET, HEAD, REPORT or QUERY.
         case automatic
-        /// None. The sequence ends with the response, and throws if the response was cut off. The client still calls a
-        /// closure that makes the requests again if the server answers with status 401 or 403.
+        /// The client repeats no request. The sequence ends with the response, and throws if the response was
+        /// incomplete. If a closure makes the requests, the client still calls it again after status 401 or 403.
         case never
-        /// All, if an event had an id from which the server can resume. The body is sent again. An id with control characters does
-        /// not count, because HTTP cannot carry it.
+        /// The client repeats each request, with its body, if the stream has an id from which the server can resume.
+        /// This is the id of the last event, or the id that your code passed to the stream. An id with control
+        /// characters does not count, because a header field cannot contain it.
         case resumable
-        /// All. The body is sent again.
+        /// The client repeats each request, with its body.
         case always
     }
 
-    /// Which requests the client repeats. Default: ``Reconnection/automatic``.
+    /// The requests that the client repeats. Default: ``Reconnection/automatic``.
     public var reconnection: Reconnection
-    /// The shortest wait before the client reconnects. The server can change it by a `retry` field, up to 10 minutes.
-    /// Default: 3 seconds.
+    /// The shortest wait before the client reconnects. The server can change the time with a `retry` field, up to 10
+    /// minutes. Default: 3 seconds.
     public var reconnectionTime: Duration
-    /// The policy of longer waits, which count if they exceed the reconnection time. Default: up to 1 second, doubled
-    /// up to 30 seconds, with full jitter, without a limit of attempts. The client does not call it after errors that
-    /// every attempt would have.
+    /// The policy that decides how long to wait before the next attempt. The client waits at least for the reconnection
+    /// time. If every attempt would fail with the same error, the client stops without calling the policy. Default:
+    /// random waits whose maximum doubles from 1 to 30 seconds, without a limit of attempts.
     public var retryPolicy: any RetryPolicy
-    /// How long a connection that brought no event must have been open before the retry policy starts again from its
-    /// first delay. Default: 10 seconds.
+    /// The time after which an open connection resets the number of attempts, even without an event. Default: 10
+    /// seconds.
     public var backOffReset: Duration
-    /// The statuses after which the client tries again, as after a lost connection. In that case, `Retry-After` is a
-    /// minimum, up to a day. Browsers use an empty set. Default: 408, 429, 500, 502, 503 and 504.
+    /// The statuses after which the client tries again, as after a lost connection. Before the next attempt, the client
+    /// waits at least for the time in `Retry-After`, up to a day. An empty set corresponds to the behavior of browsers.
+    /// Default: 408, 429, 500, 502, 503 and 504.
     public var retryableStatuses: Set<Int>
     /// The content types that the client reads as event streams, in lower case and without parameters. Default:
     /// `text/event-stream`.
     public var contentTypes: Set<String>
-    /// The most redirects that the client follows in one attempt. Default: 20.
+    /// The maximum number of redirects that the client follows in one attempt. Default: 20.
     public var maximumRedirects: Int
     /// Whether a redirect may lead from `https` to `http`. Default: false.
     public var allowsInsecureRedirects: Bool
     /// The time from the start of an attempt to the status and header fields of the response. Default: 60 seconds.
     public var responseTimeout: Duration
-    /// The longest silence before the client considers the connection lost; `nil` for no limit. A comment ends the
-    /// silence. Default: 300 seconds.
+    /// The time without data after which the client considers the connection lost; `nil` for no limit. Comments count
+    /// as data. Default: 300 seconds.
     public var idleTimeout: Duration?
-    /// The most bytes that an event's data and the current line may have together. Default: 16 MiB.
+    /// The maximum number of bytes of an event's data and the current line together. Default: 16 MiB.
     public var maximumEventSize: Int
-    /// The most bytes that may wait for your code to consume their events. If more arrive, the client stops reading
-    /// from the socket. Default: 256 KiB.
+    /// The maximum number of bytes that wait for your code. At this number, the client stops reading from the socket.
+    /// Default: 256 KiB.
     public var receiveBufferSize: Int
-    /// The logger. The client logs at debug level, without data and ids. Default: nil, no log.
+    /// The logger of the client. The client logs at debug level, without data and ids. Default: a logger that discards
+    /// everything.
     public var logger: Logger
 
     /// Creates options.

@@ -4,23 +4,24 @@ public import RealtimeNetworking
 
 /// The request whose response is the event stream.
 ///
-/// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` has these fields, and
-/// `Last-Event-ID` if there is an id to resume from.
+/// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` contains these fields.
+/// If the stream has an id, the client also adds `Last-Event-ID`.
 public struct EventStreamRequest: Hashable, Sendable {
     /// An `http` or `https` URL.
     public var url: String
     /// The HTTP method. Default: `GET`.
     public var method: String
-    /// Additional header fields. They may be secret, so errors and logs never contain the values. If a redirect leads to another
-    /// origin, the client does not send `Authorization`, `Cookie`, `Host` and `Proxy-Authorization` there. It sends all others.
+    /// Additional header fields. The values of the fields may be secret, so errors and logs never contain the values.
+    /// If a redirect leads to another origin, the client does not send `Authorization`, `Cookie`, `Host` and
+    /// `Proxy-Authorization` to that origin. The client sends all other fields.
     public var headers: [HTTPHeader]
-    /// The body, or `nil` for none. Give its `Content-Type` in ``headers``.
+    /// The body, or `nil` for none. Add its `Content-Type` to ``headers``.
     public var body: [UInt8]?
 
     /// Creates a request.
     ///
     /// - Parameters:
-    ///   - url: An `http` or `https` URL. It is checked when the stream connects.
+    ///   - url: An `http` or `https` URL. The client checks the URL when the stream connects.
     ///   - method: The HTTP method. Default: `GET`.
     ///   - headers: Additional header fields. Default: none.
     ///   - body: The body. Default: none.
@@ -34,11 +35,11 @@ public struct EventStreamRequest: Hashable, Sendable {
     /// Creates a request with a JSON body and its `Content-Type`.
     ///
     /// - Parameters:
-    ///   - url: An `http` or `https` URL. It is checked when the stream connects.
+    ///   - url: An `http` or `https` URL. The client checks the URL when the stream connects.
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Additional header fields. Default: none.
     ///   - json: The value to encode.
-    ///   - encoder: The encoder. Default: a new one.
+    ///   - encoder: The encoder. Default: a new encoder.
     /// - Throws: The error of the encoder.
     public init(
         _ url: String,
@@ -55,7 +56,7 @@ public struct EventStreamRequest: Hashable, Sendable {
 }
 
 extension EventStreamRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Method and URL without user, password and query. Header fields, bodies and queries may be secret.
+    /// The method, and the URL without user, password and query. Header fields, bodies and queries may be secret.
     public var description: String { "\(method) \(HTTPRequest.printable(url: url))" }
     /// The same as ``description``.
     public var debugDescription: String { description }
@@ -64,18 +65,19 @@ extension EventStreamRequest: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension EventStreamRequest {
-    /// Whether there is an id, and HTTP can carry it: header fields have no control characters.
+    /// Whether the client can send the id: the id is not empty and has no control characters. Header fields must not
+    /// contain control characters.
     static func canSend(lastEventID: String) -> Bool {
         !lastEventID.isEmpty && lastEventID.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
-    /// The request as it is sent.
+    /// Makes the HTTP request.
     func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
         var fields = HTTPFields()
         for header in headers { fields.append(header.name, header.value) }
         fields.setIfMissing("Accept", "text/event-stream")
         fields.setIfMissing("Cache-Control", "no-cache")
-        // If HTTP cannot carry the id, the stream starts from the beginning.
+        // If a header field cannot contain the id, the client sends no id, and the server starts from the beginning.
         if Self.canSend(lastEventID: lastEventID) { fields.set("Last-Event-ID", lastEventID) }
         let message = HTTPRequest(
             url: url,

@@ -2,13 +2,13 @@ import RealtimeHTTP
 public import RealtimeNetworking
 import RealtimePrimitives
 
-/// Status and header fields of a server's response.
+/// The status and header fields of a server's response.
 public struct EventStreamResponse: Hashable, Sendable {
     /// The HTTP status.
     public var status: Int
     /// The header fields, in their order.
     public var headers: [HTTPHeader]
-    /// The URL of the response, if redirects led away from the request's URL.
+    /// The URL of the response, if the client followed redirects.
     public var url: String?
 
     /// Creates a response.
@@ -26,7 +26,7 @@ public struct EventStreamResponse: Hashable, Sendable {
         )
     }
 
-    /// The value of a header field, whatever the case of its name. The values of repeated fields are joined by commas.
+    /// Returns the value of a header field. Names are case-insensitive. Commas join the values of repeated fields.
     public func header(_ name: String) -> String? {
         let name = name.lowercased()
         let values = headers.filter { $0.name.lowercased() == name }.map(\.value)

@@ -1,15 +1,15 @@
-/// The counts of an event stream since it was created. The value does not change.
+/// A snapshot of the counts of an event stream since its creation.
 public struct EventStreamStatistics: Hashable, Sendable {
-    /// How often the client has tried to connect.
+    /// The number of attempts to connect.
     public var attempts = 0
-    /// How many attempts led to an open event stream.
+    /// The number of attempts that led to an open event stream.
     public var connections = 0
-    /// How often the client has waited to reconnect, by the reason.
+    /// The number of losses and failed attempts after which the client waited to reconnect, by reason.
     public var losses: [EventStreamError.Code: Int] = [:]
-    /// How many bytes have arrived in the bodies of open event streams.
+    /// The number of bytes that have arrived in the bodies of open event streams.
     public var bytes = 0
-    /// How many events your code has consumed. The number is updated each time that your code waits for an event, and
-    /// when it stops iterating.
+    /// The number of events that your code has consumed. The client updates this number only when your code waits for
+    /// an event, and when your code stops iterating.
     public var events = 0
 
     /// Creates the statistics of a stream that has not started.

@@ -2,9 +2,9 @@
 public struct ServerSentEvent: Hashable, Sendable {
     /// The event's type. Default: `message`.
     public var event: String
-    /// The event's data. If the server sent more than one line, they are joined by line feeds.
+    /// The event's data. If the server sent several lines of data, line feeds separate the lines.
     public var data: String
-    /// The id of the last event that had one, this event included. Empty if there was none.
+    /// The id of this event or, if it has none, of the last event that had an id; empty if no event had one.
     public var id: String
 
     /// Creates an event.

@@ -15,20 +15,20 @@ final class HubEngine: Sendable {
     private struct LoopState {
         var machine: Machine
         var transport: (attempt: AttemptID, transport: any HubTransport)?
-        /// The current attempt to open a transport, and what has arrived over the transport meanwhile.
+        /// The current attempt to open a transport, and the events that have already arrived over the transport.
         var opening: (attempt: AttemptID, task: Task<Void, Never>)?
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
         var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
-        /// The policies for further attempts of a start.
+        /// The policies for further attempts, by the waiting call of `start(retrying:)`.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
-        /// Uploads whose call has not been sent.
+        /// The uploads of calls that the client has not sent yet.
         var uploads: [CallID: Upload] = [:]
         var uploading: [CallID: Task<Void, Never>] = [:]
-        /// Calls that ended because of their timeout.
+        /// The calls that ended because of their timeout.
         var timedOut: Set<CallID> = []
         var isStepping = false
 
@@ -62,9 +62,10 @@ final class HubEngine: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
     private let handlerQueue: SerialQueue
-    /// A separate queue, so that a handler that waits does not delay callbacks about the connection.
+    /// The queue for callbacks about the connection. The queue is separate from the handlers' queue, so a slow handler
+    /// does not delay these callbacks.
     private let callbackQueue = SerialQueue(limit: .max)
-    /// This clock continues while the computer is suspended.
+    /// The clock. The clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
 
     struct Options: Sendable {
@@ -98,7 +99,7 @@ final class HubEngine: Sendable {
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
 
-    /// Ends everything after the app has released the connection.
+    /// Closes the connection after the app has released it.
     func release() {
         let id = WaiterID(nextSerial())
         step { $0.stop(id, now: $1) }
@@ -109,11 +110,11 @@ final class HubEngine: Sendable {
     var state: Machine.State { shared.withLockedValue { $0.state } }
     var status: HubConnectionStatus { shared.withLockedValue { $0.status } }
 
-    /// The current status, and then each new one.
+    /// Returns a sequence of the current status and each new status.
     ///
-    /// - Parameter time: When the sequence ends; `nil` for no end.
+    /// - Parameter time: The time after which the sequence ends; `nil` for no limit.
     func statuses(for time: Duration? = nil) -> AsyncStream<HubConnectionStatus> {
-        // A consumer that does not read for so long misses the oldest.
+        // For a slow consumer, the sequence drops the oldest statuses.
         let (stream, continuation) = AsyncStream.makeStream(
             of: HubConnectionStatus.self,
             bufferingPolicy: .bufferingNewest(256)
@@ -174,7 +175,7 @@ final class HubEngine: Sendable {
 
     func stop() async {
         let id = WaiterID(nextSerial())
-        // Stopping never fails.
+        // `stop` has no result, because stopping never fails.
         try? await wait(id) { $0.stop(id, now: $1) }
     }
 
@@ -203,7 +204,8 @@ final class HubEngine: Sendable {
                         loopState.value.calls[id] = .invocation(continuation, timeout: timeout)
                         step { $0.invoke(id, invocation, now: $1) }
                     }
-                    // A cancellation before that found no call to cancel.
+                    // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks
+                    // again.
                     if Task.isCancelled { cancelCall(id) }
                 }
             } onCancel: {
@@ -251,7 +253,7 @@ final class HubEngine: Sendable {
         return (invocation, Dictionary(uniqueKeysWithValues: uploads))
     }
 
-    /// Drops the uploads of a call that failed.
+    /// Removes the uploads of a failed call.
     private func forget(_ uploads: [CallID: Upload]) {
         if uploads.isEmpty { return }
         onLoop { [self] in for id in uploads.keys { loopState.value.uploads[id] = nil } }
@@ -279,8 +281,8 @@ final class HubEngine: Sendable {
         if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
     }
 
-    /// Makes an input and carries out the actions. On the event loop it does so in place, so that an event is handled
-    /// before the next one, unless an action is being carried out.
+    /// Gives the machine an input, and carries out the actions. On the event loop, the input runs at once, so the
+    /// engine handles events in order. If the engine is carrying out another action, the input waits.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -289,7 +291,7 @@ final class HubEngine: Sendable {
         let now = now()
         let actions = input(&loopState.value.machine, now)
         let state = loopState.value.machine.state
-        // Consumers that get a change also see it in the state.
+        // The engine updates the state first, so consumers of a status already see the matching state.
         shared.withLockedValue { $0.state = state }
         for action in actions { run(action, now: now) }
         loopState.value.isStepping = false
@@ -410,10 +412,10 @@ final class HubEngine: Sendable {
         { [weak self] event in self?.received(event, attempt) }
     }
 
-    /// Called on the event loop.
+    /// Handles an event of a transport, on the event loop.
     private func received(_ event: HubTransportEvent, _ attempt: AttemptID) {
         guard transport(attempt) != nil else {
-            // The transport is open, but the machine does not know it yet.
+            // The machine does not know yet that this transport is open, so the engine keeps the event.
             if loopState.value.opening?.attempt == attempt { receivedEarly(event, attempt) }
             return
         }
@@ -498,7 +500,7 @@ final class HubEngine: Sendable {
                 continuation.resume(with: result.mapError { $0.error })
             }
         case .stream(let buffer):
-            // The task that cancelled the stream knows that it ends.
+            // The app itself cancelled the stream, so the sequence ends without an error.
             if case .failure(.cancelled) = result { return buffer.finish(.success(())) }
             buffer.finish(result.map { _ in }.mapError { $0.error })
         case nil: break
@@ -599,7 +601,8 @@ extension HubConnectionStatus {
 }
 
 extension Duration {
-    /// Clocks trap if a time is too long to represent its end. A value that is not a number means no wait.
+    /// Creates a duration with a limit, because clocks trap if they cannot represent the end of a wait. For NaN, the
+    /// duration is zero.
     init(clampingSeconds seconds: TimeInterval) {
         self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
     }

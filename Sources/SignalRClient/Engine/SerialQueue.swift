@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 
-/// Runs jobs of the app one after the other, in a task that lives while there are jobs.
+/// Runs jobs of the app one after the other. The queue has a task only while it has jobs.
 ///
-/// Messages from the server never wait for jobs, so a job may call the server and wait for its answer.
+/// The client receives messages while a job runs, so a job can call the server and wait for the answer.
 package final class SerialQueue: Sendable {
     package typealias Job = @Sendable () async -> Void
 
@@ -15,10 +15,10 @@ package final class SerialQueue: Sendable {
     private let limit: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter limit: The most that may wait, in the unit of the sizes.
+    /// - Parameter limit: The maximum total size of the waiting jobs.
     package init(limit: Int) { self.limit = limit }
 
-    /// Returns whether the job was accepted.
+    /// Adds a job. Returns whether the queue accepted the job.
     package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
             guard state.size + size <= limit || state.jobs.isEmpty else { return (false, false) }
@@ -38,7 +38,7 @@ package final class SerialQueue: Sendable {
         }
     }
 
-    /// Removes everything that waits, so that a burst of messages takes the lock once.
+    /// Removes all waiting jobs at once, to take the lock only once for a burst of messages.
     private func take() -> [(size: Int, run: Job)]? {
         state.withLockedValue { state in
             defer { state.jobs = [] }

@@ -1,6 +1,6 @@
 /// Makes HTTP requests.
 ///
-/// A response with any status is returned. Only a request without a response throws.
+/// The client returns a response regardless of its status, and throws only if there is no response.
 public protocol HttpClient: Sendable {
     /// Sends a request, and returns the body and the status of the response.
     func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse)
@@ -8,15 +8,15 @@ public protocol HttpClient: Sendable {
 
 /// The method of an HTTP request.
 public enum HttpMethod: String, Sendable {
-    /// Reads.
+    /// `GET`, for reading.
     case GET
-    /// Replaces.
+    /// `PUT`, for replacing.
     case PUT
-    /// Changes.
+    /// `PATCH`, for changing.
     case PATCH
-    /// Sends.
+    /// `POST`, for sending.
     case POST
-    /// Ends.
+    /// `DELETE`, for deleting.
     case DELETE
 }
 
@@ -24,13 +24,13 @@ public enum HttpMethod: String, Sendable {
 public struct HttpRequest: Sendable {
     /// The method.
     public var method: HttpMethod
-    /// The whole URL. It may be secret.
+    /// The whole URL, which may be secret.
     public var url: String
-    /// The body, or `nil` for an empty one.
+    /// The body, or `nil` for an empty body.
     public var content: StringOrData?
-    /// Whether the response should be a text or bytes.
+    /// The kind of body that the caller expects in the response: text or bytes.
     public var responseType: TransferFormat
-    /// The header fields. They may be secret.
+    /// The header fields, which may be secret.
     public var headers: [String: String]
     /// The time for the whole request, in seconds.
     public var timeout: TimeInterval
@@ -57,8 +57,8 @@ public struct HttpRequest: Sendable {
 public struct HttpResponse: Sendable {
     /// The status.
     public let statusCode: Int
-    /// The values of the header fields `Set-Cookie`. The client sends these cookies with the other requests of the same
-    /// connection, so that a load balancer can find the server again.
+    /// The values of the header fields `Set-Cookie`. The client sends these cookies with later requests of the same
+    /// connection, because a load balancer may need them to find the same server.
     public let cookies: [String]
 
     /// Creates a response.

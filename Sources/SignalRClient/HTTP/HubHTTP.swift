@@ -1,13 +1,14 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The requests of one attempt to connect, and of the resulting transport: with the app's headers, the token, and the
-/// server's cookies.
+/// Sends the requests of one attempt to connect, and of the resulting transport. The requests contain the app's
+/// headers, the token, and the server's cookies.
 final class HubHTTP: Sendable {
     private struct State {
         var token: String?
         var cookies: [String: [String: String]] = [:]
-        /// Whether the token comes from a redirect. The app's token must not be sent there.
+        /// Whether the token comes from a redirect. After a redirect, the client must not send the app's token to the
+        /// new URL.
         var isRedirected = false
     }
 
@@ -30,7 +31,7 @@ final class HubHTTP: Sendable {
         state.withLockedValue { $0.token = token?.isEmpty == true ? nil : token }
     }
 
-    /// From now on, requests go to another place, with the token for it.
+    /// Handles a redirect. All later requests use the redirect's token.
     func redirected(token: String?) {
         state.withLockedValue { state in
             state.token = token
@@ -38,7 +39,7 @@ final class HubHTTP: Sendable {
         }
     }
 
-    /// The header fields of a request.
+    /// Returns the header fields of a request.
     func headers(for url: String) -> [String: String] {
         let (token, cookies) = state.withLockedValue { ($0.token, $0.cookies[Self.origin(url)] ?? [:]) }
         var headers = ["User-Agent": "pusher-client-swift SignalRClient", "X-Requested-With": "XMLHttpRequest"]
@@ -47,14 +48,14 @@ final class HubHTTP: Sendable {
             headers["Cookie"] = cookies.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; ")
         }
         for (name, value) in options.headers ?? [:] {
-            // The app's field replaces the client's own, in upper or lower case.
+            // The app's field replaces the client's field of the same name, regardless of case.
             for own in headers.keys where own.lowercased() == name.lowercased() { headers[own] = nil }
             headers[name] = value
         }
         return headers
     }
 
-    /// The URL with the token, if the options require it.
+    /// Returns the URL, with the token if the options require it.
     func url(_ url: String) -> String {
         guard options.sendsAccessTokenInQuery, let token = state.withLockedValue({ $0.token }) else { return url }
         return ConnectionURL.adding("access_token", token, to: url)
@@ -62,8 +63,8 @@ final class HubHTTP: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request. If the server answers with 401, the client gets another token from the app, and repeats the
-    /// request once.
+    /// Sends a request. If the server answers with 401, the client gets another token from the app, and sends the
+    /// request once more.
     func send(
         _ method: HttpMethod,
         _ url: String,
@@ -116,7 +117,7 @@ final class HubHTTP: Sendable {
         state.withLockedValue { state in
             for (name, value) in pairs {
                 let origin = Self.origin(url)
-                // A server must not fill the memory with cookies.
+                // Without this limit, a server could fill the memory with cookies.
                 guard state.cookies[origin, default: [:]].count < 50 else { continue }
                 state.cookies[origin, default: [:]][name] = value
             }

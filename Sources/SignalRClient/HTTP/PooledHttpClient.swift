@@ -3,7 +3,8 @@ import RealtimeNetworking
 
 /// The default HTTP client.
 final class PooledHttpClient: HttpClient {
-    /// It also streams responses, which an ``HttpClient`` cannot.
+    /// The requester. The transport for server-sent events uses the requester directly, because an ``HttpClient``
+    /// cannot stream responses.
     let requester: AsyncHTTPRequester
     private let maximumResponseSize: Int
 

@@ -2,23 +2,23 @@ public import Logging
 
 /// The importance of a line of the log.
 public enum LogLevel: Int, Sendable {
-    /// For finding faults.
+    /// Details for debugging.
     case debug
     /// Changes of the connection.
     case information
     /// Problems that a person should know about.
     case warning
-    /// Failures.
+    /// Failures of the connection or of the app's code.
     case error
 }
 
-/// Writes the lines of the log. It is called on the client's threads, so it must not block.
+/// Writes the lines of the log. The client calls the handler on its own threads, so the handler must not block.
 public protocol LogHandler: Sendable {
     /// Writes a line.
     func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt)
 }
 
-/// The text of a line of the log.
+/// The message of one line of the log.
 public struct LogMessage: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
     private let text: String
 
@@ -43,8 +43,8 @@ public struct SwiftLogHandler: LogHandler {
     /// Creates a handler.
     public init(_ logger: Logger) { self.logger = logger }
 
-    /// Writes a line. Information becomes swift-log's `debug`, because libraries log nothing above that in normal
-    /// operation.
+    /// Writes a line. The level `information` becomes `debug` of swift-log, because libraries should log nothing above
+    /// `debug` in normal operation.
     public func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
         let level: Logger.Level =
             switch logLevel {
@@ -59,7 +59,7 @@ public struct SwiftLogHandler: LogHandler {
 
 /// The log of one connection.
 struct HubLogger: Sendable {
-    /// `nil` for silence.
+    /// The lowest level that is logged; `nil` for no log.
     var level: LogLevel?
     var handler: any LogHandler = PrintingLogHandler()
 

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// The items of one stream that have arrived and were not consumed yet.
+/// A buffer for the received items of one stream that the app has not consumed.
 final class StreamBuffer: Sendable {
     typealias Next = Result<EncodedValue?, any Error>
 
@@ -17,7 +17,7 @@ final class StreamBuffer: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Returns whether the item was accepted.
+    /// Adds an item. Returns whether the buffer accepted the item.
     func append(_ item: EncodedValue) -> Bool {
         let (waiting, hasRoom): (CheckedContinuation<Next, Never>?, Bool) = state.withLockedValue { state in
             guard state.end == nil else { return (nil, true) }
@@ -25,7 +25,7 @@ final class StreamBuffer: Sendable {
                 state.waiting = nil
                 return (waiting, true)
             }
-            // An item without content takes memory, too.
+            // An item without content takes memory too, so each item counts as 64 additional bytes.
             guard state.size + item.count + 64 <= limit || state.items.isEmpty else { return (nil, false) }
             state.items.append(item)
             state.size += item.count + 64
@@ -35,10 +35,10 @@ final class StreamBuffer: Sendable {
         return hasRoom
     }
 
-    /// Ends the stream after the waiting items.
+    /// Ends the stream after the items in the buffer.
     func finish(_ end: Result<Void, any Error>) { finish(end, droppingItems: false) }
 
-    /// Ends the stream now, because the rest is not needed.
+    /// Ends the stream at once, because the app does not need the remaining items.
     func cancel() { finish(.success(()), droppingItems: true) }
 
     private func finish(_ end: Result<Void, any Error>, droppingItems: Bool) {
@@ -46,14 +46,14 @@ final class StreamBuffer: Sendable {
             if droppingItems { (state.items, state.size) = ([], 0) }
             if state.end == nil || droppingItems { state.end = end }
             defer { state.waiting = nil }
-            // An error is reported once.
+            // The buffer throws an error only once.
             if state.waiting != nil { state.end = .success(()) }
             return state.waiting
         }
         waiting?.resume(returning: end.map { nil })
     }
 
-    /// The next item; `nil` at the end, and if the task is cancelled.
+    /// Returns the next item, or `nil` when the stream has ended or the task is cancelled.
     func next() async throws -> EncodedValue? {
         let result: Next = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -66,12 +66,13 @@ final class StreamBuffer: Sendable {
                         state.end = .success(())
                         return (end.map { nil }, nil)
                     }
-                    // Checked under the lock, so that a later cancellation finds the waiter.
+                    // The code checks for a cancellation while it holds the lock, so a later cancellation finds the
+                    // waiting consumer.
                     if Task.isCancelled { return (.success(nil), nil) }
                     defer { state.waiting = continuation }
                     return (nil, state.waiting)
                 }
-                // A stream has one consumer, so the earlier one ends.
+                // A stream has only one consumer, so the stream ends for an earlier consumer.
                 displaced?.resume(returning: .success(nil))
                 if let result { continuation.resume(returning: result) }
             }

@@ -3,12 +3,13 @@ import RealtimeHTTP
 import ServerSentEvents
 import SignalRCore
 
-/// A transport over server-sent events, with requests for the client's messages.
+/// A transport that receives the server's messages as server-sent events, and sends the client's messages in requests.
 final class EventTransport: HubTransport {
     private struct State {
         var parser: EventStreamParser
         var stream: (any HTTPStream)?
-        /// `nil` once the transport is open, or could not be opened.
+        /// The promise that the task waits for while it opens the transport; `nil` after the transport is open or has
+        /// failed.
         var opened: EventLoopPromise<Void>?
         var isEnded = false
     }
@@ -72,7 +73,7 @@ final class EventTransport: HubTransport {
 
     private func start(_ request: HTTPRequest, _ streamer: any HTTPStreamer) {
         if state.value.isEnded { return }
-        // A hub does not redirect; only the negotiation does.
+        // A hub redirects only negotiations, so the client does not follow redirects of this request.
         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
         state.value.stream = streamer.stream(request, redirects: redirects, on: eventLoop) { [weak self] event in
             self?.received(event)
@@ -105,7 +106,7 @@ final class EventTransport: HubTransport {
     private func read(_ bytes: ByteBuffer) {
         var frames: [UInt8] = []
         do throws(EventStreamParser.TooLarge) {
-            // Not within the buffer's closure, which has no typed error.
+            // A closure that reads from the buffer in place cannot throw a typed error, so the code reads a copy.
             var rest = Array(bytes.readableBytesView)[...]
             while !rest.isEmpty {
                 let (count, element) = try Self.read(rest, &state.value.parser)
@@ -133,7 +134,7 @@ final class EventTransport: HubTransport {
         return try result.get()
     }
 
-    /// Reports the end to the task that opens the transport, or to the receiver.
+    /// Reports the end to the receiver, or to the task that is opening the transport.
     private func end(_ failure: HubFailure?) {
         let opened = state.value.opened
         guard takeEnd(failure) else { return }
@@ -144,7 +145,7 @@ final class EventTransport: HubTransport {
         }
     }
 
-    /// Returns whether this is the end, which happens once.
+    /// Records the end. Returns `false` if the transport had already ended.
     private func takeEnd(_ failure: HubFailure?) -> Bool {
         if state.value.isEnded { return false }
         state.value.isEnded = true

@@ -1,7 +1,8 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// Reports failures of a sender to its transport, which is created after the sender.
+/// Reports failures of a sender to its transport. The relay is necessary because the sender exists before the
+/// transport.
 final class FailureRelay: Sendable {
     private let target = NIOLockedValueBox<(@Sendable (HubFailure) -> Void)?>(nil)
 

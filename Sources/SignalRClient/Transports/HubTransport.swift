@@ -1,26 +1,27 @@
 package import NIOCore
 package import SignalRCore
 
-/// A transport that carries the bytes of a connection. All calls are made on the event loop.
+/// A transport that carries the bytes of a connection. The caller makes all calls on the event loop.
 package protocol HubTransport: Sendable {
-    /// Sends bytes after those of earlier calls. The promise succeeds when they are written or, for a request, accepted.
+    /// Sends bytes after the bytes of earlier calls. The promise succeeds when the socket has taken the bytes, or when
+    /// the server has accepted the request that contains them.
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
 
-    /// Sends the waiting bytes, and ends the transport as the server expects it. `.closed` follows.
+    /// Sends the waiting bytes, and closes the transport as the server expects. The event `.closed` follows.
     func close()
 
-    /// Ends the transport at once. No event follows.
+    /// Aborts the transport at once, without an event.
     func abort()
 }
 
-/// An event of a transport. Events are reported on the event loop, in order. `.closed` is the last one.
+/// An event of a transport. The transport reports events on the event loop, in order, and `.closed` is the last event.
 package enum HubTransportEvent: Sendable {
     case bytes([UInt8])
-    /// Without a failure if the server closed it properly.
+    /// The transport has ended. The failure is `nil` if the server closed the transport properly.
     case closed(HubFailure?)
 }
 
-/// A transport that is open.
+/// An open transport.
 package struct OpenedTransport: Sendable {
     package typealias Receiver = @Sendable (HubTransportEvent) -> Void
 
@@ -44,9 +45,10 @@ package struct OpenedTransport: Sendable {
 package protocol HubTransportOpener: Sendable {
     /// Agrees with the server on a transport, and opens it.
     ///
-    /// The task is cancelled if the transport is no longer needed. If it returns one nevertheless, that is aborted.
+    /// If the caller no longer needs the transport, it cancels the task. If the opener returns a transport after the
+    /// cancellation, the caller aborts this transport.
     ///
-    /// - Parameter wantsResumption: Whether to request a connection that can be resumed.
+    /// - Parameter wantsResumption: Whether to request a connection that the client can resume.
     func open(
         wantsResumption: Bool,
         on eventLoop: any EventLoop,
@@ -55,7 +57,7 @@ package protocol HubTransportOpener: Sendable {
 }
 
 extension HubFailure {
-    /// The core's view of an error.
+    /// Converts an error to a failure, for the core.
     init(_ error: any Error) {
         switch error {
         case let error as HubFailure: self = error

@@ -2,14 +2,14 @@ import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 
-/// A transport over requests that the server answers when it has messages.
+/// A transport that polls: the server answers a request when the server has messages.
 final class LongPollingTransport: HubTransport {
     private struct State {
         var polling: Task<Void, Never>?
         var isEnded = false
     }
 
-    /// Longer than a poll without messages, which takes 90 seconds by default.
+    /// The minimum timeout of a poll. By default, a server without messages answers a poll after 90 seconds.
     private static let minimumTimeout: TimeInterval = 120
     private static let closeTimeout: TimeInterval = 5
 
@@ -55,7 +55,7 @@ final class LongPollingTransport: HubTransport {
             on: eventLoop,
             receive: receive
         )
-        // The server answers the first poll at once.
+        // The server answers the first poll at once, so the answer shows whether the transport works.
         let response = try await transport.poll(1)
         guard response.status == 200 else { throw SignalRError.unexpectedResponseCode(response.status) }
         transport.report(response.body)
@@ -94,7 +94,7 @@ final class LongPollingTransport: HubTransport {
         }
     }
 
-    /// Reports the end, unless it was reported or is not needed any more.
+    /// Reports the end, unless the transport has already reported it or was aborted.
     private func end(_ failure: HubFailure?) {
         eventLoop.execute { [self] in
             guard takeEnd() else { return }
@@ -103,7 +103,7 @@ final class LongPollingTransport: HubTransport {
         }
     }
 
-    /// Returns whether this is the end, which happens once.
+    /// Records the end. Returns `false` if the transport had already ended.
     private func takeEnd() -> Bool {
         let (isFirst, polling) = state.withLockedValue { state in
             defer { state.isEnded = true }
@@ -127,11 +127,11 @@ final class LongPollingTransport: HubTransport {
     func abort() {
         guard takeEnd() else { return }
         sender.abort()
-        // Without it, the server would keep the connection until it notices that the client does not poll.
+        // Without this request, the server would keep the connection until its own timeout for polls.
         Task { [self] in await delete() }
     }
 
-    /// An error means that the server has dropped the connection already.
+    /// Deletes the connection on the server. An error means that the server has already dropped the connection.
     private func delete() async { _ = try? await http.send(.DELETE, url, timeout: Self.closeTimeout) }
 }
 

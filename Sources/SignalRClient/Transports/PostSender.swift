@@ -2,20 +2,20 @@ import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 
-/// Sends the client's messages by requests, one at a time. Messages that arrive meanwhile are sent together with the
-/// next request.
+/// Sends the client's messages in requests, one request at a time. A request contains all messages that the client
+/// queued during the last request.
 final class PostSender: Sendable {
     private struct State {
         var bytes: [UInt8] = []
         var promises: [EventLoopPromise<Void>] = []
         var task: Task<Void, Never>?
-        /// Set after the end. Later messages fail with it.
+        /// The failure that ended the sender. Later messages fail for the same reason.
         var end: HubFailure?
-        /// The tasks that wait until everything is sent.
+        /// The tasks that wait until all messages are sent.
         var flushing: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// As for WebSockets.
+    /// The maximum number of waiting bytes. WebSockets have the same limit.
     private static let maximumSize = 16 << 20
 
     private let http: HubHTTP
@@ -24,7 +24,8 @@ final class PostSender: Sendable {
     private let failed: @Sendable (HubFailure) -> Void
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter failed: Called once if a request fails. Nothing is sent afterwards.
+    /// - Parameter failed: Called once if a request fails, or if too many bytes wait. Afterwards, the sender sends
+    ///   nothing.
     init(_ http: HubHTTP, _ url: String, isBinary: Bool, failed: @escaping @Sendable (HubFailure) -> Void) {
         self.http = http
         self.url = url
@@ -49,7 +50,7 @@ final class PostSender: Sendable {
         if isOverflow { end(failure, reports: true) }
     }
 
-    /// Returns when all earlier messages were sent, or have failed.
+    /// Waits until the sender has sent all earlier messages or has failed.
     func flush() async {
         await withCheckedContinuation { continuation in
             let isDone = state.withLockedValue { state in
@@ -77,7 +78,8 @@ final class PostSender: Sendable {
                 }
                 for promise in promises { promise.succeed() }
             } catch {
-                // A cancelled request failed because of the end.
+                // If the request was cancelled, the transport has ended. The code reports the error that ended the
+                // transport, because this error is more useful than the cancellation.
                 let failure = state.withLockedValue { $0.end } ?? HubFailure(error)
                 for promise in promises { promise.fail(failure) }
                 end(failure, reports: true)

@@ -2,7 +2,7 @@
 public enum HubConnectionState: Sendable {
     /// There is no connection and no attempt.
     case Stopped
-    /// `start()` is under way.
+    /// `start()` is running.
     case Connecting
     /// Calls are possible.
     case Connected
@@ -10,31 +10,33 @@ public enum HubConnectionState: Sendable {
     case Reconnecting
 }
 
-/// The state of a connection, with the reasons. See ``HubConnection/states``.
+/// The status of a connection, with the reason for each loss or failure. See ``HubConnection/states``.
 public enum HubConnectionStatus: Sendable {
-    /// There is no connection: `nil` if it was never started, or ended without an error.
+    /// There is no connection. The error is `nil` if the connection never started, or ended without an error.
     case stopped((any Error)?)
-    /// `start()` is under way. The number of the attempt, from 1, its start, and why the one before it failed.
+    /// `start()` is running. The values are the attempt's number (from 1), the time when it starts, and the reason why
+    /// the previous attempt failed.
     case connecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// Calls are possible. The id is the one that other clients may know, or `nil` without a negotiation.
+    /// Calls are possible. The id identifies the connection to other clients, and is `nil` without a negotiation.
     case connected(connectionID: String?, transport: HttpTransportType)
-    /// The connection was lost. The number of the next attempt, its start, and why it is needed.
+    /// The connection was lost. The values are the next attempt's number, the time when it starts, and the reason for
+    /// the loss or the last failure.
     case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// The transport was lost, and the client tries to continue the same connection. Calls wait.
+    /// The transport was lost, and the client tries to resume the same connection. Calls wait.
     case resuming(connectionID: String?, transport: HttpTransportType)
     /// The same connection continues over a new transport.
     case resumed(connectionID: String?, transport: HttpTransportType)
 }
 
-/// How messages are encoded.
+/// The encoding of messages.
 public enum HubProtocolType: Sendable {
-    /// As JSON.
+    /// The JSON encoding.
     case json
-    /// As MessagePack. Server-sent events cannot carry it.
+    /// The MessagePack encoding. Server-sent events cannot carry MessagePack.
     case messagePack
 }
 
-/// The kind of frames that a transport carries.
+/// The kind of data that a transport carries.
 public enum TransferFormat: Int, Codable, Sendable {
     /// Text.
     case text = 1
@@ -58,29 +60,30 @@ public enum MessageType: Int, Codable, Sendable {
     case ping = 6
     /// The sender is about to close the connection.
     case close = 7
-    /// Messages have arrived.
+    /// The sender has received the messages up to a number.
     case ack = 8
     /// The number of the next message.
     case sequence = 9
 }
 
-/// How a connection is resumed after the loss of its transport. See
+/// The options for resuming a connection after the loss of its transport. See
 /// ``HubConnectionBuilder/withStatefulReconnect(options:)``.
 public struct StatefulReconnectOptions: Sendable {
-    /// The most bytes of messages that may wait for the server's acknowledgement. If there are more, calls wait.
-    /// Default: `nil`, which means 100,000.
+    /// The maximum number of bytes of the messages that the server has not acknowledged. At this number, further calls
+    /// wait. Default: `nil`, which means 100,000.
     public var bufferSize: Int?
 
     /// Creates options.
     public init() {}
 }
 
-/// How names of Swift's properties become the keys of MessagePack's maps. The keys of dictionaries do not change.
+/// The rule that converts names of Swift properties to keys of MessagePack maps. The rule does not change the keys of
+/// dictionaries.
 public enum MessagePackKeys: Sendable {
     /// The names do not change.
     case asIs
-    /// `userName` becomes `UserName`, as .NET names its properties by default.
+    /// `userName` becomes `UserName`, like the properties of .NET by default.
     case pascalCase
-    /// The key for a name, and the name for a key.
+    /// The first function returns the key for a name. The second function returns the name for a key.
     case custom(key: @Sendable (String) -> String, name: @Sendable (String) -> String)
 }

@@ -1,8 +1,9 @@
-/// An error whose message the server may see. Throw it in a handler that answers a call of the server.
+/// An error whose message the client sends to the server. Throw the error in a handler that returns a result to the
+/// server.
 ///
-/// For any other error, the server learns only that the handler failed, because messages may contain secrets.
+/// After any other error, the server learns only that the handler failed, because messages may contain secrets.
 public struct HubError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The text that the server gets.
+    /// The message for the server.
     public var message: String
 
     /// Creates an error.

@@ -1,18 +1,20 @@
-/// Decides how long to wait before the next attempt to reconnect.
+/// Decides how long to wait before the next attempt to connect.
 ///
-/// The client calls it on its event loop, so it must not block.
+/// The client calls the policy on its event loop, so the policy must not block.
 public protocol RetryPolicy: Sendable {
     /// Returns the time to wait, in seconds, or `nil` to stop trying.
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval?
 }
 
-/// The facts that a ``RetryPolicy`` can base its decision on.
+/// The information for a decision of a ``RetryPolicy``.
 public struct RetryContext: Sendable {
-    /// How many attempts have failed since the connection was lost: 0 at the first call.
+    /// The number of retries that have failed since the connection was lost, or since the call of
+    /// ``HubConnection/start(retrying:)``: 0 at the first call.
     public let retryCount: Int
-    /// The time since the connection was lost, in seconds.
+    /// The time since the connection was lost, or since the call of ``HubConnection/start(retrying:)``, in seconds.
     public let elapsed: TimeInterval
-    /// Why the connection was lost, or why the last attempt failed; `nil` if the server closed it without an error.
+    /// The reason why the connection was lost, or why the last attempt failed. `nil` if the server closed the
+    /// connection without an error.
     public let retryReason: (any Error)?
 
     /// Creates a context, for tests of a policy.
@@ -23,36 +25,36 @@ public struct RetryContext: Sendable {
     }
 }
 
-/// The waits of a list, one after the other.
+/// A policy with a list of waits, one after the other.
 public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
     /// The waits, in seconds.
     public var delays: [TimeInterval]
-    /// Whether the last wait is repeated without limit. If `false`, the attempts stop after it.
+    /// Whether the policy repeats the last wait without limit. If `false`, the policy stops after the last wait.
     public var repeatsLast: Bool
 
-    /// Creates the policy. An empty list stops at once.
+    /// Creates the policy. If the list is empty, the client does not retry.
     public init(_ delays: [TimeInterval], repeatsLast: Bool = false) {
         self.delays = delays
         self.repeatsLast = repeatsLast
     }
 
-    /// Returns the wait before the attempt, in seconds.
+    /// Returns the wait before the next attempt, in seconds.
     public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
         if delays.indices.contains(retryContext.retryCount) { return delays[retryContext.retryCount] }
         return repeatsLast ? delays.last : nil
     }
 }
 
-/// Waits that grow by a factor up to a limit. Each is drawn evenly between zero and its limit, so that the clients of a
-/// restarted server do not all connect at once.
+/// A policy with waits that grow by a factor up to a limit. Each wait is random between zero and its limit, so the
+/// clients of a restarted server do not all connect at once.
 public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
     /// The limit of the first wait, in seconds. Default: 1.
     public var base: TimeInterval
-    /// The factor by which the limit grows each time. Default: 2.
+    /// The factor by which the limit grows after each attempt. Default: 2.
     public var factor: Double
     /// The limit of all waits, in seconds. Default: 30.
     public var cap: TimeInterval
-    /// How many attempts it allows before it stops; `nil` for no limit. Default: `nil`.
+    /// The number of attempts before the policy stops; `nil` for no limit. Default: `nil`.
     public var maximumRetries: Int?
 
     /// Creates the policy.
@@ -63,7 +65,7 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
         self.maximumRetries = maximumRetries
     }
 
-    /// Returns the wait before the attempt, in seconds.
+    /// Returns the wait before the next attempt, in seconds.
     public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
         if let maximumRetries, retryContext.retryCount >= maximumRetries { return nil }
         let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap)
@@ -72,17 +74,17 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
 }
 
 extension RetryPolicy where Self == FixedDelayRetryPolicy {
-    /// The waits of a list, in seconds. After them the client stops, unless the last one is repeated.
+    /// Returns a policy with a list of waits, in seconds. After the list, the policy stops or repeats the last wait.
     public static func delays(_ delays: [TimeInterval], repeatLast: Bool = false) -> FixedDelayRetryPolicy {
         FixedDelayRetryPolicy(delays, repeatsLast: repeatLast)
     }
 
-    /// The default waits, 0, 2, 10 and 30 seconds, and then 30 seconds without limit.
+    /// The default waits of 0, 2, 10 and 30 seconds, and then 30 seconds without limit.
     public static var forever: FixedDelayRetryPolicy { FixedDelayRetryPolicy([0, 2, 10, 30], repeatsLast: true) }
 }
 
 extension RetryPolicy where Self == ExponentialDelayRetryPolicy {
-    /// Exponential back-off with full jitter. Times are in seconds.
+    /// Returns a policy with exponential back-off and full jitter. Times are in seconds.
     public static func exponential(
         base: TimeInterval = 1,
         factor: Double = 2,

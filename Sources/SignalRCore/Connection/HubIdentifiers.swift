@@ -1,10 +1,10 @@
-/// A call of the app, or a stream that it uploads. Its text is the id in messages.
+/// The id of a call of the app, or of a stream that the app uploads. Messages contain the id as text.
 package struct CallID: Hashable, Sendable, CustomStringConvertible {
     package var number: UInt64
 
     package init(_ number: UInt64) { self.number = number }
 
-    /// `nil` for an id that is not the client's.
+    /// The id in a message; `nil` if the client did not make the id.
     init?(wire: String) {
         guard let number = UInt64(wire) else { return nil }
         self.number = number
@@ -13,46 +13,46 @@ package struct CallID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(number)" }
 }
 
-/// A waiting call of `start()`, `stop()` or `send()`.
+/// The id of a waiting call of `start()`, `stop()` or `send()`.
 package struct WaiterID: Hashable, Sendable {
     package var number: UInt64
 
     package init(_ number: UInt64) { self.number = number }
 }
 
-/// One attempt to open a transport, and the resulting transport.
+/// The id of an attempt to open a transport, and of the resulting transport.
 package struct AttemptID: Hashable, Sendable {
     package var number: UInt64
 }
 
-/// A connection, from the handshake on, with its calls, streams and answers. It survives the loss of a transport that
-/// is resumed.
+/// The id of a connection with its calls, streams and answers. A connection begins with the handshake. The id stays the
+/// same when the client resumes the connection over another transport.
 package struct SessionID: Hashable, Sendable {
     package var number: UInt64
 }
 
-/// A question to the retry policy.
+/// The id of a question to the retry policy.
 package struct QuestionID: Hashable, Sendable {
     package var number: UInt64
 }
 
 package struct TimerID: Hashable, Sendable {
     package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The server has not answered the handshake.
+        /// The time limit for the server's answer to the handshake.
         case handshake
-        /// The wait before the next attempt is over.
+        /// The end of the wait before the next attempt.
         case retry
-        /// Check whether the client has been silent for a while.
+        /// The check whether the client has been silent for a while.
         case keepAlive
-        /// Check whether the server has been silent for too long.
+        /// The check whether the server has been silent for too long.
         case serverTimeout
-        /// Acknowledge received messages.
+        /// The time at which the client acknowledges received messages.
         case acknowledgement
-        /// The wait before the next try to resume the connection is over.
+        /// The end of the wait before the next attempt to resume the connection.
         case resume
-        /// The connection was not resumed in time.
+        /// The time limit for resuming the connection.
         case resumeDeadline
-        /// The transport did not close in time.
+        /// The time limit for closing the transport.
         case closing
     }
 
@@ -72,15 +72,16 @@ public struct HttpTransportType: OptionSet, Hashable, Sendable {
     public static let none: HttpTransportType = []
     /// A WebSocket.
     public static let webSockets = HttpTransportType(rawValue: 1)
-    /// Server-sent events, and requests for the client's messages. Only for JSON.
+    /// Server-sent events for the server's messages, and requests for the client's messages. This transport supports
+    /// only JSON.
     public static let serverSentEvents = HttpTransportType(rawValue: 2)
-    /// Requests that the server answers when it has messages.
+    /// Long polling: requests that the server answers when the server has messages.
     public static let longPolling = HttpTransportType(rawValue: 4)
 }
 
 /// The properties of an open transport.
 package struct TransportInfo: Hashable, Sendable {
-    /// The id that other clients may know; `nil` without a negotiation.
+    /// The connection's id, which the server's methods use to address this client; `nil` without a negotiation.
     package var connectionID: String?
     package var transport: HttpTransportType
     /// Whether the server allows resuming the connection.
@@ -92,18 +93,19 @@ package struct TransportInfo: Hashable, Sendable {
         self.canBeResumed = canBeResumed
     }
 
-    /// A server that answers polls is alive. Without messages, it is silent for longer than any timeout.
+    /// Whether the client has to send pings and to detect a silent server. With long polling, the client does neither,
+    /// because answers to polls may be further apart than any timeout.
     var needsKeepAlive: Bool { transport != .longPolling }
 }
 
-/// A change of the connection that is reported to the app.
+/// A change of the connection that the client reports to the app.
 package enum HubStatus: Hashable, Sendable {
     case stopped(HubFailure?)
-    /// Times are on the machine's clock.
+    /// The client connects. The time is a time of the machine's clock.
     case connecting(attempt: Int, at: Duration, reason: HubFailure?)
     case connected(TransportInfo)
     case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
-    /// The transport was lost, and the client tries to continue the same connection.
+    /// The transport was lost, and the client tries to resume the same connection.
     case resuming(TransportInfo)
     case resumed(TransportInfo)
 }

@@ -1,6 +1,6 @@
-/// From an attempt to the handshake, and from a loss to the next attempt.
+/// The transitions from an attempt to the handshake, and from a loss to the next attempt.
 extension HubStateMachine {
-    /// The times of the tries to resume a connection, from its loss.
+    /// The times at which the client tries to resume the connection, counted from the loss.
     static let resumeTimes: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6)]
     static let resumeDeadline = Duration.seconds(10)
     static let acknowledgementDelay = Duration.seconds(1)
@@ -21,7 +21,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Handles that no transport could be opened.
+    /// Handles a failed attempt to open a transport.
     package mutating func failed(_ id: AttemptID, _ failure: HubFailure, now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info == nil else { return }
@@ -34,7 +34,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Handles the end of the transport, without a failure if the server closed it properly.
+    /// Handles the end of the transport. The failure is `nil` if the server closed the transport properly.
     package mutating func closed(_ id: AttemptID, _ failure: HubFailure?, now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
@@ -62,7 +62,7 @@ extension HubStateMachine {
             machine.session?.lastReceived = now
             machine.attempt?.reader.append(bytes)
             do throws(HubProtocolViolation) {
-                // A message may end the attempt, and with it all later ones.
+                // A message can end the attempt. The machine ignores all messages after such a message.
                 while machine.attempt?.id == id, let frame = try machine.attempt?.reader.next() {
                     if case .stopping = machine.phase { return }
                     try machine.handle(frame, now: now)
@@ -84,7 +84,8 @@ extension HubStateMachine {
             guard let delay else { return machine.stopTrying(outage) }
             let time = now + max(delay, .zero)
             if outage.start != nil {
-                // The first attempt was not a retry.
+                // The first attempt has the number 1, and the first retry has the number 0. Attempt 1 is not a retry,
+                // so retry 0 is attempt 2.
                 let attempt = outage.retryCount + 2
                 machine.add(.publish(.connecting(attempt: attempt, at: time, reason: outage.reason)))
             } else {
@@ -124,7 +125,7 @@ extension HubStateMachine {
         cancelTimer(.handshake)
     }
 
-    /// Handles an attempt without a connection.
+    /// Handles an attempt that has not led to a connection.
     mutating func attemptFailed(_ failure: HubFailure, now: Duration) {
         abortAttempt()
         switch phase {
@@ -148,7 +149,7 @@ extension HubStateMachine {
         add(.finishStart(start.id, failure))
     }
 
-    /// Stops, because the retry policy allows no other attempt.
+    /// Stops, because the retry policy allows no more attempts.
     private mutating func stopTrying(_ outage: Outage) {
         if outage.start == nil { end(outage.reason) } else { failStart(outage.reason ?? .callEnded) }
     }
@@ -180,7 +181,7 @@ extension HubStateMachine {
         self.session = session
         let start = currentStart
         phase = .connected
-        // From this ping, a server learns the client's keep-alive interval.
+        // The first ping tells the server to expect further pings.
         if info.needsKeepAlive { transmit(.ping, now: now) }
         beginKeepAlive()
         add(.publish(.connected(info)))
@@ -216,7 +217,7 @@ extension HubStateMachine {
 
     // MARK: The end
 
-    /// Closes the transport, and waits for that.
+    /// Closes the transport, and waits until it is closed.
     mutating func beginStopping(_ failure: HubFailure?, stops: [WaiterID] = [], now: Duration) {
         endSession(failure ?? .callEnded)
         guard let attempt, attempt.isHandshakeDone else { return end(failure, stops: stops) }
@@ -232,7 +233,7 @@ extension HubStateMachine {
         if let start = stopping.start { beginStart(start, now: now) }
     }
 
-    /// Ends for good, because there is no connection, and no way to resume it.
+    /// Stops the machine, and reports that the connection is closed.
     mutating func end(_ failure: HubFailure?, stops: [WaiterID] = []) {
         abortAttempt()
         cancelTimer(.retry)
@@ -248,7 +249,7 @@ extension HubStateMachine {
         for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement, .resume, .resumeDeadline] {
             cancelTimer(kind)
         }
-        // In order, so that the same inputs lead to the same actions.
+        // The code sorts the ids, so equal inputs lead to equal actions.
         for upload in session.uploads.keys.sorted(by: { $0.number < $1.number }) { add(.cancelUpload(upload)) }
         for held in session.resumption?.held ?? [] {
             if let receipt = held.receipt { add(.finishSend(receipt, failure)) }
@@ -266,7 +267,8 @@ extension HubStateMachine {
         setTimer(.serverTimeout, after: configuration.serverTimeout)
     }
 
-    /// The timer is not restarted at each message. It checks the time when it fires.
+    /// Sends a ping if the client has sent no message for the interval. The timer checks the time of the last message,
+    /// because a restart at each message would be expensive.
     mutating func keepAlive(now: Duration) {
         guard let session else { return }
         let due = session.lastSent + configuration.keepAliveInterval
@@ -318,7 +320,8 @@ extension HubStateMachine {
         if isForgotten { resumptionFailed(now: now) } else { scheduleReopen(now: now) }
     }
 
-    /// First the client says where it continues. Then it sends everything that the server may not have received.
+    /// Continues over a new transport. The client first sends the number of its next message, and then all messages
+    /// that the server may not have received.
     private mutating func reopened(now: Duration) {
         guard case .down(let since, let tries) = session?.resumption?.link, let resumption = session?.resumption else {
             return
@@ -330,7 +333,7 @@ extension HubStateMachine {
         for sent in resumption.unacknowledged { write(sent.bytes, receipt: nil, now: now) }
     }
 
-    /// Handles the server's message about where it continues.
+    /// Handles the server's Sequence message, which contains the number of the server's next message.
     mutating func synchronized(_ number: UInt64, now: Duration) {
         guard session?.resumption?.synchronize(number) == true else {
             let text = "Sequence ID greater than amount of messages we've received."
@@ -355,10 +358,10 @@ extension HubStateMachine {
 }
 
 extension HubFailure {
-    /// Whether the same start can succeed later.
+    /// Whether a later attempt with the same settings can succeed.
     fileprivate var mayPass: Bool { if case .signalR(.invalidUrl) = self { false } else { true } }
 
-    /// The server has dropped the connection.
+    /// Whether the server has dropped the connection.
     fileprivate var isNotFound: Bool {
         switch self {
         case .signalR(.unexpectedResponseCode(404)): true

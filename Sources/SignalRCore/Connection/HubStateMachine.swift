@@ -1,38 +1,41 @@
-/// Decides the actions of a connection: inputs are methods, and each returns the actions to carry out, in order.
+/// Decides the actions of a connection. Each input is a method that returns the actions to carry out, in order.
 ///
-/// It has no clock, transport, task or closure. Times are on a clock that continues while the computer is suspended.
+/// The machine has no clock, transport, task or closure. The machine's times come from a clock that continues while the
+/// computer is suspended.
 package struct HubStateMachine: Sendable {
     package struct Configuration: Sendable {
         package var hubProtocol: HubProtocol
         package var handshakeTimeout: Duration = .seconds(15)
         package var serverTimeout: Duration = .seconds(30)
         package var keepAliveInterval: Duration = .seconds(15)
-        /// How long the transport may take to close.
+        /// The time limit for closing the transport.
         package var closeTimeout: Duration = .seconds(5)
-        /// Whether there is a retry policy to ask after a loss.
+        /// Whether the machine consults a retry policy after a loss.
         package var reconnects = false
-        /// The largest message of the server, in bytes.
+        /// The maximum size of a message from the server, in bytes.
         package var maximumMessageSize = 16 << 20
-        /// The most bytes that may wait for an acknowledgement, if the connection can be resumed.
+        /// The maximum number of unacknowledged bytes, if the client can resume the connection.
         package var resumptionBufferSize = 100_000
 
         package init(_ hubProtocol: HubProtocol) { self.hubProtocol = hubProtocol }
     }
 
     package enum Action: Equatable, Sendable {
-        /// Negotiate, and open a transport. ``opened(_:_:now:)`` or ``failed(_:_:now:)`` answers it.
+        /// Negotiate, and open a transport. ``opened(_:_:now:)`` or ``failed(_:_:now:)`` answers the action.
         case open(AttemptID)
-        /// Open another transport for the same connection, without a negotiation. It is answered in the same way.
+        /// Open another transport for the same connection, without a negotiation. The answer is the same as for
+        /// ``open(_:)``.
         case reopen(AttemptID)
         /// Write bytes, and report the result to the waiting call.
         case write(AttemptID, [UInt8], receipt: WaiterID?)
-        /// Write the earlier bytes, and close the transport. ``closed(_:_:now:)`` answers it.
+        /// Write the earlier bytes, and close the transport. ``closed(_:_:now:)`` answers the action.
         case close(AttemptID)
-        /// End the transport, or the attempt to open one, at once. No events of it are reported afterwards.
+        /// Abort the transport, or the attempt to open a transport. The engine reports no more events of the transport.
         case abort(AttemptID)
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
-        /// Ask the retry policy of this start, or the one for losses. ``retryDecided(_:delay:now:)`` answers it.
+        /// Ask the retry policy of this start, or the policy for losses. ``retryDecided(_:delay:now:)`` answers the
+        /// action.
         case askRetryPolicy(
             QuestionID,
             retryCount: Int,
@@ -43,32 +46,33 @@ package struct HubStateMachine: Sendable {
 
         case finishStart(WaiterID, HubFailure?)
         case finishStop(WaiterID)
-        /// A call of `send` returns, without a write by a transport.
+        /// Finish a call of `send` without waiting for a transport to write the message. The call has failed, or the
+        /// client keeps the message for a resumption.
         case finishSend(WaiterID, HubFailure?)
-        /// A call or stream of the app ends. It is the last action for that id.
+        /// Finish a call or stream of the app. This action is the last one for its id.
         case finishCall(CallID, Result<HubOutcome, HubFailure>)
         case deliverItem(CallID, EncodedValue)
-        /// The call was sent, so its uploads may follow.
+        /// Begin the uploads of a call that the client has sent.
         case beginUploads([CallID])
-        /// The rest of an upload is not needed.
+        /// Stop an upload, because the server does not need the remaining items.
         case cancelUpload(CallID)
-        /// The server calls a method of the app. If it has an id, ``answer(_:to:of:now:)`` answers it.
+        /// Deliver the server's call of a method. If the call has an id, ``answer(_:to:of:now:)`` answers it.
         case deliver(HubInvocation, SessionID)
 
         case announceReconnecting(HubFailure?)
         case announceReconnected
         case announceClosed(HubFailure?)
         case publish(HubStatus)
-        /// The server's message was ignored, for this reason.
+        /// Log why the machine ignored a message of the server.
         case ignored(String)
     }
 
     enum Phase: Sendable {
         case stopped
-        /// The first attempt of a start. The later ones belong to an outage.
+        /// The first attempt of a start. For later attempts, the phase has an ``Outage``.
         case starting(Start)
         case connected
-        /// The retry policy decides.
+        /// The retry policy decides whether there is another attempt.
         case asking(Outage, QuestionID)
         case waiting(Outage)
         case reconnecting(Outage)
@@ -79,33 +83,33 @@ package struct HubStateMachine: Sendable {
     /// A call of `start()` that waits for a connection.
     struct Start: Sendable {
         var id: WaiterID
-        /// Whether there is a retry policy to ask after a failed attempt.
+        /// Whether the machine consults a retry policy after a failed attempt.
         var retries: Bool
         var since: Duration
     }
 
-    /// The time without a connection, from the loss or from the start.
+    /// A time without a connection, since a loss or since the call of `start()`.
     struct Outage: Sendable {
         var since: Duration
         var retryCount = 0
-        /// The loss, or why the last attempt failed.
+        /// The reason for the loss or the last failure.
         var reason: HubFailure?
         var isAnnounced = false
-        /// The start that is retried; `nil` after a loss.
+        /// The call of `start()` that the machine retries; `nil` after a loss.
         var start: Start?
     }
 
     struct Stopping: Sendable {
         var failure: HubFailure?
         var stops: [WaiterID] = []
-        /// A call of `start()` that waits for the end.
+        /// A call of `start()` that waits until the transport is closed.
         var start: Start?
     }
 
-    /// A transport that is open, or that is being opened.
+    /// A transport that is open or opening.
     struct Attempt: Sendable {
         var id: AttemptID
-        /// `nil` until it is open.
+        /// The properties of the transport; `nil` until it is open.
         var info: TransportInfo?
         var isHandshakeDone = false
         var reader: HubFrameReader
@@ -116,12 +120,13 @@ package struct HubStateMachine: Sendable {
         case stream
     }
 
-    /// The state of one connection. It ends with the connection.
+    /// The state that belongs to one connection.
     struct Session: Sendable {
         var id: SessionID
         var info: TransportInfo
         var calls: [CallID: CallKind] = [:]
-        /// The uploads, with the calls that they belong to; `nil` for a call without an answer.
+        /// The uploads, and the calls that have them as arguments. The call is `nil` if the server does not answer the
+        /// call.
         var uploads: [CallID: CallID?] = [:]
         var lastSent: Duration
         var lastReceived: Duration
@@ -130,9 +135,9 @@ package struct HubStateMachine: Sendable {
 
     package let configuration: Configuration
     var phase = Phase.stopped
-    /// There is at most one.
+    /// The current attempt and its transport.
     var attempt: Attempt?
-    /// It exists only in the phase `connected`.
+    /// The current connection; `nil` in all phases except `connected`.
     var session: Session?
     var timers: [TimerID.Kind: TimerID] = [:]
     private var actions: [Action] = []
@@ -169,14 +174,14 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// For tests: the running timers.
+    /// The running timers, for tests.
     package var runningTimers: Set<TimerID> { Set(timers.values) }
-    /// For tests: the waiting calls.
+    /// The waiting calls, for tests.
     package var pendingCalls: Set<CallID> { Set(session.map { Array($0.calls.keys) } ?? []) }
 
     // MARK: Inputs of the app
 
-    /// - Parameter retries: Whether there is a retry policy to ask after a failed attempt.
+    /// - Parameter retries: Whether the machine consults a retry policy after a failed attempt.
     package mutating func start(_ id: WaiterID, retries: Bool = false, now: Duration) -> [Action] {
         collect { machine in
             let start = Start(id: id, retries: retries, since: now)
@@ -191,7 +196,7 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// Ends the wait of a cancelled task.
+    /// Finishes the waiting call of a cancelled task.
     package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             if machine.currentStart?.id == id { return machine.failStart(.cancelled) }
@@ -257,7 +262,7 @@ package struct HubStateMachine: Sendable {
         return serial
     }
 
-    /// There is one timer of each kind: an earlier one is cancelled.
+    /// Sets a timer. The new timer replaces an earlier timer of the same kind.
     mutating func setTimer(_ kind: TimerID.Kind, after delay: Duration) {
         cancelTimer(kind)
         let timer = TimerID(kind: kind, serial: nextSerial())

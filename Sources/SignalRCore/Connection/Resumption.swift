@@ -1,12 +1,12 @@
-/// The messages that both sides keep so that a connection survives the loss of its transport.
+/// The state for continuing a connection after the loss of its transport.
 ///
 /// Each side numbers the messages that it sends, and keeps them until the other side has acknowledged them.
 package struct Resumption: Sendable {
     package enum Link: Hashable, Sendable {
         case up
-        /// The transport was lost at this time, and this many tries to open another one were made.
+        /// The transport was lost at time `since`. The client has made `tries` attempts to open another one.
         case down(since: Duration, tries: Int)
-        /// A new transport is open, and the server has not said yet where it continues.
+        /// A new transport is open, but the server's Sequence message has not arrived yet.
         case synchronizing(since: Duration, tries: Int)
     }
 
@@ -20,13 +20,14 @@ package struct Resumption: Sendable {
         package var receipt: WaiterID?
     }
 
-    /// Above this many bytes, messages wait until the server has acknowledged others.
+    /// The limit of unacknowledged bytes. Above this limit, messages wait until the server has acknowledged earlier
+    /// messages.
     let limit: Int
     package var link = Link.up
     package private(set) var sentCount: UInt64 = 0
     package private(set) var unacknowledged: [Sent] = []
     package private(set) var bufferedBytes = 0
-    /// Messages that wait because the buffer is full.
+    /// The messages that wait because the buffer is full.
     package private(set) var held: [Held] = []
     private var next: UInt64 = 1
     package private(set) var latest: UInt64 = 0
@@ -35,14 +36,14 @@ package struct Resumption: Sendable {
 
     private var isFull: Bool { bufferedBytes >= limit }
 
-    /// New messages wait behind earlier ones.
+    /// Whether a new message must wait, because the buffer is full or earlier messages wait.
     package var mustWait: Bool { isFull || !held.isEmpty }
 
     package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) {
         held.append(Held(bytes: bytes, receipt: receipt))
     }
 
-    /// The message that waits longest, if the buffer can hold it.
+    /// Returns the message that has waited longest, if the buffer has space.
     package mutating func takeHeld() -> Held? { isFull || held.isEmpty ? nil : held.removeFirst() }
 
     package mutating func sent(_ bytes: [UInt8]) {
@@ -62,7 +63,7 @@ package struct Resumption: Sendable {
 
     /// Counts a numbered message of the server.
     ///
-    /// - Returns: Whether it is new, and whether to acknowledge it.
+    /// - Returns: Whether the message is new, and whether the client should acknowledge it.
     package mutating func received() -> (isNew: Bool, isAcknowledged: Bool) {
         let number = next
         next += 1
@@ -71,9 +72,11 @@ package struct Resumption: Sendable {
         return (true, true)
     }
 
-    /// Continues with a message of the server; returns `false` if it cannot have sent that one yet.
+    /// Handles the number of the server's next message. Returns `false` if the server cannot have reached this number
+    /// yet.
     package mutating func synchronize(_ number: UInt64) -> Bool {
-        // Acknowledged messages are not sent again, even if the transport was lost during an earlier replay.
+        // The server does not repeat acknowledged messages. So its next number can be up to `latest + 1`, even if
+        // `next` is lower after an incomplete replay.
         guard number <= max(next, latest + 1) else { return false }
         next = number
         return true

@@ -1,4 +1,4 @@
-/// An error of the core: one of the two public types, or a cancellation by the app.
+/// An error of the core: one of the two public error types, or a cancellation by the app.
 package enum HubFailure: Error, Hashable, Sendable {
     case signalR(SignalRError)
     case client(SignalRClientError)
@@ -19,7 +19,7 @@ extension HubFailure {
         .client(SignalRClientError(code, message))
     }
 
-    /// The error of waiting calls if the connection ends without an error.
+    /// The error that waiting calls get if the connection closes without an error.
     static let callEnded = client(
         .callEnded,
         "Invocation canceled due to the underlying connection being closed."

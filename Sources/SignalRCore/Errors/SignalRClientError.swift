@@ -1,8 +1,8 @@
 /// An error that has no case in ``SignalRError``.
 public struct SignalRClientError: Error, Sendable {
-    /// The kind of an error. New codes may come with new versions: keep a `default` when you switch over them.
+    /// The kind of an error. Later versions may add codes, so keep a `default` case when you switch over codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The code's name, as it is printed.
+        /// The name of the code, as `print` shows it.
         public let rawValue: String
 
         /// Creates a code from its name.
@@ -11,11 +11,11 @@ public struct SignalRClientError: Error, Sendable {
 
     /// The kind of the error.
     public var code: Code
-    /// What failed and why, in one line.
+    /// The failed operation and the reason, in one line.
     public var message: String
-    /// The HTTP status of the server's answer, if the error is about that.
+    /// The HTTP status of the server's answer, if the error concerns an answer.
     public var httpStatus: Int?
-    /// The code of the server's WebSocket close frame, if it sent one.
+    /// The code of the server's WebSocket close frame, if the server sent one.
     public var closeCode: Int?
     /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
@@ -37,25 +37,25 @@ public struct SignalRClientError: Error, Sendable {
 }
 
 extension SignalRClientError.Code {
-    /// The server said that it closes the connection.
+    /// The server closed the connection with a Close message.
     public static let serverClosed = Self(rawValue: "serverClosed")
-    /// The connection ended without a Close message of the server.
+    /// The connection was lost without a Close message from the server.
     public static let transportClosed = Self(rawValue: "transportClosed")
-    /// The connection ended or was stopped while a call was waiting for it.
+    /// The connection closed without an error before a call, stream or upload was complete.
     public static let callEnded = Self(rawValue: "callEnded")
     /// A call took longer than its timeout.
     public static let callTimedOut = Self(rawValue: "callTimedOut")
-    /// An argument, item or result could not be decoded; the message says which.
+    /// An argument, item or result could not be encoded or decoded. The error's message says which of them.
     public static let decodingFailed = Self(rawValue: "decodingFailed")
     /// The server broke the rules of the hub protocol.
     public static let protocolViolation = Self(rawValue: "protocolViolation")
-    /// The server continued a connection with a message that it cannot have sent yet.
+    /// The server resumed the connection with an impossible message number.
     public static let sequenceError = Self(rawValue: "sequenceError")
-    /// No transport works; the message has the reason for each.
+    /// No transport works. The error's message contains the reason for each transport.
     public static let allTransportsFailed = Self(rawValue: "allTransportsFailed")
-    /// A request failed, or no connection was opened.
+    /// A request failed, or the client could not open a connection.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// Your code consumes messages too slowly: more are waiting than the limit allows.
+    /// Your code consumes messages too slowly, so the waiting messages exceed the limit.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
 }
 
@@ -64,9 +64,9 @@ extension SignalRClientError.Code: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal if everything but the cause is equal.
+/// Two errors are equal if all their properties except the cause are equal.
 extension SignalRClientError: Hashable {
-    /// Compares everything but the cause.
+    /// Compares all properties except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.httpStatus == right.httpStatus
             && left.closeCode == right.closeCode

@@ -1,4 +1,4 @@
-/// Messages as JSON objects. Members come in any order, and unknown ones are ignored.
+/// The encoding of messages as JSON objects. Members can be in any order, and the decoder ignores unknown members.
 enum JSONHubProtocol {
     // MARK: Decoding
 
@@ -33,7 +33,7 @@ enum JSONHubProtocol {
                 case "error": error = isNull ? nil : try JSONScanner.string(value)
                 case "allowReconnect": allowReconnect = JSONScanner.bool(value) ?? false
                 case "sequenceId": sequenceID = JSONScanner.unsigned(value)
-                // Headers are optional: malformed ones are ignored.
+                // Headers are optional, so the decoder ignores malformed headers.
                 case "headers":
                     let members = (try? JSONScanner.members(of: value)) ?? []
                     for (name, value) in members { headers[name] = try? JSONScanner.string(value) }
@@ -59,7 +59,7 @@ enum JSONHubProtocol {
             )
         }
 
-        /// If a message has a result and an error, the error counts.
+        /// The outcome of a call. If a message has both a result and an error, the decoder uses the error.
         var outcome: HubOutcome { error.map { .error($0) } ?? result.map { .value($0) } ?? .void }
     }
 
@@ -70,7 +70,7 @@ enum JSONHubProtocol {
         case .invocation: return .invocation(try members.invocation(id: members.id))
         case .streamInvocation:
             let id = try members.requiredID()
-            // Without an id, its items could not be distinguished from others.
+            // Without an id, the client could not tell which items are part of this stream.
             guard !id.isEmpty else { throw HubProtocolViolation("a message has an empty 'invocationId'") }
             return .streamInvocation(try members.invocation(id: id))
         case .streamItem:
@@ -137,7 +137,7 @@ enum JSONHubProtocol {
     }
 }
 
-/// An object that is being written.
+/// A JSON object that the encoder writes.
 private struct JSONObject {
     private var bytes: [UInt8]
 
@@ -156,7 +156,7 @@ private struct JSONObject {
         if let id { add("invocationId", id) }
     }
 
-    /// The names are fixed, and need no escapes.
+    /// Adds the name of a member. All names are constants that need no escapes.
     private mutating func add(_ name: String) { bytes += Array(#","\#(name)":"#.utf8) }
 
     mutating func add(_ name: String, _ value: EncodedValue) {

@@ -1,6 +1,6 @@
 import RealtimeMessagePack
 
-/// Messages as MessagePack arrays. Additional values of an array are skipped.
+/// The encoding of messages as MessagePack arrays. The decoder skips additional values of an array.
 enum MessagePackHubProtocol {
     // MARK: Decoding
 
@@ -49,7 +49,7 @@ enum MessagePackHubProtocol {
         if needsID, invocation.id == nil { throw .unexpected(.string(0), expected: "an id") }
         invocation.target = try reader.readString()
         for _ in 0..<(try reader.readArrayCount()) { invocation.arguments.append(try reader.readValue()) }
-        // Old peers leave it out.
+        // Older servers and clients omit the ids of streams.
         if count > 5, !reader.readNil() {
             for _ in 0..<(try reader.readArrayCount()) { invocation.streamIDs.append(try reader.readString()) }
         }

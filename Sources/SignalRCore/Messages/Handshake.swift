@@ -1,6 +1,6 @@
-/// The first message of each side. It is JSON in every protocol.
+/// The first message of each side. Every protocol encodes the handshake as JSON.
 package enum Handshake {
-    /// - Parameter version: 1, or 2 if the server allows resuming the connection.
+    /// - Parameter version: The version of the protocol: 1, or 2 if the client can resume the connection.
     package static func request(_ hubProtocol: HubProtocol, version: Int) -> [UInt8] {
         Array(#"{"protocol":"\#(hubProtocol.name)","version":\#(version)}"#.utf8) + [HubFrameReader.separator]
     }
@@ -8,7 +8,7 @@ package enum Handshake {
     package enum Answer: Hashable, Sendable {
         case accepted
         case refused(String)
-        /// It is another message.
+        /// The message is not an answer to the handshake.
         case unexpected
     }
 
@@ -34,7 +34,7 @@ package enum Handshake {
         package var version: UInt64
     }
 
-    /// Reads the client's request, as a server does; `nil` if it is another message.
+    /// Reads the client's request, as a server does. Returns `nil` for any other message.
     package static func request(_ frame: ArraySlice<UInt8>) -> Request? {
         guard let members = try? JSONScanner.members(of: frame) else { return nil }
         var name: String?
@@ -47,7 +47,7 @@ package enum Handshake {
         return Request(protocolName: name, version: version)
     }
 
-    /// The server's answer; `nil` for no error.
+    /// Makes the server's answer. The error is `nil` if the server accepts the handshake.
     package static func response(error: String?) -> [UInt8] {
         var bytes = Array("{".utf8)
         if let error {

@@ -1,5 +1,5 @@
-/// Splits the bytes of a connection into frames. It ignores the transport's own frames: each may contain a part of
-/// a message, or several.
+/// Splits the bytes of a connection into the frames of the hub protocol. The reader ignores the boundaries of the
+/// transport's frames. A frame of the transport can contain a part of a message, or several messages.
 package struct HubFrameReader: Sendable {
     private enum Framing {
         /// A record ends with the byte 0x1E.
@@ -10,34 +10,34 @@ package struct HubFrameReader: Sendable {
 
     package static let separator: UInt8 = 0x1E
 
-    /// The largest frame, in bytes.
+    /// The maximum size of a frame, in bytes.
     private let limit: Int
     private var framing = Framing.separated
     private var buffer: ArraySlice<UInt8> = []
-    /// How many bytes of the buffer are known to contain no separator.
+    /// The number of bytes in the buffer that are known to contain no separator.
     private var searched = 0
 
-    /// Creates a reader for a connection whose next bytes are a handshake, which ends in the same way in both
+    /// Creates a reader for a connection whose next bytes are a handshake. The handshake ends in the same way in both
     /// protocols.
     ///
-    /// - Parameter limit: The largest frame, in bytes. It limits the memory of the reader.
+    /// - Parameter limit: The maximum size of a frame, in bytes, which also limits the memory of the reader.
     package init(limit: Int) { self.limit = limit }
 
-    /// The rest belongs to the protocol.
+    /// Switches from the handshake to the protocol. All later bytes are messages of the protocol.
     package mutating func begin(_ hubProtocol: HubProtocol) {
         framing = hubProtocol.isBinary ? .prefixed : .separated
     }
 
     package mutating func append(_ bytes: [UInt8]) {
         if buffer.isEmpty {
-            // The usual case, without a copy: each frame of the transport holds whole messages.
+            // Usually, a frame of the transport contains only whole messages, so the reader needs no copy.
             buffer = bytes[...]
         } else {
             buffer += bytes
         }
     }
 
-    /// The next complete frame, without its length or separator.
+    /// Returns the next complete frame, without its length or separator.
     package mutating func next() throws(HubProtocolViolation) -> ArraySlice<UInt8>? {
         switch framing {
         case .separated: try nextSeparated()
@@ -75,12 +75,13 @@ package struct HubFrameReader: Sendable {
     private mutating func drop(_ count: Int) {
         buffer = buffer.dropFirst(count)
         searched = 0
-        // A slice would keep the whole array, and the rest is usually empty.
+        // An empty slice would retain the memory of the whole array.
         if buffer.isEmpty { buffer = [] }
     }
 }
 
-/// The lengths of binary frames: seven bits in a byte, the lowest first, and the highest bit set if more follow.
+/// The lengths of binary frames. Each byte has seven bits, the lowest bits come first, and the highest bit is set if
+/// more bytes follow.
 enum VarInt {
     static let maximum = 0x7FFF_FFFF
 
@@ -94,7 +95,7 @@ enum VarInt {
         return bytes + [UInt8(truncatingIfNeeded: rest)]
     }
 
-    /// The value, and how many bytes it has; `nil` if more bytes are needed.
+    /// Returns the value and its number of bytes, or `nil` if more bytes are needed.
     static func decode(_ bytes: ArraySlice<UInt8>) throws(HubProtocolViolation) -> (value: Int, count: Int)? {
         var value = 0
         for (index, byte) in bytes.prefix(5).enumerated() {

@@ -1,15 +1,15 @@
-/// A value as encoded by the hub protocol: one JSON text, or one MessagePack value.
+/// A value in the encoding of the hub protocol: one JSON text, or one MessagePack value.
 package typealias EncodedValue = ArraySlice<UInt8>
 
 /// A message of the hub protocol, in either direction.
 ///
 /// Arguments, items and results stay encoded, because only the app knows their types.
 package enum HubMessage: Hashable, Sendable {
-    /// Calls a method. Without an id, the caller needs no answer.
+    /// A call of a method. Without an id, the caller needs no answer.
     case invocation(HubInvocation)
-    /// Calls a method that answers with many items.
+    /// A call of a method that answers with many items.
     case streamInvocation(HubInvocation)
-    /// One item of a stream of either side.
+    /// An item of a stream, in either direction.
     case streamItem(id: String, item: EncodedValue, headers: [String: String] = [:])
     /// The end of a call, or of a stream.
     case completion(id: String, HubOutcome, headers: [String: String] = [:])
@@ -18,7 +18,7 @@ package enum HubMessage: Hashable, Sendable {
     case ping
     /// The sender is about to close the connection.
     case close(error: String?, allowReconnect: Bool)
-    /// All messages up to this one have arrived.
+    /// The sender has received all messages up to this number.
     case ack(UInt64)
     /// The number of the next message.
     case sequence(UInt64)
@@ -29,7 +29,7 @@ package struct HubInvocation: Hashable, Sendable {
     package var id: String?
     package var target: String
     package var arguments: [EncodedValue]
-    /// The streams that the caller sends along with the arguments.
+    /// The ids of the streams among the arguments.
     package var streamIDs: [String]
     package var headers: [String: String]
 
@@ -48,7 +48,7 @@ package struct HubInvocation: Hashable, Sendable {
     }
 }
 
-/// How a call ended.
+/// The result of a call.
 package enum HubOutcome: Hashable, Sendable {
     case void
     case value(EncodedValue)
@@ -56,7 +56,7 @@ package enum HubOutcome: Hashable, Sendable {
 }
 
 extension HubMessage {
-    /// The numbers in the protocol.
+    /// The numbers of the message types in the protocol.
     enum Kind: UInt64 {
         case invocation = 1
         case streamItem = 2
@@ -69,7 +69,7 @@ extension HubMessage {
         case sequence = 9
     }
 
-    /// Whether a resumable connection counts the message, and keeps it until it is acknowledged.
+    /// Whether a resumable connection numbers the message, and keeps it until the other side acknowledges it.
     package var isTracked: Bool {
         switch self {
         case .invocation, .streamInvocation, .streamItem, .completion, .cancelInvocation: true
@@ -78,7 +78,7 @@ extension HubMessage {
     }
 }
 
-/// The peer's bytes break the rules of the protocol. The connection cannot continue.
+/// The error for bytes that break the rules of the protocol. After this error, the connection cannot continue.
 package struct HubProtocolViolation: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String
 

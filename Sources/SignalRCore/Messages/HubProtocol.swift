@@ -11,10 +11,10 @@ package enum HubProtocol: Hashable, Sendable {
         }
     }
 
-    /// Whether frames are binary, and not text.
+    /// Whether frames are binary instead of text.
     package var isBinary: Bool { self == .messagePack }
 
-    /// The whole frame for a message.
+    /// Returns the whole frame for a message.
     package func encode(_ message: HubMessage) -> [UInt8] {
         switch self {
         case .json: JSONHubProtocol.encode(message)
@@ -22,7 +22,7 @@ package enum HubProtocol: Hashable, Sendable {
         }
     }
 
-    /// Reads the content of a frame; `nil` if this version does not know the type of the message.
+    /// Reads the content of a frame. Returns `nil` if this version does not know the type of the message.
     package func decode(_ payload: ArraySlice<UInt8>) throws(HubProtocolViolation) -> HubMessage? {
         switch self {
         case .json: try JSONHubProtocol.decode(payload)
@@ -30,7 +30,7 @@ package enum HubProtocol: Hashable, Sendable {
         }
     }
 
-    /// The value for "nothing".
+    /// The encoding of a missing value.
     package var null: EncodedValue {
         switch self {
         case .json: Array("null".utf8)[...]

@@ -1,7 +1,7 @@
-/// The addresses of a hub, derived from the app's. They are texts, because only the server knows the meaning of the
-/// query.
+/// The URLs of a hub, derived from the app's URL. The type handles URLs as strings, because only the server knows the
+/// syntax of the query.
 package enum ConnectionURL {
-    /// The URL for the negotiation: the path gets another segment, and the query stays.
+    /// Returns the URL for the negotiation. The URL has one more path segment than the hub's URL, and the same query.
     package static func negotiation(_ base: String, resumable: Bool) -> String {
         let (path, query, _) = split(base)
         var url = path + (path.hasSuffix("/") ? "" : "/") + "negotiate"
@@ -13,27 +13,27 @@ package enum ConnectionURL {
         return url
     }
 
-    /// The URL of a transport. Without a token, there was no negotiation.
+    /// Returns the URL of a transport. If the client skipped the negotiation, the URL has no token.
     package static func transport(_ base: String, token: String?) -> String {
         guard let token else { return base }
         return adding("id=" + percentEncoded(token), to: split(base).url)
     }
 
-    /// The URL of a poll. The number prevents cached answers.
+    /// Returns the URL of a poll. The number in the URL prevents answers from a cache.
     package static func poll(_ transport: String, number: UInt64) -> String { adding("_=\(number)", to: transport) }
 
     package static func adding(_ name: String, _ value: String, to url: String) -> String {
         adding("\(name)=\(percentEncoded(value))", to: url)
     }
 
-    /// An address that may be logged.
+    /// Returns a URL that the client can log.
     package static func withoutQuery(_ url: String) -> String { split(url).path }
 
     private static func adding(_ parameter: String, to url: String) -> String {
         url + (url.contains("?") ? "&" : "?") + parameter
     }
 
-    /// A fragment is never sent.
+    /// Splits a URL, and drops the fragment, which clients never send.
     private static func split(_ url: String) -> (path: String, query: String?, url: String) {
         let whole = url.prefix { $0 != "#" }
         let path = whole.prefix { $0 != "?" }

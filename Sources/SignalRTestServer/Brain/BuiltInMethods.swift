@@ -3,7 +3,7 @@ import SignalRCore
 
 /// The methods that every test hub has.
 enum BuiltInMethods {
-    /// Methods that take time.
+    /// Returns the built-in method if it runs asynchronously.
     static func task(_ name: String, isStream: Bool) -> HubBrain.Method? {
         switch (name, isStream) {
         case ("slow", false):
@@ -46,7 +46,7 @@ enum BuiltInMethods {
 }
 
 extension HubBrain {
-    /// Runs a method that takes no time. Returns whether there is one of this name.
+    /// Runs the built-in method if it completes at once. Returns whether there is a method with this name.
     func answerAtOnce(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) -> Bool {
         guard let coder = connection.coder else { return true }
         let name = invocation.target.lowercased()

@@ -3,7 +3,7 @@ import NIOCore
 import SignalRClient
 import SignalRCore
 
-/// The server's decisions, for every transport. It is used on the event loop.
+/// Makes the server's decisions for every transport. Call the methods of the brain on the event loop.
 final class HubBrain {
     /// A method that the app has registered.
     typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
@@ -15,15 +15,17 @@ final class HubBrain {
     var connections: [String: ServerConnection] = [:]
     var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
     var handshake = TestHubHandshake.normal
-    /// How many redirects a negotiation has, and the token of each.
+    /// The number of redirects in a negotiation. Each redirect contains the token `redirectToken`, if it is
+    /// not `nil`.
     var redirects = 0
     var redirectToken: String?
-    /// The server sends bytes in pieces of this size.
+    /// The size of the pieces in which the server sends bytes; `nil` for whole messages.
     var pieceSize: Int?
-    /// The server sends nothing, and ignores everything that arrives.
+    /// Whether the server sends nothing, and ignores everything that arrives.
     var isSilent = false
     private var serial = 0
-    /// Leads back to the brain from the tasks of methods.
+    /// Runs a closure on the event loop, and passes the brain to it. The tasks that run hub methods change the brain in
+    /// this way.
     let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
 
     init(
@@ -67,7 +69,7 @@ final class HubBrain {
         for sent in resumption.unacknowledged { write(sent.bytes, to: connection) }
     }
 
-    /// Handles the end of the transport.
+    /// Handles the end of a transport.
     func detach(_ link: any ServerLink, from connection: ServerConnection) {
         guard connection.link === link else { return }
         connection.link = nil
@@ -82,7 +84,7 @@ final class HubBrain {
         }
     }
 
-    /// Removes the connection.
+    /// Removes a connection.
     func end(_ connection: ServerConnection) {
         connection.isEnded = true
         if connections[connection.token] === connection { connections[connection.token] = nil }
@@ -96,7 +98,7 @@ final class HubBrain {
         shared.ended(connection.id)
     }
 
-    /// Sends a Close message, and ends the transport.
+    /// Sends a Close message, and closes the transport.
     func close(_ connection: ServerConnection, error: String?, allowReconnect: Bool) {
         connection.isEnded = true
         transmit(.close(error: error, allowReconnect: allowReconnect), to: connection)
@@ -122,7 +124,7 @@ final class HubBrain {
     func write(_ bytes: [UInt8], to connection: ServerConnection) {
         if isSilent { return }
         guard let link = connection.link else {
-            // A client may send its handshake before its first poll.
+            // A client may send its handshake before its first poll, so the server keeps the answer.
             if connection.resumption == nil { connection.early.append(bytes) }
             return
         }
@@ -137,7 +139,8 @@ final class HubBrain {
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
-        // The count of messages would be wrong if one were missing. They come again over the next transport.
+        // After an ignored message, the server's count of messages would be wrong. So the server ignores all messages
+        // until the client sends them again over the next transport.
         if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
         if isSilent || connection.isEnded || connection.hasMissedMessages { return }
         connection.reader.append(bytes)
@@ -241,7 +244,7 @@ final class HubBrain {
         let call = TestHubCall(connection, invocation.id, uploads, coder, enter: enter)
         let name = invocation.target.lowercased()
         if let method = methods[name], !isStream {
-            // In the order of the calls, which is the default of ASP.NET Core.
+            // As in ASP.NET Core by default, methods run in the order of the calls.
             _ = connection.queue.add { [enter] in
                 let outcome = await Self.outcome(of: method, call, invocation.arguments)
                 guard let id = invocation.id else { return }
@@ -259,7 +262,7 @@ final class HubBrain {
     private func start(_ method: @escaping Method, _ call: TestHubCall, _ invocation: HubInvocation) -> Task<
         Void, Never
     > {
-        // The concurrency checker of Swift 6.3 rejects a task that calls this with a closure among the arguments.
+        // The task calls `run`, because Swift 6.3 rejects a task that passes closures to `Self.run` directly.
         let run: SerialQueue.Job = { [enter] in await Self.run(method, call, invocation, enter) }
         return Task { await run() }
     }

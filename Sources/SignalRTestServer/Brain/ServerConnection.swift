@@ -2,29 +2,29 @@ import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRCore
 
-/// One connection of a client, on the server. It is used on the event loop.
+/// The server's side of a connection. Use the connection only on the event loop.
 final class ServerConnection {
     let id: String
     let token: String
     let headers: [String: String]
-    /// `nil` while there is no transport.
+    /// The transport to the client; `nil` while there is none.
     var link: (any ServerLink)?
-    /// Messages that were sent before the first transport was open.
+    /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []
     var coder: HubCoder?
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false
     var isEnded = false
-    /// Whether the silent server ignored messages of this transport.
+    /// Whether the server was silent and ignored messages of this transport.
     var hasMissedMessages = false
-    /// Set by a handshake of version 2.
+    /// The state for resuming the connection, after a handshake of version 2.
     var resumption: Resumption?
     /// The running methods, by the ids of their calls.
     var running: [String: Task<Void, Never>] = [:]
     var uploads: [String: UploadBuffer] = [:]
     var clientCalls: [String: CheckedContinuation<HubOutcome, any Error>] = [:]
     var clientCallCount = 0
-    /// The app's methods run one after the other.
+    /// The queue that runs the methods of the test one after the other.
     let queue = SerialQueue(limit: .max)
 
     init(id: String, token: String, headers: [String: String]) {

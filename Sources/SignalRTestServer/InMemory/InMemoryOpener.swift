@@ -29,7 +29,7 @@ struct InMemoryOpener: HubTransportOpener {
     }
 }
 
-/// The client's end of a link in memory. Bytes go from one event loop to the other.
+/// The client's end of a link in memory. Bytes move between the event loops of client and server.
 private final class InMemoryTransport: HubTransport {
     private let server: SignalRTestServer
     private let eventLoop: any EventLoop
@@ -95,7 +95,7 @@ private final class InMemoryTransport: HubTransport {
     }
 
     func close() {
-        // A silent server does not close its side.
+        // If the server is silent, it does not close its side.
         server.enter { [self] brain in if !brain.isSilent { report(.closed(nil)) } }
     }
 
@@ -117,10 +117,10 @@ private final class InMemoryTransport: HubTransport {
     }
 }
 
-/// The server's end.
+/// The server's end of a link in memory.
 private final class InMemoryLink: ServerLink {
     private let report: @Sendable (HubTransportEvent) -> Void
-    /// Whether the client's messages arrive.
+    /// Whether the link still delivers the client's messages.
     private(set) var isOpen = true
 
     init(_ report: @escaping @Sendable (HubTransportEvent) -> Void) { self.report = report }

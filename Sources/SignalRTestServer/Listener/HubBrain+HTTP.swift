@@ -1,16 +1,17 @@
 import NIOCore
 import SignalRCore
 
-/// The requests of clients.
+/// The answers to clients' requests.
 extension HubBrain {
     // MARK: WebSockets
 
-    /// Whether an upgrade succeeds. If it fails, ``answer(_:_:)`` gives the reason.
+    /// Returns whether an upgrade succeeds. If the upgrade fails, ``answer(_:_:)`` sends the reason.
     func acceptsUpgrade(_ request: ReceivedRequest) -> Bool {
         guard isAuthorized(request), !hasFault(.webSocket) else { return false }
         guard let token = request.query["id"] else { return true }
         guard let connection = connections[token] else { return false }
-        // A resumable transport is replaced, because the server may not have noticed its loss yet.
+        // A new upgrade can replace the transport of a resumable connection, because the server may not have noticed
+        // the loss yet.
         return connection.link == nil || connection.resumption != nil
     }
 
@@ -78,7 +79,7 @@ extension HubBrain {
             }
         }
         let version = request.query["negotiateVersion"] == "0" ? 0 : 1
-        // Version 0 uses one id for both.
+        // Version 0 of the negotiation uses the connection's id also as its token.
         let id = version == 0 ? connection.token : connection.id
         let wantsResumption = request.query["useStatefulReconnect"] == "true"
         let body = """
@@ -95,7 +96,7 @@ extension HubBrain {
         faults.contains { $0.step == step && $0.skip == 0 && $0.count > 0 }
     }
 
-    /// Counts a correct answer to a request of this step.
+    /// Counts a request of the step that the server answers correctly before the next fault.
     private func countFault(_ step: TestHubStep) {
         if let index = faults.firstIndex(where: { $0.step == step && $0.skip > 0 }) { faults[index].skip -= 1 }
     }
@@ -123,7 +124,7 @@ extension HubBrain {
                 brain.detach(link, from: connection)
             }
         }
-        // The client learns from it that the transport works.
+        // The server answers the first poll at once, to show the client that the transport works.
         exchange.respond(.text(200, ""))
         attach(link, to: connection)
     }
@@ -144,7 +145,7 @@ extension HubBrain {
     }
 }
 
-/// Answers polls with the waiting messages.
+/// A link that answers polls with the waiting messages.
 final class PollLink: ServerLink {
     private let timeout: Double
     private let eventLoop: any EventLoop
@@ -154,7 +155,8 @@ final class PollLink: ServerLink {
     private var isEnded = false
     private var isDropped = false
 
-    /// - Parameter ended: Called when the client has learned of the end of the connection.
+    /// - Parameter ended: Called after the link has answered a poll with the end of the connection (status 204), and
+    ///   after the link was dropped.
     init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
         self.timeout = timeout
         self.eventLoop = eventLoop
@@ -211,7 +213,7 @@ final class PollLink: ServerLink {
     }
 }
 
-/// Sends events.
+/// A link that sends events.
 final class EventLink: ServerLink {
     private let exchange: HTTPExchange
 

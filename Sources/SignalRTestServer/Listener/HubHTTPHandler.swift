@@ -30,13 +30,14 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // NIO reports a rejected upgrade, and passes it on as a request.
+        // The handler ignores the error of a rejected upgrade. NIO also passes the upgrade on as a request, which the
+        // server answers.
         if error is NIOWebSocketUpgradeError { return }
         context.close(promise: nil)
     }
 }
 
-/// One request that waits for its answer. It is used on the event loop.
+/// A request that waits for its answer. Call the methods on the event loop.
 final class HTTPExchange: Sendable {
     private let channel: any Channel
 
@@ -59,7 +60,7 @@ final class HTTPExchange: Sendable {
         channel.flush()
     }
 
-    /// Begins an answer that continues until the end of the connection.
+    /// Begins an answer that continues until the connection is closed.
     func begin(_ contentType: String) {
         let headers = HTTPHeaders([("Content-Type", contentType), ("Cache-Control", "no-cache")])
         write(.head(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)))

@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOWebSocket
 
-/// Binds a port of the loopback interface, and gives each TCP connection its handlers.
+/// Binds a port of the loopback interface, and adds the handlers to each TCP connection.
 enum HubListener {
     static func bind(_ server: SignalRTestServer) async throws -> any Channel {
         try await ServerBootstrap(group: server.eventLoop)
@@ -23,7 +23,7 @@ enum HubListener {
             shouldUpgrade: { channel, head in
                 let accepted = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
                 let request = ReceivedRequest(head, [])
-                // A rejected upgrade is answered as a request.
+                // NIO passes a rejected upgrade on as a request, which the server answers.
                 server.enter { accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil) }
                 return accepted.futureResult
             },
@@ -80,7 +80,7 @@ struct ReceivedRequest: Sendable {
         TestHubRequest(method: method, uri: uri, headers: headers, bodySize: body.count)
     }
 
-    /// The client's step that the request belongs to.
+    /// The kind of the request.
     var step: TestHubStep {
         if path.hasSuffix("/negotiate") { return .negotiate }
         if headers["upgrade"]?.lowercased() == "websocket" { return .webSocket }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOWebSocket
 
-/// The WebSocket of one connection.
+/// A link over a WebSocket.
 final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame
@@ -19,7 +19,7 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // In order with the messages that follow, which take the same path.
+        // Later messages also go through `enter`, so they cannot overtake the upgrade.
         server.enter { brain in handler.value.token = brain.upgraded(handler.value.request, handler.value)?.token }
     }
 

@@ -11,7 +11,8 @@ package struct WebSocketConnector: Sendable {
     /// Creates a connector. If the TLS options are invalid, each attempt over TLS fails: see ``TLSOptions/validate()``.
     ///
     /// - Parameters:
-    ///   - options: The limits and the TLS options. The caller applies `connectTimeout` and `proxy`.
+    ///   - options: The limits and the TLS options. The connector ignores `connectTimeout` and `proxy`, which the
+    ///     caller handles.
     ///   - proxies: The proxies that connections go through.
     package init(_ options: WebSocketOptions = WebSocketOptions(), proxies: ProxyRules = .direct) {
         self.options = options
@@ -19,8 +20,8 @@ package struct WebSocketConnector: Sendable {
         self.tlsContexts = TLSContextSource(options.tls)
     }
 
-    /// Throws an error that every attempt would have: an invalid header, subprotocol or path, or a proxy that cannot be
-    /// used for the host.
+    /// Throws an error if every attempt would fail. Either the request has an invalid header, subprotocol or path, or
+    /// the client cannot use the proxy for the host.
     package func check(_ request: WebSocketRequest) throws(WebSocketError) {
         _ = try UpgradeRequest(request)
         _ = try proxy(for: request)
@@ -41,9 +42,9 @@ package struct WebSocketConnector: Sendable {
 
     /// Starts a connection and returns at once.
     ///
-    /// `receive` is called on the event loop, never within this call: with `.opened` at most once, then with messages,
-    /// and with `.closed` exactly once at the end, also if the connection could not be opened. Nothing follows after
-    /// that, or after ``WebSocketConnection/abort()``.
+    /// The connection calls `receive` on the event loop, never within this call. The connection reports `.opened` at
+    /// most once, then messages, and finally `.closed` exactly once. If the connection could not be opened, the only
+    /// event is `.closed`. After `.closed` or ``WebSocketConnection/abort()``, there are no events.
     package func connect(
         to request: WebSocketRequest,
         on eventLoop: any EventLoop,
@@ -57,8 +58,8 @@ package struct WebSocketConnector: Sendable {
         return connection
     }
 
-    /// Does the same over a connected channel, without TLS and without a proxy, on the channel's event loop, for tests
-    /// without a socket.
+    /// Starts a connection over a connected channel, on the channel's event loop. The connection uses neither TLS nor a
+    /// proxy. Tests use this method to avoid a socket.
     package func connect(
         to request: WebSocketRequest,
         over channel: any Channel,
@@ -73,7 +74,7 @@ package struct WebSocketConnector: Sendable {
     }
 }
 
-/// One connection. All calls are made on its event loop.
+/// A connection. Call the methods of a connection only on its event loop.
 package final class WebSocketConnection: Sendable {
     package let session: NIOLoopBoundBox<WebSocketSession>
 
@@ -81,38 +82,39 @@ package final class WebSocketConnection: Sendable {
         self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)
     }
 
-    /// Writes one text message, which the next ``flush()`` sends. The promise succeeds once the bytes are handed to the
-    /// operating system, and fails if the connection is not open.
+    /// Writes a text message, which the next ``flush()`` sends. The promise succeeds when the operating system has
+    /// taken the bytes, and fails if the connection is not open.
     package func send(_ text: String, promise: EventLoopPromise<Void>?) {
         session.value.send(promise) { WebSocketFrameWriter.frame(text, allocator: $0) }
     }
 
-    /// Writes one binary message, as ``send(_:promise:)`` writes a text.
+    /// Writes a binary message, which the next ``flush()`` sends. See ``send(_:promise:)`` for the promise.
     package func sendBinary(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>?) {
         session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
     }
 
-    /// Writes a ping. Its payload has at most 125 bytes.
+    /// Writes a ping with a payload of at most 125 bytes.
     package func sendPing(_ payload: ByteBuffer = ByteBuffer()) {
         session.value.send(nil) { WebSocketFrameWriter.frame(.ping, payload, allocator: $0) }
     }
 
-    /// Sends everything that was written since the last flush.
+    /// Sends all frames that were written since the last flush.
     package func flush() {
         session.value.flush()
     }
 
-    /// Starts or stops reading from the socket. Data that was read before is still reported.
+    /// Starts or stops reading from the socket. After a stop, the connection still reports data that it has already
+    /// read.
     package func setReading(_ isReading: Bool) {
         session.value.setReading(isReading)
     }
 
-    /// Starts the closing handshake. `.closed` follows when the server has answered or the connection has ended.
+    /// Starts the closing handshake. `.closed` follows when the server has answered or the connection is lost.
     package func close(code: WebSocketCloseCode, reason: String) {
         session.value.close(code: code, reason: reason)
     }
 
-    /// Ends the connection at once, in any state. No event follows.
+    /// Closes the connection at once, in any state, without an event.
     package func abort() {
         session.value.abort()
     }

@@ -91,7 +91,8 @@ extension WebSocketSession {
         readFrames()
     }
 
-    /// Reports complete messages. The receiver may end the connection during each event.
+    /// Reads the received frames, and reports them to the receiver. While the receiver handles an event, it can close
+    /// or abort the connection.
     private func readFrames() {
         isReadingFrames = true
         defer {
@@ -99,7 +100,8 @@ extension WebSocketSession {
             unreadBytes = []
         }
         var isInPart = true
-        // Moved to a local variable, because each access to an object's property costs as much as a short frame.
+        // Reading a property of an object takes as long as reading a short frame. So the code moves the reader into a
+        // local variable.
         var reader = WebSocketFrameReader(maximumMessageSize: 0)
         swap(&reader, &self.reader)
         while let receive {
@@ -121,7 +123,7 @@ extension WebSocketSession {
                 violated(error)
             }
         }
-        // The code that ended the connection has released it.
+        // If `receive` is nil, the connection has already released its reader.
         if receive != nil { swap(&reader, &self.reader) }
         hasReadInPart = isInPart
     }
@@ -143,7 +145,7 @@ extension WebSocketSession {
     private func answerPing(_ payload: ByteBuffer) {
         guard case .open = stage, let context else { return }
         guard context.channel.isWritable else {
-            // Only the latest ping needs an answer (RFC 6455, 5.5.3), and unsent answers must not accumulate.
+            // Unsent answers must not accumulate. The client has to answer only the latest ping (RFC 6455, 5.5.3).
             unansweredPing = payload
             return
         }

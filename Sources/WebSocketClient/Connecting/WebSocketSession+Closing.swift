@@ -6,12 +6,12 @@ extension WebSocketSession {
     func close(code: WebSocketCloseCode, reason: String) {
         switch stage {
         case .connecting, .tunneling, .securing, .upgrading:
-            // The receiver must not be called within the call.
+            // The session must not call the receiver during this call, so it reports the event later.
             let receive = receive
             abort()
             eventLoop.execute { receive?(.closed(WebSocketClosure(code: nil))) }
         case .open:
-            // The answer has to be read.
+            // The client has to read the server's close frame, so the session must not pause reading.
             setReading(true)
             stage = .closing
             writeCloseFrame(code, reason: reason)
@@ -30,7 +30,7 @@ extension WebSocketSession {
         linger(WebSocketClosure(code: code, reason: reason), sending: code)
     }
 
-    /// Sends the peer the close code for its violation, and reads nothing more.
+    /// Sends a close frame with the code for the peer's violation, and ignores all further data.
     func violated(_ violation: WebSocketViolation) {
         linger(
             WebSocketClosure(code: nil, error: violation.error),
@@ -39,10 +39,10 @@ extension WebSocketSession {
         )
     }
 
-    /// Reports the end, and waits for the peer to end the TCP connection. Otherwise data that the peer has sent
-    /// meanwhile would make the system reset the connection, and the close frame could be lost.
+    /// Reports the end, and waits for the peer to close the TCP connection. If the client did not wait, the system
+    /// would reset the connection when more data arrives. The reset could discard the close frame.
     ///
-    /// Reports first, because the channel ends during the write if the close frame cannot be written any more.
+    /// The session reports the end before it writes the close frame, because a failed write closes the channel.
     private func linger(_ closure: WebSocketClosure, sending code: WebSocketCloseCode, reason: String = "") {
         let hasSentClose = stage != .open
         setReading(true)
@@ -67,7 +67,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Releases everything, and reports the end unless it was reported.
+    /// Releases all resources, and reports the end unless the session has already reported it.
     func end(_ closure: WebSocketClosure?) {
         stage = .ended
         closingTimer?.cancel()
@@ -87,7 +87,7 @@ extension WebSocketSession {
         receive?(.closed(closure))
     }
 
-    /// Closes at once: TLS would wait for the peer's answer.
+    /// Closes the channels at once. A closing handshake of TLS would wait for the peer's answer.
     func closeSocket() {
         for channel in candidates {
             let operations = channel.pipeline.syncOperations

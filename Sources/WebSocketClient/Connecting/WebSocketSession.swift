@@ -3,23 +3,23 @@ import NIOHTTP1
 import NIOPosix
 import RealtimeNetworking
 
-/// One socket, from the name lookup to its end. Everything in it happens on its event loop.
+/// A WebSocket, from the connection attempt to the close, on one event loop.
 ///
-/// It is the last handler of the channel's pipeline, once there is a channel.
+/// The session is the last handler in the pipeline of its channel.
 package final class WebSocketSession {
     enum Stage {
-        /// The TLS context is created, the name looked up, and the TCP connection opened.
+        /// The session is creating the TLS context, looking up the host, or opening the TCP connection.
         case connecting
         /// The proxy is connecting to the server.
         case tunneling
-        /// The TLS handshake is under way.
+        /// The TLS handshake is in progress.
         case securing
-        /// The upgrade has been sent.
+        /// The client has sent the upgrade request.
         case upgrading
         case open
-        /// The client has sent a close frame, and waits for the peer's.
+        /// The client has sent a close frame, and is waiting for the peer's close frame.
         case closing
-        /// The end was reported, and the client waits for the peer to end the TCP connection.
+        /// The session has reported the end, and is waiting for the peer to close the TCP connection.
         case lingering
         case ended
     }
@@ -30,36 +30,36 @@ package final class WebSocketSession {
     let eventLoop: any EventLoop
 
     var stage = Stage.connecting
-    /// The phases of the connection.
+    /// The proxy that the connection goes through; nil without a proxy.
     var proxy: ProxyServer?
-    /// The proxy's answer, if there is one.
+    /// The status of the proxy's answer, if there is one.
     var proxyStatus: HTTPResponseStatus?
-    /// Nil after `.closed` was reported, or when no more events may be reported.
+    /// The receiver of events; nil after `.closed` was reported, or after ``abort()``.
     var receive: (@Sendable (WebSocketEvent) -> Void)?
-    /// Nil if no lookup has begun, or the attempt has got further.
+    /// The current lookup; nil before and after the lookup.
     var hostLookup: (any Resolver)?
-    /// The channels that may become the connection. There are several if the host has several addresses.
+    /// The channels that can become the connection. A host with several addresses can have several channels.
     var candidates: [any Channel] = []
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
     var isReadingFrames = false
-    /// Bytes that arrived while frames were read. NIO empties the socket if a write fails, also in the middle of a
-    /// read.
+    /// Bytes that arrived while the session read frames. Such bytes arrive if a write fails, because NIO then reads the
+    /// remaining data of the socket at once.
     var unreadBytes: [ByteBuffer] = []
-    /// The error that NIO reported before the channel's end.
+    /// The error that NIO reported before the channel was closed.
     var failure: (any Error)?
-    /// Ends a closing handshake that the peer does not complete.
+    /// The time limit for the closing handshake.
     var closingTimer: Scheduled<Void>?
-    /// The payload of the latest ping, if the peer does not read the client's messages.
+    /// The payload of the latest ping that the client has not answered, because the peer does not read.
     var unansweredPing: ByteBuffer?
     var hasUnflushedPong = false
-    /// The number of waiting bytes when the first unflushed bytes were sent; nil if everything is flushed.
+    /// The number of unsent bytes before the first write after a flush; nil if nothing was written since the flush.
     private var backlog: Int?
-    /// The number of waiting bytes after the last burst on a backlog within the limit. A single burst may exceed the
-    /// limit.
+    /// The number of unsent bytes after the last flush that began with a ``backlog`` within the limit. One flush can
+    /// write many bytes, so the number can exceed the limit.
     private var burst = 0
-    /// Whether bytes that complete no frame have arrived since the end of the last read.
+    /// Whether bytes of an incomplete frame arrived during the current read.
     var hasReadInPart = false
 
     init(
@@ -101,14 +101,15 @@ extension WebSocketSession {
         endIfUnread(context)
     }
 
-    /// Zero if the channel accepts more.
+    /// Returns the number of unsent bytes, or zero if the channel accepts more.
     private func unwrittenBytes(_ context: ChannelHandlerContext) -> Int {
         guard !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// A server that sends but does not read must not make the client keep all its answers. Bytes of one burst that the
-    /// system does not accept say nothing about the server. Only what is added to a backlog beyond the limit counts.
+    /// Fails the connection if the server sends but does not read. Otherwise, the client's unsent answers would fill
+    /// the memory. One large burst of messages can exceed the limit even if the server reads. So the client counts only
+    /// the bytes that it writes after the burst.
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil

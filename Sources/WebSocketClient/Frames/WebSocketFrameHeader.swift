@@ -12,18 +12,19 @@ package enum WebSocketOpcode: UInt8, Hashable, Sendable {
     package var isControl: Bool { rawValue & 0x8 != 0 }
 }
 
-/// The bytes before a frame's payload, as a server may send them.
+/// The header of a frame from a server.
 package struct WebSocketFrameHeader: Hashable, Sendable {
     package var opcode: WebSocketOpcode
     package var isFinal: Bool
-    /// How many bytes the payload has.
+    /// The number of bytes of the payload.
     package var payloadLength: Int
-    /// How many bytes the header itself has.
+    /// The number of bytes of the header.
     package var size: Int
 
-    /// Reads the header at the buffer's reader index, which does not move; nil if more bytes are needed.
+    /// Reads the header at the buffer's reader index, without moving the index. The result is nil if more bytes are
+    /// needed.
     ///
-    /// A header that a server must not send is rejected as early as possible.
+    /// The initializer throws as soon as the bytes show that the header is invalid.
     package init?(peekingInto buffer: ByteBuffer) throws(WebSocketViolation) {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self) else { return nil }

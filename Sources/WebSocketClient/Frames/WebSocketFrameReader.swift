@@ -1,27 +1,27 @@
 package import NIOCore
 import RealtimePrimitives
 
-/// Reads messages from the bytes of a server, however they are split (RFC 6455).
+/// Reads messages from the bytes of a server, regardless of how they are split (RFC 6455).
 ///
-/// Give it bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until that returns nil. It keeps at
-/// most one message, of at most the given size, and the appended bytes that ``next()`` has not read. Do not use it
-/// after it has thrown.
+/// Add bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until ``next()`` returns nil. The reader
+/// buffers at most one message, up to the maximum message size, and the appended bytes that ``next()`` has not read. Do
+/// not use a reader after it has thrown an error.
 package struct WebSocketFrameReader: Sendable {
     package enum Output: Hashable, Sendable {
         /// A whole message in UTF-8.
         case text(ByteBuffer)
         case binary(ByteBuffer)
-        /// A fragment that is not the message's last one.
+        /// A fragment that is not the last fragment of its message.
         case fragment
         case ping(ByteBuffer)
         case pong(ByteBuffer)
-        /// The code is 1005 if the frame had none.
+        /// A close frame. If the frame had no code, the code is 1005.
         case close(WebSocketCloseCode, String)
     }
 
     private let maximumMessageSize: Int
     private var input = ByteBuffer()
-    /// The rest of a data frame whose payload is collected in `message`.
+    /// The rest of a data frame. `message` collects the payload.
     private var frame: UnfinishedFrame?
     private var message: UnfinishedMessage?
 
@@ -39,18 +39,18 @@ package struct WebSocketFrameReader: Sendable {
             input = bytes
             return
         }
-        // The remaining bytes are part of a header or of a control frame. They go into a new buffer, because receivers
-        // have slices of the old one, and writing to that would copy all of it.
+        // The remaining bytes are part of a header or of a control frame. The reader puts these bytes into a new
+        // buffer. Receivers have slices of the old buffer, so a write to it would copy the whole buffer.
         var joined = ByteBufferAllocator().buffer(capacity: input.readableBytes + bytes.readableBytes)
         joined.writeImmutableBuffer(input)
         joined.writeImmutableBuffer(bytes)
         input = joined
     }
 
-    /// Reports the next whole texts, without copying them. ``next()`` handles everything else, so that each violation
-    /// is found in one place.
+    /// Reports the next text messages that are complete and not fragmented, without copying them. ``next()`` handles
+    /// all other frames, so only ``next()`` has to detect violations.
     ///
-    /// - Parameter receive: Returns whether to continue.
+    /// - Parameter receive: Gets a text message, and returns whether to continue.
     package mutating func readTexts(_ receive: (Span<UInt8>) -> Bool) {
         guard frame == nil, message == nil else { return }
         let input = input
@@ -58,7 +58,7 @@ package struct WebSocketFrameReader: Sendable {
         var offset = 0
         while let payload = bytes.payloadOfTextFrame(at: offset), payload.count <= maximumMessageSize {
             let text = bytes.extracting(payload)
-            // A closure, because a key path would be created at each call.
+            // A closure is faster than a key path, which the program would create at each call.
             guard text.withUnsafeBytes({ $0.isUTF8 }) else { break }
             offset = payload.upperBound
             guard receive(text) else { break }
@@ -66,10 +66,10 @@ package struct WebSocketFrameReader: Sendable {
         self.input.moveReaderIndex(forwardBy: offset)
     }
 
-    /// The next complete output; nil if more bytes are needed.
+    /// Returns the next complete output; nil if more bytes are needed.
     package mutating func next() throws(WebSocketViolation) -> Output? {
         if let output = try read() { return output }
-        // NIO gets the memory back, and needs no more for the next bytes.
+        // The reader releases the buffer, so NIO can use its memory for the next bytes.
         if input.readableBytes == 0 { input = ByteBuffer() }
         return nil
     }
@@ -90,7 +90,7 @@ package struct WebSocketFrameReader: Sendable {
         return try collect()
     }
 
-    /// Rejects a data frame that is out of turn, or too large, before keeping any of its payload.
+    /// Rejects a data frame that is out of order or too large, before the reader keeps any of its payload.
     private func check(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
         if header.opcode == .continuation {
             guard message != nil else { throw .unexpectedContinuation }
@@ -126,7 +126,7 @@ package struct WebSocketFrameReader: Sendable {
         return .close(code, String(buffer: payload))
     }
 
-    /// Moves the received part of the frame's payload into the message.
+    /// Moves the received part of the payload into the message.
     private mutating func collect() throws(WebSocketViolation) -> Output? {
         guard var frame else { return nil }
         if let part = input.readSlice(length: min(frame.missing, input.readableBytes)) {
@@ -147,8 +147,8 @@ package struct WebSocketFrameReader: Sendable {
 }
 
 extension Span<UInt8> {
-    /// The range of the frame's payload, if it is a whole text message, has a length of at most 16 bits, and is
-    /// complete.
+    /// Returns the range of the payload if the frame is a complete text message that is not fragmented and has at most
+    /// 65,535 bytes.
     fileprivate func payloadOfTextFrame(at offset: Int) -> Range<Int>? {
         guard offset &+ 4 <= count, self[offset] == 0x81 else { return nil }
         let start: Int
@@ -164,7 +164,7 @@ extension Span<UInt8> {
     }
 }
 
-/// A message that is not complete.
+/// An incomplete message.
 private struct UnfinishedMessage: Sendable {
     let isText: Bool
     private(set) var payload = ByteBuffer()
@@ -177,12 +177,12 @@ private struct UnfinishedMessage: Sendable {
     var size: Int { payload.readableBytes }
     var endsAtCharacter: Bool { validator.isComplete }
 
-    /// The peer only announces the length, so little memory is reserved for it.
+    /// Reserves at most 64 KiB, because the peer may send less than it announces.
     mutating func reserve(_ length: Int) {
         payload.reserveCapacity(minimumWritableBytes: min(length, 65_536))
     }
 
-    /// False if a text is not UTF-8.
+    /// Appends a part. Returns false if the message is text but not UTF-8.
     mutating func append(_ part: ByteBuffer) -> Bool {
         payload.writeImmutableBuffer(part)
         guard isText else { return true }

@@ -1,7 +1,7 @@
 package import NIOCore
 import RealtimePrimitives
 
-/// Makes the frames of a client: whole messages, masked.
+/// Makes the frames of a client. The frames are masked, and each contains a whole message.
 package enum WebSocketFrameWriter {
     package static func frame(_ text: String, allocator: ByteBufferAllocator) -> ByteBuffer {
         frame(.text, length: text.utf8.count, allocator: allocator) { $0.writeString(text) }
@@ -15,7 +15,7 @@ package enum WebSocketFrameWriter {
         frame(opcode, length: payload.readableBytes, allocator: allocator) { $0.writeImmutableBuffer(payload) }
     }
 
-    /// A close frame; without a code if it is 1005, or cannot be in a frame.
+    /// Makes a close frame. If the code is 1005 or does not fit into 16 bits, the frame has no code and no reason.
     package static func closeFrame(_ code: WebSocketCloseCode, reason: String, allocator: ByteBufferAllocator)
         -> ByteBuffer
     {
@@ -44,7 +44,8 @@ package enum WebSocketFrameWriter {
             buffer.writeInteger(0x80 | 127 as UInt8)
             buffer.writeInteger(UInt64(truncatingIfNeeded: length))
         }
-        // The author of the payload must not be able to guess the key; Swift's generator uses the system's randomness.
+        // The author of the payload must not be able to guess the key. Swift's generator is secure, because it uses the
+        // system's random numbers.
         let key = UInt32.random(in: .min ... .max)
         buffer.writeInteger(key, endianness: .host)
         let headerSize = buffer.readableBytes

@@ -3,8 +3,8 @@ import NIOHTTP1
 import RealtimeNetworking
 
 extension WebSocketSession {
-    /// Asks a proxy to connect to the server (RFC 9110, section 9.3.6). Until the proxy has answered, this handler sees
-    /// only the end of the channel.
+    /// Asks a proxy to connect to the server (RFC 9110, section 9.3.6). Until the proxy has answered, this handler gets
+    /// no data, only the event that the channel has closed.
     func tunnel(
         _ channel: any Channel,
         through proxy: ProxyServer,
@@ -27,7 +27,7 @@ extension WebSocketSession {
                 self.remove(encoder, decoder, connector, from: channel, then: proceed)
             }
         }
-        // The last handler starts when it is added.
+        // The code adds this handler last, because the handler starts as soon as it is added.
         try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connector], position: .before(self))
     }
 
@@ -65,8 +65,8 @@ extension WebSocketSession {
     }
 }
 
-/// Sends the request for a tunnel, and reports the result. The handler of NIOExtras keeps a timer, and with it the
-/// credentials, for each proxy that refuses.
+/// Sends the request for a tunnel, and reports the result. The package does not use the handler of NIOExtras, which
+/// retains a timer and the credentials after each refusal by a proxy.
 private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

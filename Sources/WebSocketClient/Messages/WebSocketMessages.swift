@@ -3,45 +3,47 @@ import NIOCore
 
 /// The messages that a WebSocket receives, in order.
 ///
-/// The sequence keeps its WebSocket connected: you can iterate it without keeping the WebSocket itself. Each message
-/// goes to one iterator. If messages arrive faster than you consume them, the client stops reading from the socket, so
-/// the server has to wait. Nothing is dropped. While the client does not read, it also sees no pings, pongs and close
-/// frames.
+/// The sequence keeps its WebSocket open, so your code can iterate without a reference to the WebSocket. If there are
+/// several iterators, only one of them gets each message. If messages arrive faster than you consume them, the client
+/// stops reading from the socket. The server then has to wait, and nothing is dropped. While the client does not read,
+/// it gets no pings, pongs and close frames.
 ///
-/// The sequence ends when the server closes the connection with any code, when your code closes it, and when the task
-/// that iterates is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
+/// The sequence ends when the server closes the connection with any code, when your code closes it, and when the
+/// iterating task is cancelled. The sequence throws if the connection is lost, or if the server breaks the rules of the
+/// protocol. The sequence of a ``ReconnectingWebSocket`` continues after a loss: see
+/// ``ReconnectingWebSocket/messages``.
 public struct WebSocketMessages: AsyncSequence, Sendable {
     /// The elements are messages.
     public typealias Element = WebSocketMessage
-    /// The sequence throws errors of the client.
+    /// The error of the sequence.
     public typealias Failure = WebSocketError
 
     let buffer: MessageBuffer
-    /// An object to retain while the sequence is iterated.
+    /// An object that the sequence and its iterators keep alive.
     let owner: any Sendable
 
     /// Creates an iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffer: buffer, owner: owner) }
 
-    /// Returns one message after the other.
+    /// An iterator over the messages.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let buffer: MessageBuffer
         fileprivate let owner: any Sendable
 
-        /// Returns the next message, or `nil` at the end and if the task is cancelled.
+        /// Returns the next message, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next() async throws(WebSocketError) -> WebSocketMessage? { try await buffer.next().get() }
 
-        /// Returns the next message, or `nil` at the end and if the task is cancelled.
+        /// Returns the next message, or `nil` when the sequence has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(WebSocketError)
             -> WebSocketMessage?
         { try await buffer.next().get() }
     }
 }
 
-/// Messages that have arrived and were not consumed yet.
+/// A buffer for the received messages that the app has not consumed.
 ///
-/// The connection is paused while the messages exceed the limit. During the pause, messages of the same read still arrive.
-/// At the end of the connection, all data that the system has buffered arrives too.
+/// The buffer pauses the connection while the messages exceed the limit. During the pause, the remaining messages of
+/// the same read still arrive. When the connection ends, all data that the system has buffered arrives too.
 final class MessageBuffer: Sendable {
     typealias Next = Result<WebSocketMessage?, WebSocketError>
 
@@ -61,34 +63,36 @@ final class MessageBuffer: Sendable {
     }
 
     private let limit: Int
-    /// Empty messages take memory too.
+    /// The most messages. Empty messages take memory too, but have no bytes, so the buffer also limits the number of
+    /// messages.
     private let maximumCount = 4_096
     private let eventLoop: any EventLoop
     private let source = NIOLockedValueBox<WebSocketConnection?>(nil)
     private let state = NIOLockedValueBox(State())
 
     /// - Parameters:
-    ///   - limit: In bytes.
+    ///   - limit: The maximum number of bytes before the buffer pauses the connection.
     ///   - eventLoop: The event loop of the connections.
     init(limit: Int, on eventLoop: any EventLoop) {
         self.limit = max(limit, 1)
         self.eventLoop = eventLoop
     }
 
-    /// Sets the connection that the buffer pauses from now on; `nil` for none. Called on the event loop.
+    /// Sets the connection that the buffer pauses; `nil` for no connection. Call the method on the event loop.
     func pauses(_ connection: WebSocketConnection?) {
         source.withLockedValue { $0 = connection }
         if let connection, isPaused { connection.setReading(false) }
     }
 
-    /// The value is read on the loop, because two changes could overtake each other on the way to it.
+    /// Pauses or resumes reading, on the event loop. Two calls can reach the loop in the wrong order, so the loop reads
+    /// the current value.
     private func pauseChanged() {
         eventLoop.execute { [self] in
             source.withLockedValue { $0 }?.setReading(!isPaused)
         }
     }
 
-    /// Whether the socket must not be read.
+    /// Whether the connection must not read from the socket.
     var isPaused: Bool { state.withLockedValue { $0.isPaused } }
 
     func append(_ message: WebSocketMessage) {
@@ -107,11 +111,11 @@ final class MessageBuffer: Sendable {
         if mustPause { pauseChanged() }
     }
 
-    /// Ends the sequence after the waiting messages.
+    /// Ends the sequence after the messages in the buffer.
     func finish(_ end: Result<Void, WebSocketError>) {
         let waiting: [CheckedContinuation<Next, Never>] = state.withLockedValue { state in
             guard state.end == nil else { return [] }
-            // An error is reported once: to the first call that waits, or to the next call.
+            // The buffer throws an error only once, from the first waiting call or from the next call.
             state.end = state.waiting.isEmpty ? end : .success(())
             defer { state.waiting = [] }
             return state.waiting.map(\.continuation)
@@ -138,7 +142,8 @@ final class MessageBuffer: Sendable {
                         state.end = .success(())
                         return (end.map { nil }, false)
                     }
-                    // Checked under the lock, so that a later cancellation finds the waiter.
+                    // The code checks for a cancellation while it holds the lock, so a later cancellation finds the
+                    // waiting call.
                     if Task.isCancelled { return (.success(nil), false) }
                     state.waiting.append((id, continuation))
                     return (nil, false)

@@ -1,22 +1,23 @@
 import RealtimePrimitives
 
-/// Decides the actions of a ``ReconnectingWebSocket``: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of a ``ReconnectingWebSocket``. Each input is a method that returns the actions to carry out.
 ///
-/// It has no clock, socket or task. Everything that ends with a connection is part of the state ``Phase/open(_:)``.
+/// The machine has no clock, socket or task. The state ``Phase/open(_:)`` contains everything that belongs to one
+/// connection.
 struct ReconnectingStateMachine: Sendable {
-    /// Each attempt to connect has an id. Inputs with another id belong to an earlier attempt, and are ignored.
+    /// The id of an attempt to connect. The machine ignores an input if its id is from an earlier attempt.
     typealias Attempt = Int
     typealias SendID = UInt64
 
     struct TimerID: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// The attempt to connect has taken too long, or the app's closure that makes the request has.
+            /// The time limit for an attempt to connect, including the app's closure that makes the request.
             case attempt
-            /// The wait before the next attempt is over.
+            /// The end of the wait before the next attempt.
             case retry
-            /// Check whether something came within the heartbeat's interval.
+            /// The check whether data arrived within the interval of the heartbeat.
             case heartbeat
-            /// Check whether the server has answered the heartbeat.
+            /// The check whether the server has answered the heartbeat.
             case answer
         }
 
@@ -30,14 +31,15 @@ struct ReconnectingStateMachine: Sendable {
         case open(Attempt, WebSocketRequest)
         /// Start the closing handshake.
         case close(Attempt, WebSocketCloseCode, reason: String)
-        /// End the connection, or the task that makes the request, at once. No events of it are reported afterwards.
+        /// Abort the connection, or cancel the task that makes the request. Afterwards, the session reports no events
+        /// of the attempt.
         case abort(Attempt)
-        /// Write the messages that each connection begins with.
+        /// Write the first messages of the connection.
         case sendOpeningMessages(Attempt)
-        /// Write a message, and tell the waiting call whether it was written.
+        /// Write a message, and report the result to the waiting call.
         case write(Attempt, SendID, WebSocketMessage)
         case sendHeartbeat(Attempt)
-        /// End a waiting call of `send`.
+        /// Fail a waiting call of `send`.
         case fail(SendID, WebSocketError)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
         case askRetryPolicy(Attempt, retryCount: Int, elapsed: Duration, reason: WebSocketError)
@@ -60,7 +62,7 @@ struct ReconnectingStateMachine: Sendable {
         case preparing(Attempt, timer: TimerID)
         case connecting(Attempt, timer: TimerID)
         case open(Session)
-        /// The retry policy decides.
+        /// The retry policy decides whether there is another attempt.
         case asking(Attempt, after: WebSocketClosure)
         case waiting(timer: TimerID, until: Duration)
         case closing(Attempt)
@@ -71,7 +73,7 @@ struct ReconnectingStateMachine: Sendable {
         var attempt: Attempt
         var since: Duration
         var lastActivity: Duration
-        /// The heartbeat's timer, or the timer of its answer; `nil` without a heartbeat.
+        /// The timer of the heartbeat or of its answer; `nil` without a heartbeat.
         var timer: TimerID?
     }
 
@@ -79,9 +81,10 @@ struct ReconnectingStateMachine: Sendable {
     private var phase = Phase.idle
     private var attempts: Attempt = 0
     private var timers = 0
-    /// Attempts that failed since the last lasting connection.
+    /// The number of retries since the last connection that was open long enough.
     private var retryCount = 0
-    /// When the connection was lost; `nil` while there is one, and before the first attempt.
+    /// The time when the connection was lost, or when the app called `connect()`. The time is `nil` while there is a
+    /// connection, and before the first attempt.
     private var outage: Duration?
     private var queue: [(id: SendID, message: WebSocketMessage)] = []
     private var queuedBytes = 0
@@ -176,7 +179,7 @@ struct ReconnectingStateMachine: Sendable {
         return actions
     }
 
-    /// Handles that something came from the server.
+    /// Records the arrival of data from the server.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard case .open(var session) = phase, session.attempt == attempt else { return }
         session.lastActivity = now
@@ -209,7 +212,7 @@ struct ReconnectingStateMachine: Sendable {
         ]
     }
 
-    /// Makes up for timers that did not run while the computer was suspended. Call it before any other input.
+    /// Handles timers that did not run while the computer was suspended. Call the method before any other input.
     mutating func catchUp(now: Duration) -> [Action] {
         switch phase {
         case .waiting(let timer, let until) where until <= now: return [.cancel(timer)] + beginAttempt()
@@ -222,11 +225,11 @@ struct ReconnectingStateMachine: Sendable {
         }
     }
 
-    /// A timer that is later than this did not run for a while.
+    /// The delay after which a timer counts as missed.
     private static let lateness = Duration.seconds(10)
 
-    /// - Parameter isPaused: Whether the app consumes messages too slowly, so that the socket is not read. In that case
-    ///   an answer cannot be seen.
+    /// - Parameter isPaused: Whether the client has paused reading because the app consumes messages too slowly. During
+    ///   a pause, the client cannot receive an answer.
     mutating func timerFired(_ timer: TimerID, isPaused: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(let attempt, timer), .connecting(let attempt, timer):
@@ -265,8 +268,8 @@ struct ReconnectingStateMachine: Sendable {
         var session = session
         let silence = now - session.lastActivity
         let timeout = configuration.heartbeat.timeout
-        // An answer during the last interval counts, whatever it answers. While the socket is not read, an answer
-        // cannot be seen.
+        // Any data that arrived during the last interval counts as an answer. While the client has paused reading, it
+        // cannot receive an answer.
         if kind == .answer, silence >= timeout, !isPaused {
             let error = WebSocketError(
                 .pongTimedOut,
@@ -309,7 +312,7 @@ struct ReconnectingStateMachine: Sendable {
 }
 
 extension WebSocketError {
-    /// Makes the error for a connection that ended.
+    /// Creates the error for a connection that was closed.
     init(_ closure: WebSocketClosure) {
         if let error = closure.error {
             self = error

@@ -12,38 +12,43 @@ public import NIOPosix
 ///     update(with: message)
 /// }
 /// ```
-/// The client sends a heartbeat if nothing has arrived for a while, so that it detects a dead connection. Messages that
-/// you send while there is no connection wait for the next one. It stops if you call ``close(code:reason:)``, if the
-/// retry policy stops, or if the last reference to it and to its ``messages`` is released.
+///
+/// To detect a dead connection, the client sends a heartbeat if nothing has arrived for a while. If you send a
+/// message while there is no connection, the message waits for the next connection.
+///
+/// The client stops when your code calls ``close(code:reason:)``, when the retry policy returns `nil`, or when every
+/// attempt would fail with the same error. The client also stops when your code releases the last reference to the
+/// client and to its ``messages``.
 public final class ReconnectingWebSocket: Sendable {
     /// The state of the WebSocket.
     public enum State: Hashable, Sendable {
-        /// ``ReconnectingWebSocket/connect()`` has not been called.
+        /// Your code has not called ``ReconnectingWebSocket/connect()``.
         case idle
-        /// It is connecting. Attempts count from 1.
+        /// The client is connecting. The first attempt has the number 1.
         case connecting(attempt: Int)
         /// The connection is open.
         case open
-        /// It will connect again after a delay.
+        /// The client is waiting before it connects again.
         case waiting(attempt: Int, delay: Duration, reason: WebSocketError)
-        /// Your code has closed the connection, and the server has not answered yet.
+        /// Your code has closed the WebSocket, and the server has not answered yet.
         case closing
-        /// Closed by your code, or because the retry policy stopped.
+        /// The client does not connect again: your code closed the WebSocket, the retry policy returned `nil`, or every
+        /// attempt would fail with the same error.
         case closed(WebSocketClosure)
     }
 
-    /// How the client detects that a connection is dead.
+    /// The way in which the client detects a dead connection.
     public enum Heartbeat: Hashable, Sendable {
-        /// It does not.
+        /// The client does not detect a dead connection.
         case off
-        /// It sends a WebSocket ping if nothing has arrived for the interval. If nothing arrives within the timeout after
-        /// that, the connection is lost.
+        /// The client sends a WebSocket ping if nothing has arrived for the interval. If nothing arrives within the
+        /// timeout after the ping, the client considers the connection lost.
         case ping(interval: Duration, timeout: Duration)
-        /// It sends a text message instead of a ping, for servers whose protocol has its own heartbeat. The server's
-        /// answer arrives in ``ReconnectingWebSocket/messages``.
+        /// The client sends a text message instead of a ping. Use this case if the server's protocol has its own
+        /// heartbeat. The server's answer arrives in ``ReconnectingWebSocket/messages``.
         case text(String, interval: Duration, timeout: Duration)
 
-        /// A ping after 30 seconds, and a timeout of 10 seconds.
+        /// A ping after 30 seconds without data, with a timeout of 10 seconds.
         public static var `default`: Heartbeat { .ping(interval: .seconds(30), timeout: .seconds(10)) }
 
         var interval: Duration? {
@@ -61,27 +66,28 @@ public final class ReconnectingWebSocket: Sendable {
         }
     }
 
-    /// How a reconnecting WebSocket behaves.
+    /// The options of a reconnecting WebSocket.
     public struct Options: Sendable {
-        /// Timeouts, limits, TLS and proxy of each connection.
+        /// The timeouts, limits, TLS and proxy of each connection.
         public var connection: WebSocketOptions
-        /// How long to wait before another attempt. It gets the reason, a ``WebSocketError``, and can stop. The default
-        /// never stops: it waits 1 second, doubled up to 30 seconds, with full jitter. The client does not call it
-        /// after errors that every attempt would have, for example an invalid header.
+        /// The policy that decides how long to wait before another attempt. The policy gets the reason, which is a
+        /// ``WebSocketError``, and can stop the client. The default never stops: its random waits have a maximum that
+        /// doubles from 1 to 30 seconds. If every attempt would fail with the same error, for example because of an
+        /// invalid header, the client stops without calling the policy.
         public var retryPolicy: any RetryPolicy
-        /// How the client detects that a connection is dead. Default: ``Heartbeat/default``.
+        /// The way in which the client detects a dead connection. Default: ``Heartbeat/default``.
         public var heartbeat: Heartbeat
-        /// How long a connection must have been open before the retry policy starts again from its first delay.
-        /// Default: 10 seconds.
+        /// The time after which an open connection resets the number of attempts. Default: 10 seconds.
         public var backOffReset: Duration
-        /// Makes the first messages of each connection, for example to log in or to subscribe. They are sent before
-        /// waiting messages. The client calls it on its event loop, so it must not block. Default: none.
+        /// Makes the first messages of each connection, for example to log in or to subscribe. The client sends these
+        /// messages before the messages that waited for a connection. The client calls the closure on its event loop,
+        /// so the closure must not block. Default: no messages.
         public var openingMessages: @Sendable () -> [WebSocketMessage]
-        /// How many messages may wait for a connection. Default: 100.
+        /// The maximum number of messages that can wait for a connection. Default: 100.
         public var maximumQueuedMessages: Int
-        /// How many bytes of messages may wait for a connection. Default: 1 MiB.
+        /// The maximum number of bytes of the messages that wait for a connection. Default: 1 MiB.
         public var maximumQueuedBytes: Int
-        /// The logger. The client logs at debug level. Default: nil, no log.
+        /// The logger of the client. The client logs at debug level. Default: a logger that discards everything.
         public var logger: Logger
 
         /// Creates options.
@@ -108,15 +114,15 @@ public final class ReconnectingWebSocket: Sendable {
 
     private let session: ReconnectingSession
 
-    /// Creates a WebSocket for a URL. It does not connect yet.
+    /// Creates a WebSocket for a URL, without connecting.
     ///
     /// - Parameters:
     ///   - url: A `ws` or `wss` URL.
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
-    ///   - options: How it behaves.
+    ///   - options: The options of the WebSocket.
     ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
-    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
+    ///     open sockets. Shut the group down only after the WebSocket is released. Default: the process's shared group.
     /// - Throws: ``WebSocketError`` if the URL or an option is invalid.
     public convenience init(
         to url: String,
@@ -136,14 +142,15 @@ public final class ReconnectingWebSocket: Sendable {
         self.init(connector, options, eventLoopGroup) { request }
     }
 
-    /// Creates a WebSocket that asks for the request before each attempt, for example because a token in it expires.
+    /// Creates a WebSocket that calls a closure before each attempt, to make the request. Use this initializer if the
+    /// request contains a token that expires.
     ///
     /// - Parameters:
-    ///   - options: How it behaves.
+    ///   - options: The options of the WebSocket.
     ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
-    ///     open sockets. Shut it down only after the WebSocket is released. Default: the process's shared group.
-    ///   - request: Returns the server, and what the upgrade request contains. If it throws, or takes longer than
-    ///     ``WebSocketOptions/connectTimeout`` together with the connection, the attempt fails.
+    ///     open sockets. Shut the group down only after the WebSocket is released. Default: the process's shared group.
+    ///   - request: A closure that returns the request. If the closure throws, the attempt fails. The attempt also
+    ///     fails if the closure and the connection together take longer than ``WebSocketOptions/connectTimeout``.
     public convenience init(
         options: Options = Options(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
@@ -166,30 +173,31 @@ public final class ReconnectingWebSocket: Sendable {
 
     deinit { session.release() }
 
-    /// Starts connecting, and returns at once. It has no effect if it, or ``close(code:reason:)``, was called before.
+    /// Starts connecting, and returns at once. The call has no effect if your code has already called the method, or
+    /// has called ``close(code:reason:)``.
     public func connect() { session.connect() }
 
     /// The current state of the WebSocket.
     public var state: State { session.state }
 
-    /// The current state, and each change of it. The sequence keeps the newest 256 states for a consumer that is
-    /// slower, and ends after ``State/closed(_:)``.
+    /// The current state and all later states. For a slow consumer, the sequence keeps the newest 256 states. The
+    /// sequence ends after ``State/closed(_:)``.
     public var states: AsyncStream<State> { session.states() }
 
     /// The messages of all connections, in order. See ``WebSocketMessages``.
     ///
-    /// The sequence continues after the loss of a connection. ``states`` shows where messages may be missing. It ends
-    /// when the WebSocket is closed, and throws if the retry policy stopped.
+    /// The sequence continues after the loss of a connection. ``states`` shows when messages may be missing. The
+    /// sequence ends when your code closes the WebSocket, and throws if the client stops for another reason.
     public var messages: WebSocketMessages { WebSocketMessages(buffer: session.buffer, owner: self) }
 
-    /// Sends a message, and returns when its bytes are handed to the operating system.
+    /// Sends a message, and returns when the operating system has accepted the bytes.
     ///
-    /// If there is no connection, the message waits for the next one. If the connection is lost during the write, the
-    /// message is not sent again, because the server may have received it. The call throws.
+    /// If there is no connection, the message waits for the next connection. If the connection is lost during the
+    /// write, the call throws. The client does not send the message again, because the server may have received it.
     ///
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/connectionClosed`` if the WebSocket is closed or the
-    ///   connection is lost, ``WebSocketError/Code/sendQueueFull`` if too many messages wait; `CancellationError` if the task
-    ///   is cancelled while the message waits for a connection.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the WebSocket is closed
+    ///   or the connection is lost. ``WebSocketError/Code/sendQueueFull`` if too many messages wait.
+    ///   `CancellationError` if the task is cancelled while the message waits for a connection.
     public func send(_ message: WebSocketMessage) async throws { try await session.send(message) }
 
     /// Sends a text message. See ``send(_:)-(WebSocketMessage)``.
@@ -198,13 +206,13 @@ public final class ReconnectingWebSocket: Sendable {
     /// Sends a binary message. See ``send(_:)-(WebSocketMessage)``.
     public func send(_ bytes: [UInt8]) async throws { try await session.send(.binary(bytes)) }
 
-    /// Closes the WebSocket for good, and returns how it ended. Waiting messages fail.
+    /// Closes the WebSocket for good, and returns how the connection ended. Waiting messages fail.
     ///
     /// - Parameters:
-    ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
-    ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. In that case the WebSocket stays
-    ///   open.
+    ///   - code: 1000 to 1003, 1007 to 1014, or the app's own code from 3000 to 4999. Default: 1000.
+    ///   - reason: The reason for the server. The client truncates the reason to 123 bytes. Default: no reason.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. After this error, the
+    ///   WebSocket stays open.
     @discardableResult
     public func close(
         code: WebSocketCloseCode = .normalClosure,

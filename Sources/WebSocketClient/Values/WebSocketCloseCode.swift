@@ -1,6 +1,6 @@
 /// The code of a WebSocket close frame (RFC 6455, section 7.4).
 public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
-    /// The number as it is sent.
+    /// The number in the close frame.
     public let rawValue: Int
 
     /// Creates a code from its number.
@@ -17,15 +17,15 @@ public struct WebSocketCloseCode: RawRepresentable, Hashable, Sendable, Expressi
     public static let protocolError: Self = 1002
     /// 1003: the peer sent a kind of message that the endpoint does not accept.
     public static let unsupportedData: Self = 1003
-    /// 1005: the close frame had no code. It is never sent.
+    /// 1005: the close frame had no code. No frame contains this code.
     public static let noStatusReceived: Self = 1005
-    /// 1007: a message does not fit its type, for example a text that is not UTF-8.
+    /// 1007: the content of a message does not fit its type, for example text that is not UTF-8.
     public static let invalidPayload: Self = 1007
-    /// 1008: a message breaks a rule of the endpoint.
+    /// 1008: a message violates a rule of the endpoint.
     public static let policyViolation: Self = 1008
     /// 1009: a message is too big.
     public static let messageTooBig: Self = 1009
-    /// 1011: the server had an unexpected condition.
+    /// 1011: the server encountered an unexpected condition.
     public static let internalError: Self = 1011
 }
 
@@ -35,7 +35,7 @@ extension WebSocketCloseCode: CustomStringConvertible {
 }
 
 extension WebSocketCloseCode {
-    /// Whether it may be in a close frame.
+    /// Whether a close frame can contain the code.
     var canBeSent: Bool {
         switch rawValue {
         case 1000...1003, 1007...1014, 3000...4999: true

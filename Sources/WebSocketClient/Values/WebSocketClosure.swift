@@ -1,11 +1,11 @@
-/// How a WebSocket connection ended.
+/// The end of a WebSocket connection.
 public struct WebSocketClosure: Hashable, Sendable {
-    /// The code of the server's close frame, ``WebSocketCloseCode/noStatusReceived`` if that frame has no code; `nil` if
-    /// the server sent no close frame.
+    /// The code of the server's close frame; `nil` if the server sent no close frame. If the frame has no code, the
+    /// value is ``WebSocketCloseCode/noStatusReceived``.
     public var code: WebSocketCloseCode?
-    /// The reason in the server's close frame. It may be empty.
+    /// The reason in the server's close frame, which may be empty.
     public var reason: String
-    /// The problem; `nil` if the connection ended with a closing handshake, or because your code closed it.
+    /// The problem. `nil` if the connection ended with a closing handshake, or because your code closed it.
     public var error: WebSocketError?
 
     /// Creates a closure.

@@ -4,9 +4,9 @@ public import RealtimePrimitives
 
 /// An error of a WebSocket client.
 public struct WebSocketError: Error, Sendable {
-    /// The kind of an error. New codes may come with new versions: keep a `default` when you switch over them.
+    /// The kind of an error. Later versions may add codes, so keep a `default` case when you switch over codes.
     public struct Code: RawRepresentable, Hashable, Sendable {
-        /// The code's name, as it is printed.
+        /// The name of the code, as `print` shows it.
         public let rawValue: String
 
         /// Creates a code from its name.
@@ -15,9 +15,9 @@ public struct WebSocketError: Error, Sendable {
 
     /// The kind of the error.
     public var code: Code
-    /// What failed and why, in one line.
+    /// The failed operation and the reason, in one line.
     public var message: String
-    /// The code of the server's close frame, if it sent one.
+    /// The code of the server's close frame, if the server sent one.
     public var closeCode: WebSocketCloseCode?
     /// The status of the server's answer to the upgrade, if it was not 101.
     public var httpStatus: Int?
@@ -43,7 +43,7 @@ public struct WebSocketError: Error, Sendable {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
     }
 
-    /// Why TLS failed, if the error is about that.
+    /// The reason why TLS failed, if the error concerns TLS.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
@@ -52,26 +52,26 @@ extension WebSocketError.Code {
     public static let invalidURL = Self(rawValue: "invalidURL")
     /// The host is not a host name or an IP address.
     public static let invalidHost = Self(rawValue: "invalidHost")
-    /// The port is not within 1 and 65535.
+    /// The port is not between 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")
-    /// The path has characters that an HTTP request cannot contain.
+    /// The path contains characters that HTTP does not allow.
     public static let invalidPath = Self(rawValue: "invalidPath")
     /// An option has an invalid value, for example a malformed header.
     public static let invalidOption = Self(rawValue: "invalidOption")
-    /// A close code that an app must not send.
+    /// An app must not send this close code.
     public static let invalidCloseCode = Self(rawValue: "invalidCloseCode")
 
     /// The host name could not be resolved.
     public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
     /// The TCP connection failed.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// TLS failed; ``WebSocketError/tlsFailure`` says why.
+    /// TLS failed. ``WebSocketError/tlsFailure`` contains the reason.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The server's public key is not in ``TLSOptions/pins``.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
-    /// The proxy's address is invalid, or the proxy cannot be used for that server.
+    /// The proxy's address is invalid, or the client cannot use the proxy for the server.
     public static let invalidProxy = Self(rawValue: "invalidProxy")
-    /// The proxy was not reached, or did not connect to the server.
+    /// The client did not reach the proxy, or the proxy did not connect to the server.
     public static let proxyFailed = Self(rawValue: "proxyFailed")
     /// The server did not accept the WebSocket upgrade.
     public static let upgradeFailed = Self(rawValue: "upgradeFailed")
@@ -80,9 +80,9 @@ extension WebSocketError.Code {
 
     /// The connection was closed or lost.
     public static let connectionClosed = Self(rawValue: "connectionClosed")
-    /// The server did not answer a ping in time.
+    /// Nothing arrived within the timeout after a heartbeat of a ``ReconnectingWebSocket``.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
-    /// The client cannot read the answer to a ping, because your code consumes messages too slowly: see
+    /// The client could not read the answer to a ping, because your code consumes messages too slowly. See
     /// ``WebSocketOptions/receiveBufferSize``.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
     /// The server broke the rules of the WebSocket protocol.
@@ -91,17 +91,18 @@ extension WebSocketError.Code {
     public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// A text message of the server was not UTF-8.
     public static let invalidText = Self(rawValue: "invalidText")
-    /// The app's closure that makes the requests of a ``ReconnectingWebSocket`` threw an error, which is the cause.
+    /// The app's closure that makes the requests of a ``ReconnectingWebSocket`` threw an error, which is the
+    /// ``WebSocketError/cause``.
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// Too many messages already wait for the connection of a ``ReconnectingWebSocket``.
     public static let sendQueueFull = Self(rawValue: "sendQueueFull")
-    /// The server does not read: more than ``WebSocketOptions/maximumSendBufferSize`` bytes waited for it.
+    /// The server does not read, and more than ``WebSocketOptions/maximumSendBufferSize`` bytes waited to be sent.
     public static let sendBufferFull = Self(rawValue: "sendBufferFull")
 }
 
-/// Two errors are equal if everything but the cause is equal.
+/// Two errors are equal if all their properties except the cause are equal.
 extension WebSocketError: Hashable {
-    /// Compares everything but the cause.
+    /// Compares all properties except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.closeCode == right.closeCode
             && left.httpStatus == right.httpStatus
@@ -115,7 +116,7 @@ extension WebSocketError: Hashable {
 }
 
 extension WebSocketError.Code {
-    /// Whether another attempt with the same request and options would fail in the same way.
+    /// Whether another attempt with the same request and options would fail for the same reason.
     var isPermanent: Bool {
         switch self {
         case .invalidURL, .invalidHost, .invalidPort, .invalidPath, .invalidOption, .invalidProxy: true
@@ -132,6 +133,6 @@ extension WebSocketError.Code: CustomStringConvertible {
 extension WebSocketError: ExplainedError, LocalizedError, CustomStringConvertible {
     /// Code and message in one line.
     public var description: String { "\(code): \(message)" }
-    /// The message: what `localizedDescription` returns.
+    /// The message, which `localizedDescription` returns.
     public var errorDescription: String? { message }
 }

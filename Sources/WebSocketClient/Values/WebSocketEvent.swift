@@ -1,20 +1,22 @@
 package import NIOCore
 
-/// An event of a connection. The connector reports it on the connection's event loop.
+/// An event of a connection. The connection reports its events on its event loop.
 package enum WebSocketEvent: ~Escapable {
-    /// The upgrade succeeded. The subprotocol is the one that the server chose.
+    /// The upgrade succeeded. The value is the subprotocol that the server chose.
     case opened(subprotocol: String?)
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are valid only until the receiver
-    /// returns, because they are in the read buffer.
+    /// A whole text message in valid UTF-8. The bytes are in the read buffer, so they are valid only until the receiver
+    /// returns.
     case text(Span<UInt8>)
-    /// A whole binary message, its fragments joined.
+    /// A whole binary message.
     case binary(ByteBuffer)
     /// The server's answer to a ping.
     case pong(ByteBuffer)
-    /// A ping of the server (already answered), or a part of a longer message: the server is alive.
+    /// Other data that shows that the server is alive: a ping that the client has answered, or a part of a longer
+    /// message.
     case activity
-    /// All data of one read of the socket has been reported.
+    /// The connection has reported all data of one read of the socket.
     case readComplete
-    /// The end. It is reported as soon as the outcome is known, while the connector finishes the closing handshake.
+    /// The last event. The connection reports this event as soon as it knows the code or the error. The closing
+    /// handshake may not be complete yet.
     case closed(WebSocketClosure)
 }

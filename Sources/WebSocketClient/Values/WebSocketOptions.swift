@@ -1,26 +1,26 @@
 package import NIOPosix
 public import RealtimeNetworking
 
-/// How a WebSocket client connects, and its limits.
+/// The options and limits of a WebSocket client.
 public struct WebSocketOptions: Sendable {
-    /// The time for an attempt to connect: name resolution, TCP, TLS and the upgrade together. Default: 15 seconds.
+    /// The time limit for an attempt to connect: name resolution, TCP, TLS and the upgrade together. Default: 15
+    /// seconds.
     public var connectTimeout: Duration
-    /// How long the server may take to answer a close frame. Default: 2 seconds.
+    /// The time in which the server must answer a close frame. Default: 2 seconds.
     public var closeTimeout: Duration
-    /// The largest message that the client accepts, in bytes, over all its fragments. Default: 16 MiB.
+    /// The maximum size of a message with all its fragments, in bytes. Default: 16 MiB.
     public var maximumMessageSize: Int
-    /// The most bytes of messages that wait for your code to consume them. If more arrive, the client stops reading
-    /// from the socket until half of them are taken. Default: 1 MiB.
+    /// The maximum number of bytes of messages that wait for your code. If more arrive, the client stops reading from
+    /// the socket until your code has consumed half of them. Default: 1 MiB.
     public var receiveBufferSize: Int
-    /// The most bytes that wait for a server that does not read. If more wait, the client ends the connection with
-    /// ``WebSocketError/Code/sendBufferFull``. Default: 16 MiB.
+    /// The maximum number of unsent bytes, which wait because the server does not read. If more bytes wait, the client
+    /// closes the connection with ``WebSocketError/Code/sendBufferFull``. Default: 16 MiB.
     public var maximumSendBufferSize: Int
-    /// The certificates that the client trusts, and the one that it presents. Default: the system's trusted
-    /// certificates.
+    /// The certificates that the client trusts, and the client certificate. Default: the system's trusted certificates.
     public var tls: TLSOptions
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy: HTTPProxy
-    /// Finds a host's addresses. Default: the system.
+    /// The resolver of host names. Default: the system.
     package var resolver: (any Resolver & Sendable)?
 
     /// Creates options.

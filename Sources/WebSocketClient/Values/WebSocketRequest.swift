@@ -2,7 +2,7 @@ import Foundation
 public import RealtimeNetworking
 import RealtimePrimitives
 
-/// The server to connect to, and what the upgrade request contains.
+/// The server of a connection, and the contents of the upgrade request.
 public struct WebSocketRequest: Hashable, Sendable {
     /// A header field.
     public typealias Header = HTTPHeader
@@ -11,13 +11,13 @@ public struct WebSocketRequest: Hashable, Sendable {
     public var host: String
     /// The port.
     public var port: Int
-    /// Whether the connection is encrypted: `wss` rather than `ws`.
+    /// Whether the connection is encrypted, with `wss` instead of `ws`.
     public var useTLS: Bool
-    /// The path with the query. It starts with a slash.
+    /// The path with the query. The path starts with a slash.
     public var path: String
-    /// The subprotocols that the client offers, in order of preference. The server may choose none of them.
+    /// The subprotocols that the client offers, in order of preference. The server may choose none.
     public var subprotocols: [String]
-    /// Additional header fields. They may be secret, so errors never contain the values.
+    /// Additional header fields. The values of the fields may be secret, so errors never contain the values.
     public var headers: [Header]
 
     /// Creates a request.
@@ -45,12 +45,14 @@ public struct WebSocketRequest: Hashable, Sendable {
         self.headers = headers
     }
 
-    /// Creates a request from a URL, for example `wss://example.com/chat?room=1`. `http` and `https` mean the same as `ws` and
-    /// `wss`.
+    /// Creates a request from a URL, for example `wss://example.com/chat?room=1`. `http` means the same as `ws`, and
+    /// `https` the same as `wss`.
     ///
-    /// The fragment of the URL is not sent. A user name and a password in it become an `Authorization` header.
+    /// The client does not send the fragment of the URL. A user name and a password in the URL become an
+    /// `Authorization` header, unless `headers` contains this header.
     ///
-    /// - Throws: An error of code ``WebSocketError/Code/invalidURL``. Its message does not contain the password.
+    /// - Throws: An error with the code ``WebSocketError/Code/invalidURL``. The error's message does not contain the
+    ///   password.
     public init(
         url: String,
         subprotocols: [String] = [],
@@ -80,8 +82,8 @@ public struct WebSocketRequest: Hashable, Sendable {
         }
     }
 
-    /// The URL without user name, password, query and fragment. A password may contain any of the characters that
-    /// separate them.
+    /// Returns the URL without user name, password, query and fragment. A password can contain the characters that
+    /// separate these parts.
     private static func printable(_ url: String) -> String {
         var text = url
         if let at = text.lastIndex(of: "@") {
@@ -91,7 +93,8 @@ public struct WebSocketRequest: Hashable, Sendable {
         return String(text.prefix { $0 != "?" && $0 != "#" })
     }
 
-    /// The host in the form that a resolver accepts. An IPv6 address may be written as in a URL.
+    /// The host in the form that a resolver accepts. The property ``host`` may be an IPv6 address in brackets, as in a
+    /// URL.
     package var hostWithoutBrackets: String { HostName.withoutBrackets(host) }
 }
 

@@ -7,13 +7,13 @@ enum ConsoleAction: Hashable, Sendable {
     case close(PusherTestServer.Target, code: Int, reason: String)
     case silence(PusherTestServer.Target)
     case speak(PusherTestServer.Target)
-    /// In milliseconds.
+    /// The delay of messages, in milliseconds.
     case delay(Int)
     case rotateKey
 }
 
-/// As JSON: `{"action": "drop", "socket": "1.2"}`. Without `socket` and `channel`, an action applies to all
-/// connections.
+/// The form in JSON, for example `{"action": "drop", "socket": "1.2"}`. Without `socket` and `channel`, an action
+/// applies to all connections.
 extension ConsoleAction: Decodable {
     private enum CodingKeys: CodingKey {
         case action, event, data, socket, channel, code, reason, milliseconds
@@ -52,7 +52,7 @@ extension ConsoleAction: Decodable {
             self = .close(
                 try target(),
                 code: try number(.code, in: 0...65_535),
-                // The limit of a close frame.
+                // The reason in a close frame has at most 123 bytes.
                 reason: String(
                     decoding: try values.decode(String.self, forKey: .reason).utf8.prefix(123),
                     as: UTF8.self

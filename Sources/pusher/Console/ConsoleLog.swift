@@ -3,7 +3,7 @@ import NIOCore
 
 /// One line of the console's log.
 struct ConsoleEntry: Encodable, Sendable {
-    /// Its place in the log, counted from 0 over the server's whole life. A gap means lost lines.
+    /// The line's index in the log. The first line has the index 0. If an index is missing, lines were lost.
     let index: Int
     /// Milliseconds since 1970.
     let time: Int
@@ -14,11 +14,11 @@ struct ConsoleEntry: Encodable, Sendable {
     let channel: String?
     let detail: String
     let payload: String?
-    /// The number of bytes of the payload that are left out.
+    /// The number of bytes by which the payload is shortened.
     let omittedSize: Int
 
     private static let detailLimit = 300
-    /// In bytes.
+    /// The longest payload, in bytes.
     private static let payloadLimit = 16 << 10
 
     init(index: Int, time: Date, _ description: RecordDescription) {
@@ -35,13 +35,13 @@ struct ConsoleEntry: Encodable, Sendable {
         self.omittedSize = (description.payload?.utf8.count ?? 0) - (payload?.count ?? 0)
     }
 
-    /// About how much memory its texts take.
+    /// The approximate memory of the line, in bytes.
     fileprivate var size: Int {
         [who, subject, channel, detail, payload].reduce(200) { $0 + ($1?.utf8.count ?? 0) }
     }
 }
 
-/// The newest lines, as many as the limits allow.
+/// The newest lines, within limits for their number and size.
 struct ConsoleLog: Sendable {
     private var entries = CircularBuffer<ConsoleEntry>()
     private var size = 0
@@ -52,8 +52,8 @@ struct ConsoleLog: Sendable {
     private let sizeLimit: Int
 
     /// - Parameters:
-    ///   - countLimit: The largest number of lines. Default: 10,000.
-    ///   - sizeLimit: The largest number of bytes of all lines, roughly. Default: 32 MiB.
+    ///   - countLimit: The limit for the number of lines. Default: 10,000.
+    ///   - sizeLimit: The approximate limit for the bytes of all lines. Default: 32 MiB.
     init(countLimit: Int = 10_000, sizeLimit: Int = 32 << 20) {
         self.countLimit = countLimit
         self.sizeLimit = sizeLimit
@@ -67,10 +67,10 @@ struct ConsoleLog: Sendable {
         while entries.count > countLimit || size > sizeLimit, let oldest = entries.popFirst() { size -= oldest.size }
     }
 
-    /// Leaves a gap for lines that were lost earlier.
+    /// Leaves a gap in the indices for lines that were lost.
     mutating func skip(_ count: Int) { nextIndex += max(0, count) }
 
-    /// The lines from that index, oldest first.
+    /// Returns the lines from this index, oldest first.
     func entries(from index: Int, limit: Int) -> [ConsoleEntry] {
         let start = entries.partitioningIndex { $0.index >= index }
         return Array(entries[start...].prefix(limit))
@@ -78,7 +78,7 @@ struct ConsoleLog: Sendable {
 }
 
 extension CircularBuffer {
-    /// The first position whose element matches, if all later elements match too.
+    /// Returns the first position whose element matches. Requires that all later elements also match.
     fileprivate func partitioningIndex(where matches: (Element) -> Bool) -> Index {
         var (low, count) = (startIndex, self.count)
         while count > 0 {

@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// Snippets that connect a client or a backend to the server.
+/// A snippet of code or settings that connects a client or a backend to the server.
 struct ConsoleSnippet: Encodable, Sendable {
     let name: String
     let text: String
@@ -52,7 +52,7 @@ struct ConsoleSnippet: Encodable, Sendable {
 }
 
 extension String {
-    /// With quotes, as JavaScript, Swift and `.env` files read it.
+    /// The text in quotes, in a form that JavaScript, Swift and `.env` files accept.
     fileprivate var quoted: String {
         "\"" + replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }

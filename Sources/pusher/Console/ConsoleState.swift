@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// Connections, channels and members, as the page shows them.
+/// The connections, channels and members that the page shows.
 struct ConsoleState: Encodable, Equatable, Sendable {
     struct Connection: Encodable, Equatable, Sendable {
         var id: String
@@ -13,22 +13,23 @@ struct ConsoleState: Encodable, Equatable, Sendable {
     struct Channel: Encodable, Equatable, Sendable {
         var name: String
         var subscriberCount: Int
-        /// Nil unless this is a presence channel.
+        /// The users' ids; nil unless the channel is a presence channel.
         var members: [String]?
     }
 
-    /// The oldest ones: see ``listLimit``.
+    /// The oldest connections, at most ``listLimit``.
     var connections: [Connection]
     var connectionCount: Int
-    /// The first ones by name.
+    /// The first channels by name, at most ``listLimit``.
     var channels: [Channel]
     var channelCount: Int
-    /// In milliseconds.
+    /// The delay of messages, in milliseconds.
     var delay: Int
-    /// Whether new connections are silent too.
+    /// Whether new connections are also silent.
     var isSilent: Bool
 
-    /// Beyond this limit they are only counted.
+    /// The limit for the lists of connections and channels. ``connectionCount`` and ``channelCount`` also count the
+    /// elements beyond the limit.
     private static let listLimit = 500
 
     init(_ server: PusherTestServer, delay: Int, isSilent: Bool) {

@@ -1,10 +1,10 @@
 import Dispatch
 import Foundation
 
-/// Control-C, and the system's request to terminate. The command ends itself. If it has not done so after five seconds,
-/// the process exits with 128 plus the signal's number.
+/// A receiver of the signals `SIGINT` (Control-C) and `SIGTERM`. If the command has not ended by itself after five
+/// seconds, the process exits with 128 plus the signal's number.
 final class Interruption {
-    /// Has an element for each signal. For one task.
+    /// The received signals. Only one task may iterate the sequence.
     let received: AsyncStream<Void>
     private let sources: [any DispatchSourceSignal]
 
@@ -16,7 +16,7 @@ final class Interruption {
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler {
                 continuation.yield()
-                // A full pipe without a reader can keep a command from ending.
+                // A command might never end by itself, for example if it waits for space in a full pipe.
                 DispatchQueue.global().asyncAfter(deadline: .now() + 5) { _exit(128 + number) }
             }
             source.resume()

@@ -21,7 +21,7 @@ struct OutputOptions: ParsableArguments {
 
 /// JSON in one line.
 enum JSONLine {
-    /// - Parameter members: Names and JSON texts; those without a text are left out.
+    /// - Parameter members: Names, and values as JSON. The object omits members without a value.
     static func object(_ members: [(String, String?)]) -> String {
         let texts = members.compactMap { name, text in text.map { "\(string(name)):\($0)" } }
         return "{\(texts.joined(separator: ","))}"

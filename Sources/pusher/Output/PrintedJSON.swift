@@ -2,7 +2,7 @@ import PusherProtocol
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// JSON with its original numbers and the original order of its members.
+/// JSON that keeps its original numbers and the original order of its members.
 struct PrintedJSON: Sendable {
     private enum Token {
         case open(String), close(String), comma, colon
@@ -11,7 +11,7 @@ struct PrintedJSON: Sendable {
 
     private let tokens: [Token]
 
-    /// Nil if the text is not JSON, or nested too deeply.
+    /// Parses JSON. Returns nil if the JSON is invalid or nested too deeply.
     init?(_ text: String) {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner()
@@ -31,16 +31,16 @@ struct PrintedJSON: Sendable {
         return writer.text
     }
 
-    /// Whether it is an object or an array.
+    /// Whether the JSON is an object or an array.
     var isContainer: Bool {
         if case .open? = tokens.first { true } else { false }
     }
 
-    /// In one line, without spaces.
+    /// The JSON in one line, without spaces.
     var compact: String { tokens.map { Self.text(of: $0) }.joined() }
 
-    /// For people: in one line if it is short, else with a line for each member. Characters that act on a terminal are shown
-    /// by their escapes.
+    /// Formats the JSON for people. Short JSON gets one line, and longer JSON gets one line for each member. Escapes
+    /// characters that control a terminal.
     func pretty(_ style: TextStyle, indentation: String = "  ", width: Int = 60) -> String {
         if compact.utf8.count <= width { return oneLine(style) }
         var text = ""
@@ -103,7 +103,7 @@ struct PrintedJSON: Sendable {
         }
     }
 
-    /// The bytes must be valid JSON.
+    /// Returns the tokens of the bytes, which must be valid JSON.
     private static func tokens(of bytes: ContiguousArray<UInt8>) -> [Token] {
         var tokens: [Token] = []
         var index = 0

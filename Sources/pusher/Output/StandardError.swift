@@ -1,12 +1,12 @@
 import ArgumentParser
 import Foundation
 
-/// Messages of the commands, separate from their output.
+/// The messages of the commands, separate from their output.
 enum StandardError {
     static let isTerminal = isatty(STDERR_FILENO) == 1
     static let style = TextStyle(isTerminal: isTerminal)
 
-    /// Writes one line. The line is lost if it cannot be written, because there is no other place to report that.
+    /// Writes one line. If writing fails, the line is lost, because there is no other place for a report.
     static func print(_ line: String) {
         try? Descriptor.write("\(line)\n", to: STDERR_FILENO)
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Colours, if the output is a terminal that shows them.
+/// The colours of the output, if it is a terminal that supports colours.
 struct TextStyle: Sendable {
     enum Role: String {
         case time = "2"
@@ -15,7 +15,7 @@ struct TextStyle: Sendable {
 
     let isColoured: Bool
 
-    /// - Parameter environment: `NO_COLOR` and `TERM=dumb` switch colours off.
+    /// - Parameter environment: The environment. `NO_COLOR` and `TERM=dumb` disable colours.
     init(isTerminal: Bool, environment: [String: String] = ProcessInfo.processInfo.environment) {
         let isRefused = environment["NO_COLOR"].map { !$0.isEmpty } ?? false
         isColoured = isTerminal && !isRefused && environment["TERM"] != "dumb"

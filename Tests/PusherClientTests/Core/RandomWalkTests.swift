@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Random walk", .timeLimit(.minutes(5)))
 struct RandomWalkTests {
-    /// 6 walks of 20,000 inputs. The ledger checks each one; at the end nothing may be left.
+    /// Runs 6 walks of 20,000 inputs. The ledger checks each input, and that nothing remains at the end.
     @Test("No order of inputs breaks an invariant, and every possible event happens")
     func walk() async throws {
         let coverage = try await withThrowingTaskGroup(of: Coverage.self) { group in
             for seed in UInt64(1)...6 { group.addTask { try await Self.walk(seed: seed) } }
             return try await group.reduce(Coverage(), +)
         }
-        // A walk that reaches few states shows little.
+        // The walks must reach each of these states often. Otherwise, they would prove little.
         let missing = Coverage.required.filter { coverage.counts[$0, default: 0] < 10 }
         #expect(missing == [], "\(coverage.counts)")
     }
@@ -20,7 +20,7 @@ struct RandomWalkTests {
     private static func walk(seed: UInt64) async throws -> Coverage {
         var walk = try RandomWalk(seed: seed)
         for number in 0..<20_000 {
-            // Other tests of the suite need these threads, with the time limits of real sockets.
+            // The walk yields its thread often, because tests with real sockets and time limits need the same threads.
             if number.isMultiple(of: 20) { await Task.yield() }
             walk.step()
             if let report = walk.failure {

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The texts in the sources that become error messages.
+/// The string literals in the sources that become error messages.
 struct SourceMessages {
     struct Message: CustomStringConvertible {
-        /// The file's name, and the line.
+        /// The file name and the line number.
         var place: String
-        /// The code that receives the text: an error type, `init`, a function, or nil for `let message = "…"`.
+        /// The code that receives the literal: an error type, `init`, a function, or nil for `let message = "…"`.
         var receiver: String?
         var code: String?
-        /// With `□` for each interpolation.
+        /// The message, with `□` for each interpolation.
         var text: String
         var interpolations: [String]
 
@@ -27,8 +27,8 @@ struct SourceMessages {
         }
     }
 
-    /// A text counts if it follows `receiver(.code,` or `message =`. A text that is added to another one with `+`
-    /// belongs to it.
+    /// Finds the messages in a source file. A literal counts as a message if it follows `receiver(.code,` or `message
+    /// =`. Literals that are joined with `+` form one message.
     static func messages(in source: String, file: String) -> [Message] {
         var messages: [Message] = []
         var reader = LiteralReader(source)
@@ -59,7 +59,7 @@ struct SourceMessages {
         return messages
     }
 
-    /// The names in `public static let name = Self(rawValue: …)`.
+    /// Returns the names in lines like `public static let name = Self(rawValue: …)`.
     static func codes(in path: String) throws -> [String] {
         let url = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(path)
         return try String(contentsOf: url, encoding: .utf8)
@@ -67,13 +67,13 @@ struct SourceMessages {
     }
 }
 
-/// Reads the string literals of Swift source, without those in comments.
+/// A reader for the string literals in Swift source that skips comments.
 private struct LiteralReader {
     struct Literal {
         var line: Int
         var text: String
         var interpolations: [String]
-        /// The code between the literal before and this one, without the white space at its end.
+        /// The code between the previous literal and this one, without trailing white space.
         var codeBefore: String
     }
 
@@ -142,7 +142,8 @@ private struct LiteralReader {
         return (quotes == "\"" ? literal : literal.trimmingCharacters(in: .whitespaces), interpolations)
     }
 
-    /// The content of the parentheses, including literals in it. The index is after the first one.
+    /// Reads the content of an interpolation's parentheses, including nested literals. The index must be after the
+    /// opening parenthesis.
     private mutating func readInterpolation() -> String {
         let start = index
         var depth = 1

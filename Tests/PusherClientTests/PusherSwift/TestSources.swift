@@ -1,12 +1,12 @@
 import Foundation
 
-/// The tests in source files.
+/// A reader for the names of tests in source files.
 enum TestSources {
-    /// The folder of the package, four levels above this file.
+    /// The folder of the package.
     static let package = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The tests in all source files of a folder, as `Suite.function`.
+    /// Returns the tests in all source files of a folder, in the form `Suite.function`.
     static func names(under folder: URL) throws -> Set<String> {
         var names: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where path.hasSuffix(".swift") {
@@ -17,9 +17,9 @@ enum TestSources {
         return names
     }
 
-    /// The tests in one source file, except disabled ones.
+    /// Returns the tests in one source file, except disabled tests.
     ///
-    /// It reads line by line. A suite is a type, or an extension of one, that begins at the start of a line. Its tests
+    /// The function reads line by line. A suite is a type or an extension at the start of a line. The tests of a suite
     /// are the functions after an attribute `@Test` at the start of a line, apart from white space.
     static func names(in source: String) -> Set<String> {
         var names: Set<String> = []
@@ -28,7 +28,7 @@ enum TestSources {
         var isInText = false
         for line in source.split(separator: "\n") {
             let text = line.drop { $0 == " " }
-            // A text of several lines begins at the end of a line, and ends at the start of one.
+            // A multiline string begins at the end of a line, and ends at the start of another line.
             isInText = isInText ? !text.hasPrefix("\"\"\"") : text.hasSuffix("\"\"\"")
             guard !isInText else { continue }
             if let type = typeName(line) { suite = type }
@@ -51,7 +51,7 @@ enum TestSources {
 
     private static func functionName(_ line: Substring) -> String? { identifier(in: line, after: ["func"]) }
 
-    /// The name after one of the keywords, unless the keyword is in quotes.
+    /// Returns the name after one of the keywords, unless the keyword is in quotes.
     private static func identifier(in line: Substring, after keywords: Set<Substring>) -> String? {
         let words = line.split(separator: " ")
         var quotes = 0

@@ -1,6 +1,6 @@
 @testable import PusherClient
 
-// What PusherSwift does not have, apps do with `observe`. These tests bind for good.
+// These methods bind callbacks without an observation. Apps use `observe` for listeners that PusherSwift does not have.
 
 extension Pusher {
     @discardableResult

@@ -2,7 +2,7 @@ import NIOCore
 import RealtimeHTTP
 import TestSupport
 
-/// Notes which streams are asked for.
+/// A streamer that records the requested streams.
 struct CountingStreamer: HTTPStreamer {
     let streamer: InMemoryStreamer
     let streams = Log<String>()

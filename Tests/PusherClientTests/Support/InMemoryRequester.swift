@@ -4,7 +4,7 @@ import RealtimeHTTP
 
 @testable import PusherClient
 
-/// HTTP requests to the embedded server's in-memory front end.
+/// A requester that sends HTTP requests to the embedded server's in-memory front end.
 struct InMemoryRequester: HTTPRequester {
     let server: InMemoryServer
 

@@ -3,7 +3,7 @@ import PusherTestServer
 import RealtimeHTTP
 import Simulation
 
-/// The client's side of the embedded server's in-memory front end, for HTTP transports.
+/// A streamer for HTTP transports that connects to the embedded server's in-memory front end.
 struct InMemoryStreamer: HTTPStreamer {
     private struct Stream: HTTPStream {
         let exchange: InMemoryExchange

@@ -4,7 +4,7 @@ import PusherClient
 import PusherProtocol
 import PusherTestServer
 
-/// The client's side of the embedded server's in-memory front end.
+/// A transport that connects to the embedded server's in-memory front end.
 struct InMemoryTransport: Transport {
     let server: InMemoryServer
 
@@ -41,7 +41,7 @@ final class InMemoryConnection: TransportConnection {
         mutating func next() -> InMemoryLink.Event? { isReading ? events.popFirst() : nil }
     }
 
-    /// The messages that wait because the client does not read.
+    /// The events that wait because the client does not read.
     private let unread = NIOLockedValueBox(Unread())
 
     init(on eventLoop: any EventLoop, receive: @escaping @Sendable (TransportEvent) -> Void) {
@@ -67,7 +67,7 @@ final class InMemoryConnection: TransportConnection {
     func abort() {
         isEnded.withLockedValue { $0 = true }
         current?.abort()
-        // Connection and link refer to each other.
+        // The connection and the link retain each other, so the connection must release the link.
         link.withLockedValue { $0 = nil }
     }
 
@@ -123,7 +123,7 @@ final class InMemoryConnection: TransportConnection {
         guard !isEnded.withLockedValue({ $0 }) else { return }
         receive(event)
         guard case .text = event else { return }
-        // Everything that the loop already has arrives in one read, as on a socket.
+        // All events that wait on the loop arrive in one read, as on a socket.
         let isFirst = isInRead.withLockedValue { isInRead in
             defer { isInRead = true }
             return !isInRead

@@ -1,7 +1,7 @@
 import Logging
 import TestSupport
 
-/// Keeps the logged lines, for tests that check them.
+/// The logged lines, for tests that check them.
 final class LogLines: Sendable {
     private let lines = Log<String>()
 
@@ -14,7 +14,7 @@ final class LogLines: Sendable {
     private struct Handler: LogHandler {
         let lines: Log<String>
         let level: Logger.Level
-        /// All lines are searched for secrets, and those that the test checks are kept.
+        /// The handler gets the lines of all levels, because it searches all of them for secrets.
         var logLevel = Logger.Level.trace
         var metadata: Logger.Metadata = [:]
 

@@ -4,40 +4,40 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-/// Searches for text that must never be shown.
+/// A search for secrets in text that the client shows.
 enum SecretSearch {
-    /// A part of every made-up secret, so that tests recognize it wherever it is shown.
+    /// A string that every invented secret contains, so tests can recognize these secrets.
     static let mark = "hush"
 
     private static let known =
         [mark, PusherTestServer.Options().application.secret, PusherTestServer.Options.testEncryptionMasterKey]
         + sharedSecrets
 
-    /// The secrets of most encrypted channels in tests, for the key that servers begin with.
+    /// The shared secrets of most encrypted channels in tests, made with the server's first master key.
     private static let sharedSecrets = ["a", "b", "cache-a", "chat", "news", "orders", "other"].compactMap { name in
         SecretKey(base64: PusherTestServer.Options.testEncryptionMasterKey).map { key in
             SharedSecret.base64(channel: "private-encrypted-\(name)", masterKey: key)
         }
     }
 
-    /// Records the secrets in a line of the log.
+    /// Records an issue if a line of the log contains a secret.
     static func search(_ line: String) {
         if let secret = secret(in: line) { Issue.record("the log shows \(secret): \(line)") }
     }
 
-    /// Records the secrets in a value, in every form in which a program prints it.
+    /// Records an issue for each printed form of a value that contains a secret.
     static func search(formsOf value: Any) {
         for form in PrintedForms.of(value) {
             if let secret = secret(in: form) { Issue.record("\(secret) is shown: \(form)") }
         }
     }
 
-    /// The first secret of any test in a text; nil if there is none.
+    /// Returns the first invented secret in a string, or nil if the string has none.
     static func secret(in text: String) -> String? {
         known.first { text.contains($0) } ?? (hasSignature(text) ? "a signature" : nil)
     }
 
-    /// Only signatures have 64 hexadecimal digits in a row with many different ones.
+    /// Returns whether a string contains a signature: 64 hexadecimal digits in a row, with many different digits.
     private static func hasSignature(_ text: String) -> Bool {
         var count = 0
         var digits: UInt64 = 0
@@ -57,7 +57,7 @@ enum SecretSearch {
 }
 
 extension Logger {
-    /// Writes nothing. Every line, at every level, is searched for secrets.
+    /// A logger that writes nothing, but searches every line at every level for secrets.
     static var quiet: Logger { Logger(label: "quiet") { _ in SearchingHandler() } }
 }
 

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// The codes of subscriptions, for tests of subscriptions only.
+/// Short names of the subscription codes, for tests of subscriptions.
 extension PusherClientError.Code {
     static let refused = subscriptionRefused
     static let timedOut = subscriptionTimedOut

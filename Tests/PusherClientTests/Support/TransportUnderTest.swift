@@ -2,19 +2,18 @@ import Foundation
 import PusherClient
 import Testing
 
-/// The transport with which a ``VirtualWorld`` connects its clients.
+/// The transport that the clients of a ``VirtualWorld`` use.
 enum TransportUnderTest {
     @TaskLocal static var current = PusherTransport.webSocket
 
-    /// The transports that suites run with. `PUSHER_TEST_TRANSPORT=httpPolling` selects one, to see which of them
-    /// fails.
+    /// The transports that suites run with. `PUSHER_TEST_TRANSPORT=httpPolling` selects one transport.
     static let all: [PusherTransport] = {
         let name = ProcessInfo.processInfo.environment["PUSHER_TEST_TRANSPORT"]
         return name.flatMap { PusherTransport(rawValue: $0) }.map { [$0] } ?? PusherTransport.allCases
     }()
 }
 
-/// Runs each test of a suite once over each transport.
+/// A trait that runs each test of a suite once over each transport.
 struct EachTransport: SuiteTrait, TestTrait, TestScoping {
     var isRecursive: Bool { true }
 
@@ -30,9 +29,8 @@ struct EachTransport: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-/// Keeps a test from being run over other transports. It concerns frames, the upgrade or the closing handshake; or a message that
-/// is larger than the limit, which only the in-memory WebSocket lets pass; or it counts on how reads are cut: a poll brings all
-/// that has come since the last one.
+/// A trait that excludes transports from a test. Excluded transports have no frames, upgrade or closing handshake.
+/// Only the in-memory WebSocket accepts a message beyond the limit. A poll brings all waiting events in one read.
 struct Excluding: TestTrait {
     let transports: [PusherTransport]
 }

@@ -14,10 +14,10 @@ final class Browser: Sendable {
     private let commands: CommandQueue
     private let reader: Task<Void, any Error>
 
-    /// The program to run, as `make test-console` names it; nil leaves out the tests in a browser.
+    /// The path of Chromium, which `make test-console` sets. If nil, the tests in a browser do not run.
     static let path = ProcessInfo.processInfo.environment["CHROMIUM"].flatMap { $0.isEmpty ? nil : $0 }
 
-    /// Opens a page, calls `body`, and ends the browser.
+    /// Opens a page, calls `body`, and closes the browser.
     static func open(_ url: String, _ body: (Browser) async throws -> Void) async throws {
         let browser = try await Browser(path: try #require(path))
         do {
@@ -91,7 +91,7 @@ final class Browser: Sendable {
         try await commands.call(method, parameters, session: commands.session, on: webSocket)
     }
 
-    /// The value of a JavaScript expression. Waits if it is a promise.
+    /// Returns the value of a JavaScript expression. If the value is a promise, waits for it.
     @discardableResult
     func evaluate(_ expression: String) async throws -> JSONValue {
         let parameters: [String: JSONValue] = [
@@ -102,7 +102,7 @@ final class Browser: Sendable {
         return answer["result"]?["value"] ?? nil
     }
 
-    /// Waits until the expression is true, and checks it each time the page draws.
+    /// Waits until the expression is true. Checks the expression each time the page draws.
     func wait(_ condition: String) async throws {
         let text = """
             new Promise((resolve) => {
@@ -131,7 +131,7 @@ final class Browser: Sendable {
         try await send("Input.dispatchKeyEvent", parameters)
     }
 
-    /// Shows the page as on a screen of that width, with or without dark colours.
+    /// Shows the page as on a screen of this size, with or without dark colours.
     func show(width: Int, height: Int, isDark: Bool) async throws {
         let metrics: [String: JSONValue] = [
             "width": .integer(width), "height": .integer(height), "deviceScaleFactor": 1, "mobile": false,
@@ -142,17 +142,17 @@ final class Browser: Sendable {
         try await evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     }
 
-    /// A picture of the page, as WebP.
+    /// Takes a picture of the page, as WebP.
     func screenshot() async throws -> Data {
         let picture = try await send("Page.captureScreenshot", ["format": "webp", "quality": 90])
         return try #require(picture["data"]?.string.flatMap { Data(base64Encoded: $0) })
     }
 
-    /// Errors and warnings that the page or the browser wrote to the page's console.
+    /// The errors and warnings in the browser's console.
     var complaints: [String] { get async { await commands.complaints } }
 }
 
-/// Commands that are still unanswered, and messages other than answers.
+/// The commands without an answer, and the messages that are not answers.
 private actor CommandQueue {
     private(set) var session: String?
     private(set) var complaints: [String] = []

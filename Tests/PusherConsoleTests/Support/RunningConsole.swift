@@ -10,11 +10,11 @@ import Testing
 
 @testable import pusher
 
-/// A test server with its console, and requests to it like those of the page.
+/// A test server with its console, and methods that make the page's requests.
 struct RunningConsole: Sendable {
     let server: PusherTestServer
     let console: Console
-    /// With a slash at its end.
+    /// The console's URL, with a slash at its end.
     let url: String
 
     static func run<Result: Sendable>(
@@ -44,7 +44,7 @@ struct RunningConsole: Sendable {
         }
     }
 
-    /// In the form that a browser sends.
+    /// The origin in the form that a browser sends.
     var origin: String { String(url.dropLast()) }
 
     // MARK: Requests
@@ -70,7 +70,7 @@ struct RunningConsole: Sendable {
         return Response(status: response.status.code, headers: response.headers, body: String(buffer: bytes))
     }
 
-    /// The token of the page.
+    /// Returns the token of the page.
     func token() async throws -> String {
         let page = try await request().body
         let start = try #require(page.firstRange(of: #""token":""#)).upperBound
@@ -91,7 +91,7 @@ struct RunningConsole: Sendable {
         try await act(#"{"action":"publish","event":"\#(event)","channel":"c","data":"{}"}"#).status
     }
 
-    /// A client of the server, which is not connected yet.
+    /// Makes a client of the server, which is not connected yet.
     func client(user: String = "ada") -> Pusher {
         Pusher(
             key: "app-key",
@@ -100,7 +100,7 @@ struct RunningConsole: Sendable {
                 host: .host("127.0.0.1"),
                 port: server.port,
                 useTLS: false,
-                // All tests run at once, so a slow machine must not fail them.
+                // All tests run at once, so the timeouts allow for a slow machine.
                 timeouts: PusherTimeouts(connectionAttempt: .patience, unavailable: .patience, subscription: .patience),
                 retryPolicy: .delays([.milliseconds(20)]),
                 callbackQueue: .eventLoop
@@ -110,7 +110,7 @@ struct RunningConsole: Sendable {
 
     // MARK: Updates
 
-    /// The page's updates, up to one that matches. Each update is one JSON object.
+    /// Returns the page's updates, up to an update that matches. Each update is one JSON object.
     @discardableResult
     func updates(
         from index: Int? = nil,
@@ -138,7 +138,7 @@ struct RunningConsole: Sendable {
 }
 
 extension [JSONValue] {
-    /// The lines of all updates, in the page's columns.
+    /// The lines of all updates, with the text of the page's columns.
     var lines: [String] {
         flatMap { $0["entries"]?.array ?? [] }.map { entry in
             ["who", "verb", "subject", "channel", "detail"].compactMap { entry[$0]?.string }.filter { !$0.isEmpty }

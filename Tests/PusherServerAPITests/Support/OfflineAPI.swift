@@ -3,7 +3,7 @@ import PusherServerAPI
 import RealtimeHTTP
 import TestSupport
 
-/// Records requests, and answers each with the next answer; the last one is repeated.
+/// A requester that records requests and returns the given answers in order. It repeats the last answer.
 final class RecordingRequester: HTTPRequester {
     let log = Log<HTTPRequest>()
     private let answers: [Result<HTTPResponse, HTTPRequestError>]
@@ -30,7 +30,7 @@ extension Result<HTTPResponse, HTTPRequestError> {
     }
 }
 
-/// The application of the vectors, and an API whose requests go nowhere.
+/// The application of the vectors, and an API that makes no real requests.
 enum OfflineAPI {
     static let application = PusherServerAPI.Application(
         id: "3",
@@ -62,7 +62,7 @@ enum OfflineAPI {
     }
 }
 
-/// The error that `body` throws, if it is an error of the API.
+/// Returns the error that `body` throws, if it is an error of the API.
 func failure(of body: () async throws -> Void) async -> PusherServerAPIError? {
     do {
         try await body()
@@ -73,6 +73,6 @@ func failure(of body: () async throws -> Void) async -> PusherServerAPIError? {
 }
 
 extension Logger {
-    /// Errors are thrown too, and the runner does not need their output.
+    /// A logger without output. The tests check thrown errors instead.
     static var quiet: Logger { Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() } }
 }

@@ -3,7 +3,7 @@
 import Foundation
 import PusherClient
 
-/// "Authenticated channels": each auth method.
+/// The program for the section "Authenticated channels" of PusherSwift's documentation, with each auth method.
 class AuthorizationProgram {
     var pusher: Pusher! = nil
     let say: (String) -> Void
@@ -55,7 +55,7 @@ class AuthRequestBuilder: AuthRequestBuilderProtocol {
     }
 }
 
-/// A builder that makes no request for some channels.
+/// A request builder that returns no request.
 class PickyRequestBuilder: AuthRequestBuilderProtocol {
     private let lock = NSLock()
     private var asked = 0
@@ -68,7 +68,7 @@ class PickyRequestBuilder: AuthRequestBuilderProtocol {
     }
 }
 
-/// An authorizer that asks the backend itself, with state of its own.
+/// An authorizer that sends its own requests to the backend, and has mutable state.
 class BackendAuthorizer: Authorizer {
     private let sign: (String, String, @escaping (String, String?) -> Void) -> Void
     private let queue = DispatchQueue(label: "requests")

@@ -3,7 +3,8 @@
 import Foundation
 import PusherClient
 
-/// "Binding to events": on the client, on a channel, and unbinding.
+/// The program for the section "Binding to events" of PusherSwift's documentation: binds callbacks on the client and on
+/// a channel, and unbinds them.
 class BindingProgram {
     let pusher: Pusher
     let say: (String) -> Void

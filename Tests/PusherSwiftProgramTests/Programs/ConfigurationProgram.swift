@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// "Configuration": options of every kind, and their effect.
+/// The program for the section "Configuration" of PusherSwift's documentation: uses options of every kind.
 class ConfigurationProgram {
     let pusher: Pusher
 

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// "Connection delegate": a class with every method, as the documentation shows it.
+/// The delegate for the section "Connection delegate" of PusherSwift's documentation, with every method.
 class DummyDelegate: PusherDelegate {
     var logLines = 0
     let say: (String) -> Void

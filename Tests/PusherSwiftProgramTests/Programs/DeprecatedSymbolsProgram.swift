@@ -1,7 +1,8 @@
 import Foundation
 import PusherClient
 
-/// Deprecated symbols of PusherSwift. The class is deprecated itself, so that its uses cause no warnings.
+/// Uses deprecated symbols of PusherSwift. The class itself is deprecated, so the compiler gives no warnings for the
+/// symbols.
 @available(*, deprecated)
 class DeprecatedSymbolsProgram: PusherDelegate {
     let say: (String) -> Void

@@ -1,8 +1,8 @@
 import Foundation
 import PusherClient
 
-// Every public Swift symbol of PusherSwift 10.1 that exists here, in the order of its types. Deprecated ones are in
-// `DeprecatedSymbolsProgram.swift`.
+// Uses every public Swift symbol of PusherSwift 10.1 that exists here, in the order of the types.
+// `DeprecatedSymbolsProgram.swift` has the deprecated symbols.
 
 class EverySymbolProgram: NSObject, PusherDelegate {
     let pusher: Pusher

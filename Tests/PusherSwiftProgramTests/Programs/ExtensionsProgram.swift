@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-// Extensions that users write for the library's classes.
+// Extensions that apps may have for the library's classes.
 
 extension PusherEvent {
     var json: [String: Any]? {
@@ -39,7 +39,7 @@ extension ConnectionState {
     var title: String { return stringValue().uppercased() }
 }
 
-/// A typical service: one for the whole app, with its own lists of closures.
+/// A typical service for a whole app, with its own lists of closures.
 class PusherService {
     static var shared: PusherService?
 

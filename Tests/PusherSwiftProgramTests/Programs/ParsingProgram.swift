@@ -1,7 +1,8 @@
 import Foundation
 import PusherClient
 
-/// "Event data": parsing it with `JSONDecoder` and with `JSONSerialization`, and the other properties of an event.
+/// The program for the section "Event data" of PusherSwift's documentation: parses data with `JSONDecoder` and
+/// `JSONSerialization`, and reads the event's other properties.
 class ParsingProgram {
     struct Company: Codable {
         let name: String

@@ -3,7 +3,8 @@
 import Foundation
 import PusherClient
 
-/// "Presence channels": member callbacks, the list, and this client's own member.
+/// The program for the section "Presence channels" of PusherSwift's documentation: uses member callbacks, the list of
+/// members, and the client's own member.
 class PresenceProgram {
     let pusher: Pusher
     let say: (String) -> Void

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// "Reconnection": the properties that control it.
+/// The program for the section "Reconnection" of PusherSwift's documentation: sets the properties for reconnecting.
 class ReconnectionProgram: PusherDelegate {
     lazy var pusher: Pusher = Pusher(
         key: settings.key,

@@ -1,7 +1,8 @@
 import Foundation
 import PusherClient
 
-/// "Subscribing": every form of it, before and after connecting.
+/// The program for the section "Subscribing" of PusherSwift's documentation: subscribes in every form, before and after
+/// connecting.
 class SubscribingProgram: PusherDelegate {
     let pusher: Pusher
     let say: (String) -> Void
@@ -40,7 +41,7 @@ class SubscribingProgram: PusherDelegate {
         pusher.connect()
     }
 
-    /// With a signature that the app already has.
+    /// Subscribes with a signature that the app already has.
     func subscribe(to channelName: String, auth: String, channelData: String?) {
         let pusherAuth = PusherAuth(auth: auth, channelData: channelData)
         channels.append(pusher.subscribe(channelName, auth: pusherAuth))

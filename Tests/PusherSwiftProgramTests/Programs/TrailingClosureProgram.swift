@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// Trailing closures of `subscribe`: their meaning in PusherSwift's programs, and the first things that people try.
+/// Passes trailing closures to `subscribe`, as programs for PusherSwift and new programs do.
 class TrailingClosureProgram {
     let pusher: Pusher
     let say: (String) -> Void
@@ -12,7 +12,7 @@ class TrailingClosureProgram {
     }
 
     func start() {
-        // Members, as in PusherSwift, even if an event has the same property.
+        // These closures get members, as in PusherSwift, even if an event has the same property.
         _ = pusher.subscribe("presence-a") { member in self.say("member \(member.userId)") }
         _ = pusher.subscribe("presence-b") { member in
             let name = (member.userInfo as? [String: Any])?["name"] as? String
@@ -22,7 +22,7 @@ class TrailingClosureProgram {
             self.say("gone \($0.userId)")
         } onMemberRemoved: { _ in
         }
-        // Events: this did not compile with PusherSwift.
+        // These closures get events. They did not compile with PusherSwift.
         _ = pusher.subscribe("orders") { event in self.say("event \(event.data ?? "")") }
         _ = pusher.subscribe("news") { event in
             guard event.eventName == "created" else { return }

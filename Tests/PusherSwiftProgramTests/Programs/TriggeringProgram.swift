@@ -1,7 +1,8 @@
 import Foundation
 import PusherClient
 
-/// "Triggering client events": queued until the channel is subscribed, and then sent.
+/// The program for the section "Triggering client events" of PusherSwift's documentation: triggers events before and
+/// after the channel is subscribed.
 class TriggeringProgram: PusherDelegate {
     let pusher: Pusher
     let say: (String) -> Void

@@ -3,7 +3,7 @@
 import Foundation
 import PusherClient
 
-/// A class like UIKit's for the compiler: it belongs to the main actor and was not made for concurrency.
+/// A replacement for UIKit's class. The class belongs to the main actor, and predates Swift concurrency.
 @preconcurrency @MainActor
 class UIViewController: NSObject {
     var title: String?
@@ -11,7 +11,7 @@ class UIViewController: NSObject {
     func viewDidLoad() {}
 }
 
-/// A typical screen: it owns the client, is its delegate, and shows incoming events to the user.
+/// A typical screen. The screen owns the client, is its delegate, and shows incoming events.
 class ViewController: UIViewController, PusherDelegate {
     var pusher: Pusher! = nil
     var channel: PusherChannel?

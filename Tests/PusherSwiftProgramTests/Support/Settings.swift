@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// The constants of a user's app: the server's address, and its keys.
+/// The constants of an app: the server's address and the app's keys.
 struct Settings {
     let host: String
     let port: Int

@@ -1,9 +1,9 @@
 import PusherTestServer
 import TestSupport
 
-/// Runs a server and a program against it.
+/// Runs a server, and a program that uses the server.
 ///
-/// - Parameter body: Receives the server, the settings for the program, and the program's journal.
+/// - Parameter body: A closure that gets the server, the settings for the program, and the program's journal.
 @discardableResult
 func withProgram<Result>(
     options: PusherTestServer.Options = .init(),

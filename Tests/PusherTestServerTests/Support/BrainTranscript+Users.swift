@@ -2,7 +2,7 @@ import PusherProtocol
 
 @testable import PusherTestServer
 
-/// The actions of clients on channels that need an authorization, with valid authorizations.
+/// Clients' messages with valid authorizations.
 extension BrainTranscript {
     mutating func authorize(_ number: Int, _ channel: String, _ channelData: String? = nil) -> [ServerAction] {
         let signed = brain.options.application.authorization(
@@ -35,7 +35,7 @@ extension BrainTranscript {
         text(number, #"{"event":"\#(name)","data":\#(data),"channel":"\#(channel)"}"#)
     }
 
-    /// A request to an authorization endpoint, as the engine passes it on.
+    /// Passes a request to an authorization endpoint to the brain, as the engine does.
     mutating func post(_ path: String, _ form: String, method: String = "POST") -> [ServerAction] {
         let request = Request(method: method, target: path, body: Array(form.utf8))
         guard let call = AuthorizationCall(request, options: brain.options) else { return [] }
@@ -50,7 +50,7 @@ extension BrainTranscript {
 }
 
 extension [ServerAction] {
-    /// The text messages to a connection.
+    /// Returns the text messages to a connection.
     func texts(to number: Int) -> [String] {
         compactMap { action in
             guard case .send(id(number), .text(let text)) = action else { return nil }
@@ -64,7 +64,7 @@ extension [ServerAction] {
     }
 }
 
-/// Data as a string in a message.
+/// Returns a message whose data is a string or a JSON value.
 func message(_ event: String, _ data: String?, _ channel: String? = nil, isString: Bool = true) -> String {
     let payload = data.map { isString ? Envelope.Payload.string($0) : .json($0) } ?? .none
     return Envelope(event: event, channel: channel, data: payload).jsonText

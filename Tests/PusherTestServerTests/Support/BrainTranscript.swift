@@ -6,7 +6,7 @@ typealias Options = PusherTestServer.Options
 typealias Dialect = PusherTestServer.Dialect
 typealias Request = PusherTestServer.Request
 
-/// Brings the brain into a state in one line, and leaves records out of the answers.
+/// A brain with methods that make one call per client message. Their results do not contain records.
 struct BrainTranscript {
     var brain: ServerBrain
 
@@ -80,7 +80,7 @@ extension [ServerAction] {
         }
     }
 
-    /// The events of its text messages.
+    /// The names of the events in the text messages.
     var events: [String] {
         compactMap { action in
             guard case .send(_, .text(let text)) = action else { return nil }

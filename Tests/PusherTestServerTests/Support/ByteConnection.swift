@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
-/// A TCP connection whose bytes are read as they arrive; either side may end its half.
+/// A TCP connection that reads bytes as they arrive. Either side may close its half.
 actor ByteConnection {
     private let channel: any Channel
     private let chunks: AsyncStream<[UInt8]>
@@ -16,7 +16,7 @@ actor ByteConnection {
         self.wasReset = wasReset
     }
 
-    /// Whether the other side ended it by RST. Known after everything was read.
+    /// Whether the other side has reset the connection. The value is known after all bytes were read.
     nonisolated var isReset: Bool { wasReset.withLockedValue { $0 } }
 
     static func connect(host: String = "127.0.0.1", port: Int) async throws -> ByteConnection {
@@ -33,7 +33,7 @@ actor ByteConnection {
         return ByteConnection(channel, chunks, wasReset)
     }
 
-    /// Listens on a free port while `body` runs, which gets the port and the connections.
+    /// Listens on a free port while `body` runs. Passes the port and the connections to `body`.
     static func withListener<Result>(
         _ body: (_ port: Int, _ connections: AsyncStream<ByteConnection>) async throws -> Result
     ) async throws -> Result {
@@ -57,7 +57,7 @@ actor ByteConnection {
 
     nonisolated func write(_ text: String) { write(Array(text.utf8)) }
 
-    /// Ends this side's half after all bytes have been sent.
+    /// Closes this side's half after all bytes have been sent.
     nonisolated func endOutput() {
         let channel = self.channel
         channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(mode: .output, promise: nil) }
@@ -65,14 +65,14 @@ actor ByteConnection {
 
     nonisolated func close() { channel.close(promise: nil) }
 
-    /// The next bytes, as many as requested; fewer if the other side has ended.
+    /// Reads the requested number of bytes, or fewer if the other side has ended.
     func read(_ count: Int) async -> [UInt8] {
         while unread.count < count, let chunk = await nextChunk() { unread += chunk }
         defer { unread.removeFirst(min(count, unread.count)) }
         return Array(unread.prefix(count))
     }
 
-    /// The bytes so far, or otherwise the next ones; none if the other side has ended.
+    /// Returns the unread bytes, or waits for the next bytes. Returns no bytes if the other side has ended.
     func readSome() async -> [UInt8] {
         if unread.isEmpty { unread = await nextChunk() ?? [] }
         defer { unread = [] }
@@ -83,7 +83,7 @@ actor ByteConnection {
 
     func readText() async -> String { String(decoding: await readToEnd(), as: UTF8.self) }
 
-    /// A head up to its blank line, as lines.
+    /// Reads a head up to its blank line, and returns its lines.
     func readHead() async -> [String] {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {

@@ -3,7 +3,7 @@ import NIOEmbedded
 
 @testable import PusherTestServer
 
-/// A connection to the listener's handlers without a socket, byte by byte and in virtual time.
+/// A connection to the listener's handlers without a socket, in virtual time.
 final class EmbeddedConnection {
     let channel = EmbeddedChannel()
     let server: PusherTestServer
@@ -25,14 +25,14 @@ final class EmbeddedConnection {
 
     func advance(by time: TimeAmount) { channel.embeddedEventLoop.advanceTime(by: time) }
 
-    /// The bytes that the server has sent since the last call.
+    /// Returns the bytes that the server has sent since the last call.
     func received() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
         return text
     }
 
-    /// Their status lines.
+    /// Returns the statuses of the answers since the last call.
     func statuses() throws -> [Int] {
         try received().split(separator: "HTTP/1.1 ", omittingEmptySubsequences: true).map { Int($0.prefix(3)) ?? 0 }
     }

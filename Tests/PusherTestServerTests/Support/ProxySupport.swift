@@ -12,7 +12,7 @@ func withServerAndProxy(
     }
 }
 
-/// The proxy's answer to one request, as text.
+/// Returns the proxy's answer to one request, as text.
 func answer(of proxy: TestProxy, to request: String) async throws -> String {
     let client = try await ByteConnection.connect(host: proxy.host, port: proxy.port)
     client.write(request)

@@ -5,7 +5,7 @@ import ProxyTestSupport
 
 @testable import PusherTestServer
 
-/// A WebSocket client that shows all bytes, and can send invalid ones.
+/// A WebSocket client that shows all bytes, and can send invalid bytes.
 final class SocketClient: Sendable {
     enum Event: Hashable, Sendable {
         /// The answer to the upgrade, with its header fields in lower case.
@@ -82,13 +82,13 @@ final class SocketClient: Sendable {
         return client
     }
 
-    /// The next event; after the end, always `.end`.
+    /// Waits for the next event and returns it. Always returns `.end` after the end.
     func next() async -> Event {
         for await event in events { return event }
         return .end
     }
 
-    /// Reads the upgrade and the handshake.
+    /// Reads the answer to the upgrade and the greeting, and returns the socket id.
     func socketID() async throws -> String {
         guard case .response(101, _) = await next() else { throw UnexpectedAnswer() }
         guard case .text(let text) = await next(), let start = text.firstRange(of: #"socket_id\":\""#),
@@ -107,7 +107,7 @@ final class SocketClient: Sendable {
 
     func drop() { channel.close(promise: nil) }
 
-    /// A masked frame; the first byte has FIN, the reserved bits and the opcode.
+    /// Makes a frame. The first byte has FIN, the reserved bits and the opcode.
     static func frame(_ first: UInt8, _ payload: [UInt8], isMasked: Bool = true) -> [UInt8] {
         var frame: [UInt8] = [first]
         let mask: [UInt8] = isMasked ? [1, 2, 3, 4] : [0, 0, 0, 0]
@@ -122,7 +122,7 @@ final class SocketClient: Sendable {
     }
 }
 
-/// Splits the input into the answer to the upgrade and frames.
+/// A handler that splits the input into the answer to the upgrade and frames.
 private final class ReadingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -3,7 +3,7 @@ import NIOPosix
 
 @testable import PusherTestServer
 
-/// Requests a tunnel from a proxy, and removes itself after it is open.
+/// A handler that requests a tunnel from a proxy, and removes itself when the tunnel is open.
 final class TunnelRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

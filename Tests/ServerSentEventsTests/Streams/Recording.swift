@@ -1,6 +1,6 @@
 import ServerSentEvents
 
-/// The events of a stream, collected by a separate task.
+/// The events of a stream, which a separate task collects.
 final class Recording: Sendable {
     enum Element: Equatable, Sendable {
         case item(EventStreamItem)
@@ -32,10 +32,10 @@ final class Recording: Sendable {
 
     func cancel() { task.cancel() }
 
-    /// The next element. To be used by one task only.
+    /// Returns the next element. Only one task may call the method.
     func next() async -> Element? { await elements.first { _ in true } }
 
-    /// The next event.
+    /// Returns the next event.
     func nextEvent() async -> ServerSentEvent? {
         while let element = await next() {
             if case .item(.event(let event)) = element { return event }
@@ -43,7 +43,7 @@ final class Recording: Sendable {
         return nil
     }
 
-    /// The reason why the next connection was lost, or why the stream failed.
+    /// Returns the reason of the next loss, or the reason why the stream failed.
     func nextError() async -> EventStreamError? {
         while let element = await next() {
             switch element {
@@ -54,7 +54,7 @@ final class Recording: Sendable {
         return nil
     }
 
-    /// How the stream ends: with an error, or `nil`.
+    /// Returns the error that ends the stream, or `nil`.
     func end() async -> EventStreamError? {
         while let element = await next() {
             if case .failure(let error) = element { return error }

@@ -23,10 +23,10 @@ final class VirtualWorld: Sendable {
 
     var now: ContinuousClock.Instant { origin + .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds)) }
 
-    /// The next request that the client sends.
+    /// Returns the next request that the client sends.
     func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }
 
-    /// Whether the client has sent a request that the test has not taken.
+    /// The number of requests that the client has sent.
     var requestCount: Int { network.count.withLockedValue { $0 } }
 
     func advance(by duration: Duration) async {
@@ -61,7 +61,7 @@ private final class VirtualNetwork: HTTPStreamer {
 final class VirtualExchange: HTTPStream {
     let request: HTTPRequest
     private let eventLoop: any EventLoop
-    /// Nil when the client has ended the request.
+    /// The handler is nil after the client has cancelled the request.
     private let receive: NIOLockedValueBox<(@Sendable (HTTPStreamEvent) -> Void)?>
     private let isReadingBox = NIOLockedValueBox(true)
     private let cancellations: AsyncStream<Void>
@@ -78,7 +78,7 @@ final class VirtualExchange: HTTPStream {
     var isCancelled: Bool { receive.withLockedValue { $0 == nil } }
     var isReading: Bool { isReadingBox.withLockedValue { $0 } }
 
-    /// Waits until the client has ended the request.
+    /// Waits until the client has cancelled the request.
     func cancelled() async { await cancellations.first { _ in true } }
 
     func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
@@ -94,7 +94,7 @@ final class VirtualExchange: HTTPStream {
 
     func send(_ text: String) async throws { try await bring(.body(ByteBuffer(string: text))) }
 
-    /// Like the real one, it delivers nothing after it was cancelled.
+    /// Delivers an event. After the client has cancelled the request, nothing arrives, as with a real connection.
     func bring(_ event: HTTPStreamEvent) async throws {
         try await eventLoop.submit { [self] in
             receive.withLockedValue { $0 }?(event)

@@ -32,7 +32,7 @@ struct Route: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Runs a hub, and ends it.
+/// Runs a hub while the body runs.
 func withServer(
     _ options: TestHubOptions = TestHubOptions(),
     inMemory: Bool = false,
@@ -48,10 +48,10 @@ func withServer(
     }
 }
 
-/// Runs a hub and a connection to it.
+/// Runs a hub, and a connection to it.
 ///
-/// - Parameter mayEnd: Whether the connection may end during the body. If it ends and must not, the test fails at once
-///   instead of waiting.
+/// - Parameter mayEnd: Whether the connection can end during the body. If the value is `false` and the connection ends,
+///   the test fails at once instead of waiting.
 func withConnection(
     _ route: Route = Route.all[0],
     _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },
@@ -71,7 +71,8 @@ func withConnection(
                     }
                 }
             }
-            // The body cannot throw because of its cancellation before the end is reported.
+            // The group reports the first result before it cancels the body, so the cancellation cannot hide an
+            // unexpected end.
             try await group.next()
             group.cancelAll()
         }
@@ -79,12 +80,12 @@ func withConnection(
     }
 }
 
-/// The connection of a test has ended unexpectedly.
+/// The error for a connection that ends during a test although it should not.
 struct UnexpectedEnd: Error {
     var error: (any Error)?
 }
 
-/// Values that arrive one by one, for tests that wait for them.
+/// A collection of values that arrive one by one, for tests that wait for the values.
 final class Inbox<Element: Sendable>: Sendable {
     private let stream: AsyncStream<Element>
     private let continuation: AsyncStream<Element>.Continuation
@@ -93,7 +94,7 @@ final class Inbox<Element: Sendable>: Sendable {
 
     func add(_ element: Element) { continuation.yield(element) }
 
-    /// The next elements, as soon as this many exist.
+    /// Returns the next elements after `count` elements have arrived.
     func next(_ count: Int) async -> [Element] {
         var elements: [Element] = []
         for await element in stream {
@@ -106,10 +107,10 @@ final class Inbox<Element: Sendable>: Sendable {
     func next() async throws -> Element { try #require(await next(1).first) }
 }
 
-/// Returns when the status meets the condition.
+/// Waits until the status meets the condition.
 func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Bool) async {
     for await status in connection.states where isMet(status) { return }
 }
 
-/// The code of an error of the client.
+/// Returns the code if the error is an error of the client.
 func code(_ error: (any Error)?) -> SignalRClientError.Code? { (error as? SignalRClientError)?.code }

@@ -73,7 +73,7 @@ import Testing
         world.receive(bytes: text("{}") + text(#"{"type":1,"target":"T","arguments":[]}"#) + text(#"{"type":7}"#))
         let actions = world.take()
         #expect(actions.contains { if case .deliver(let call, _) = $0 { call.target == "T" } else { false } })
-        // Closing right after the handshake counts as a connection that ended, not as a failed start.
+        // The start succeeds even if the connection closes right after the handshake.
         #expect(actions.contains { if case .finishStart(_, nil) = $0 { true } else { false } })
         world.close(nil)
         #expect(world.take() == [.publish(.stopped(nil)), .announceClosed(nil)])
@@ -106,7 +106,7 @@ import Testing
         _ = world.take()
         world.input { $0.cancelStart(start, now: $1) }
         #expect(world.take() == [.abort(attempt), .publish(.stopped(.cancelled)), .finishStart(start, .cancelled)])
-        // It has returned already, so a late cancellation changes nothing.
+        // The start has returned already, so a late cancellation changes nothing.
         world.connect()
         world.input { $0.cancelStart(start, now: $1) }
         #expect(world.machine.state == .connected)
@@ -144,7 +144,7 @@ import Testing
         world.advance(by: .zero)
         world.open()
         world.receiveHandshake()
-        // It does not count as a reconnect.
+        // A connection after a retried start does not count as a reconnect.
         #expect(world.take().suffix(2) == [.publish(.connected(.webSocket)), .finishStart(start, nil)])
         world.finishAll()
         #expect(world.violations == [])
@@ -268,7 +268,7 @@ import Testing
         world.open()
         world.receiveHandshake()
         #expect(world.take().last == .finishStart(start, nil))
-        // A stop also ends such a start.
+        // A stop also cancels a start that waits for a retry.
         world.stop()
         let second = world.start()
         _ = world.take()
@@ -285,7 +285,7 @@ import Testing
         var world = World(reconnects: reconnects)
         world.connect()
         world.receive(.close(error: error, allowReconnect: false), .invocation(HubInvocation(target: "late")))
-        // The error of the message has priority over the transport's.
+        // The error in the Close message has priority over the transport's error.
         world.close(.test)
         let failure = error.map {
             HubFailure.client(SignalRClientError(.serverClosed, "Server returned an error on close: \($0)"))
@@ -348,7 +348,7 @@ import Testing
         var world = World()
         world.connect()
         world.advance(by: .seconds(20))
-        // A part of a message is a sign of life.
+        // A part of a message shows that the server is alive.
         world.receive(bytes: [UInt8(ascii: "{")])
         world.advance(by: .milliseconds(29_999))
         #expect(world.machine.state == .connected)
@@ -359,7 +359,7 @@ import Testing
     @Test func aTimerThatIsLateClosesAtOnce() {
         var world = World()
         world.connect()
-        // The computer was suspended.
+        // The test simulates a suspension of the computer.
         world.now += .seconds(3600)
         world.advance(by: .zero)
         #expect(world.take().last == .announceClosed(.signalR(.serverTimeout(30))))

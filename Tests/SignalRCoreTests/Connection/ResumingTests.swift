@@ -35,7 +35,7 @@ import Testing
         world.close()
         #expect(world.take() == [.publish(.resuming(.resumable))])
         #expect(world.machine.state == .connected)
-        // Sent during the loss, so it is only kept.
+        // There is no transport, so the client only keeps the message.
         let send = world.send("d")
         #expect(world.take() == [.finishSend(send, nil)])
         world.advance(by: .zero)
@@ -48,7 +48,7 @@ import Testing
                 .invocation(HubInvocation(target: "d")),
             ]
         )
-        // Until the server's Sequence, everything else is ignored.
+        // The client ignores all other messages until the server's Sequence message.
         world.receive(item(7), .completion(id: "\(calls[0])", .void))
         #expect(world.take() == [])
         world.receive(.sequence(1), .completion(id: "\(calls[0])", .void))
@@ -80,7 +80,7 @@ import Testing
         world.close()
         world.advance(by: .zero)
         world.open(.resumable)
-        // The replay is cut off, and the acknowledgement of all three arrives.
+        // The replay is cut off, and then the acknowledgement of all three messages arrives.
         world.receive(.sequence(1), item(1))
         world.advance(by: .milliseconds(999))
         world.close()
@@ -111,7 +111,7 @@ import Testing
         #expect(world.take().written == [item(3)])
         world.receive(.ack(3))
         #expect(world.take().written == [item(4)])
-        // Pings are not counted.
+        // Neither side counts pings.
         world.advance(by: .seconds(15))
         #expect(world.take().written == [.ping])
     }
@@ -176,7 +176,7 @@ import Testing
         world.open(.resumable)
         #expect(world.take().written == [.sequence(1)])
         world.receive(.sequence(1))
-        // The timeouts of the connection run again.
+        // The connection's timers are running again.
         world.advance(by: .seconds(15))
         #expect(world.take().written == [.ping])
     }

@@ -2,7 +2,7 @@ import SignalRCore
 import TestSupport
 import Testing
 
-/// The properties that hold for every state and every input.
+/// Tests of the properties that the machine has in every state, for every input.
 @Suite struct StateMatrixTests {
     enum Situation: CaseIterable, Sendable {
         case stopped, opening, handshaking, connected, longPolling, asking, waiting, reconnecting, reconnectHandshaking
@@ -104,14 +104,14 @@ import Testing
         }
     }
 
-    /// Together 100,000 inputs.
+    /// The test gives the machine 1,000 inputs for each seed.
     @Test(arguments: 1...100) func aRandomWalkKeepsAllPromises(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var world = World(generator.oneIn(2) ? .json : .messagePack, reconnects: !generator.oneIn(4)) {
             $0.resumptionBufferSize = 200
         }
         for step in 0..<1000 {
-            // Without these, few walks would get beyond a start.
+            // Without these inputs, few random walks would get beyond a start.
             switch Int.random(in: 0..<10, using: &generator) {
             case 0 where world.machine.state == .stopped: world.start(retries: generator.oneIn(2))
             case 1 where world.machine.state == .connecting, 2 where world.machine.state == .reconnecting:

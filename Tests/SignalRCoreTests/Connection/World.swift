@@ -1,13 +1,14 @@
 import SignalRCore
 import Testing
 
-/// A machine with a clock that only the test moves. It checks the promises of the machine: see ``check(_:)``.
+/// A machine with a clock that only the test advances. The world checks the rules for the machine's actions: see
+/// ``check(_:)``.
 struct World {
     typealias Action = HubStateMachine.Action
 
     var machine: HubStateMachine
     var now = Duration.zero
-    /// All actions except those of timers, since ``take()``.
+    /// The actions since the last call of ``take()``, except the actions for timers.
     private(set) var actions: [Action] = []
     private var timers: [TimerID: Duration] = [:]
 
@@ -32,7 +33,7 @@ struct World {
         machine = HubStateMachine(configuration)
     }
 
-    /// The actions since the last call, without those of timers.
+    /// Returns the actions since the last call, except the actions for timers.
     mutating func take() -> [Action] {
         defer { actions = [] }
         return actions
@@ -100,7 +101,7 @@ struct World {
         return receipt
     }
 
-    /// The transport of the latest attempt is open.
+    /// Opens the transport of the latest attempt.
     mutating func open(_ info: TransportInfo = .webSocket) {
         guard let id = attempts.last else { return }
         if live.contains(id) { openedAttempts.insert(id) }
@@ -109,7 +110,7 @@ struct World {
 
     mutating func fail(_ failure: HubFailure = .test) {
         guard let id = attempts.last else { return }
-        // Such an input for an open transport is a mistake, which the machine ignores.
+        // For an open transport, the input is invalid, and the machine ignores it.
         if !openedAttempts.contains(id) { live.remove(id) }
         input { $0.failed(id, failure, now: $1) }
     }
@@ -136,7 +137,7 @@ struct World {
         input { $0.retryDecided(question, delay: delay, now: $1) }
     }
 
-    /// From the start to the connection.
+    /// Connects the machine.
     mutating func connect(_ info: TransportInfo = .webSocket) {
         start()
         open(info)
@@ -148,7 +149,7 @@ struct World {
 
     var nextTimer: Duration? { timers.values.min() }
 
-    /// Moves the clock, and fires each timer at its time.
+    /// Advances the clock, and fires each timer at its time.
     mutating func advance(by time: Duration) {
         let end = now + time
         while let due = nextTimer, due <= end {
@@ -207,11 +208,11 @@ struct World {
         if calls != machine.pendingCalls {
             violations.append("calls that nobody will end: \(calls), \(machine.pendingCalls)")
         }
-        // While the transport is closing, its timer runs, and the state is "stopped" already.
+        // While the transport closes, the timer for closing runs although the state is already "stopped".
         if machine.state == .stopped, live.isEmpty, !timers.isEmpty { violations.append("timers after the stop") }
     }
 
-    /// Ends everything, and records leftovers.
+    /// Stops the machine, and records a violation for each remaining timer, call or transport.
     mutating func finishAll() {
         stop()
         advance(by: .seconds(5))
@@ -237,7 +238,7 @@ extension TransportInfo {
 }
 
 extension [HubStateMachine.Action] {
-    /// The messages that are written, in the form in which they are read.
+    /// The messages that the machine has written, in decoded form.
     var written: [HubMessage] {
         flatMap { action -> [HubMessage] in
             guard case .write(_, let bytes, _) = action else { return [] }

@@ -84,7 +84,7 @@ enum ChannelsAndUsers {
     }
 }
 
-/// The examples unchanged, but with more time, because all tests run at once.
+/// The examples use these methods unchanged. The methods wait longer here, because all tests run at once.
 extension PusherTestServer {
     func waitForConnections() async throws -> [Connection] {
         try await waitForConnections(count: 1, timeout: .patience)

@@ -3,8 +3,8 @@ import PusherClient
 
 /// Splits the data of long events into parts, and joins such parts.
 ///
-/// A part is an event of its own, whose name has `chunked-` before the name of the whole. A backend publishes long
-/// events in the same way.
+/// Each part is a separate event. The name of this event is the name of the whole event, with the prefix `chunked-`. A
+/// backend publishes long events in the same way.
 struct ChunkedEvents: PayloadTransformer {
     /// In bytes of UTF-8. JSON in a part is escaped once more, which can double it.
     var partSize = 4_000

@@ -14,7 +14,7 @@
         }
     }
 
-    /// Ends as soon as there is a connection.
+    /// A service that ends as soon as there is a connection.
     struct Worker: Service {
         struct Done: Error {}
 

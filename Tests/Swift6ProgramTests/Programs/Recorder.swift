@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// A delegate that is called on the queue that the options name.
+/// A delegate that the client calls on the callback queue of its options.
 final class Recorder: PusherDelegate {
     private let say: @Sendable (String) -> Void
 
@@ -14,7 +14,7 @@ final class Recorder: PusherDelegate {
     }
 }
 
-/// An authorizer and a request builder that may be used from any thread.
+/// An authorizer that any thread can use.
 struct TokenAuthorizer: Authorizer {
     let answer: @Sendable (_ socketID: String, _ channelName: String) -> PusherAuth?
 

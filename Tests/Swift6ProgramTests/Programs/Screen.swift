@@ -1,7 +1,8 @@
 import Foundation
 import PusherClient
 
-/// A screen of the main actor that is its client's delegate, in Swift 6, as users of PusherSwift write it.
+/// A screen of the main actor that is its client's delegate. The program is in Swift 6 mode and uses PusherSwift's
+/// names.
 @MainActor
 final class Screen: @preconcurrency PusherDelegate {
     let pusher: Pusher

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// The same closures as in the program for PusherSwift, in Swift 6 mode.
+/// The closures of the program for PusherSwift, in Swift 6 mode.
 enum TrailingClosures {
     static func start(_ pusher: Pusher, say: @escaping @Sendable (String) -> Void) {
         pusher.subscribe("presence-a") { member in say("member \(member.userId)") }

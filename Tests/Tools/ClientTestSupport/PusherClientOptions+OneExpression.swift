@@ -3,7 +3,7 @@ package import Logging
 package import PusherClient
 
 extension PusherClientOptions {
-    /// Creates options in one expression. Apps set the properties.
+    /// Creates options in one expression. Apps create options and then set their properties.
     package convenience init(
         endpoint: PusherEndpoint? = nil,
         authMethod: AuthMethod = .noMethod,

@@ -1,6 +1,6 @@
-/// Frames as a server sends them.
+/// Frames in the form in which a server sends them, without a mask.
 package enum ServerFrame {
-    /// - Parameter first: The first byte: whether it is the last frame of a message, reserved bits, opcode.
+    /// - Parameter first: The first byte: the bit of the last frame, the reserved bits, and the opcode.
     package static func bytes(_ first: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
         let count = payload.count
         let length: [UInt8] =

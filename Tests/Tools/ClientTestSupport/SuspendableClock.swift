@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 package import NIOCore
 
-/// The clock of a world of virtual time. It continues while the machine is suspended, and timers do not.
+/// A clock for tests with virtual time. The clock continues while the machine is suspended, but timers do not.
 package struct SuspendableClock: Sendable {
     private let start = ContinuousClock.now
     private let suspended = NIOLockedValueBox(Duration.zero)

@@ -14,7 +14,7 @@ extension EnvelopeCorpus {
         case 4, 5: return innerString()
         case 6: return list(between: "[", "]") { $0.value(depth: depth - 1) }
         default:
-            // Different keys, because the client leaves equal ones within the data to the app.
+            // All keys are different, because the client does not remove repeated keys within the data.
             var index = 0
             return list(between: "{", "}") { corpus in
                 index += 1
@@ -49,7 +49,8 @@ extension EnvelopeCorpus {
         }
     }
 
-    /// In the data, halves of pairs are unchanged, because it is passed on unchanged.
+    /// Returns a string within the data. The client passes the data on unchanged, so halves of surrogate pairs are
+    /// unchanged too.
     private mutating func innerString() -> Twin { innerString(pieces: Int.random(in: 0..<6, using: &generator)) }
 
     private mutating func innerString(pieces count: Int) -> Twin {
@@ -58,7 +59,8 @@ extension EnvelopeCorpus {
             #"\u0041"#, #"\u00e9"#, #"\u20AC"#, #"\u0000"#, "{", "]", ",", #"{\"a\":[1,\"b\"]}"#,
             "sixteen letters.", "\u{7F}",
         ]
-        // One half damages the text, but not the grammar.
+        // Damage could leave half of a surrogate pair. The string would then be invalid, although the grammar is still
+        // valid.
         if kind != .damaged { pieces.append(#"\ud83d\ude80"#) }
         return Twin(
             "\"" + (0..<count).map { _ in pieces.randomElement(using: &generator) ?? "" }.joined() + "\""

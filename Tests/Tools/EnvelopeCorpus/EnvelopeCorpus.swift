@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A frame of the corpus, and a second one with the same meaning, for a decoder that rejects the first.
+/// A frame of the corpus, and a second frame with the same meaning for a decoder that rejects the first.
 package struct CorpusFrame: Sendable {
     package var kind: EnvelopeCorpus.Kind
     package var bytes: [UInt8]
@@ -14,23 +14,23 @@ package struct EnvelopeCorpus: Sendable {
     /// The special property of a frame.
     package enum Kind: CaseIterable, Sendable {
         case valid
-        /// A few bytes are changed, inserted or removed.
+        /// A frame in which a few bytes are changed, inserted or removed.
         case damaged
-        /// It ends too early.
+        /// A frame that ends too early.
         case cut
         /// Strings of hundreds of bytes, full of escapes.
         case longStrings
-        /// Halves of surrogate pairs.
+        /// Halves of surrogate pairs in strings.
         case halves
         /// Bytes that are not UTF-8.
         case invalidUTF8
-        /// Nested up to the limit, and beyond.
+        /// Values that are nested up to the limit, and beyond the limit.
         case deep
         case equalKeys
-        /// Numbers that fit no type.
+        /// Numbers that no Swift type can represent.
         case hugeNumbers
 
-        /// Whether each of its frames is a message.
+        /// Whether each frame of this kind is a message.
         package var isAlwaysMessage: Bool {
             switch self {
             case .valid, .longStrings, .halves, .invalidUTF8, .equalKeys, .hugeNumbers: true
@@ -98,7 +98,7 @@ package struct EnvelopeCorpus: Sendable {
     private struct Member {
         var key: String
         var member: Twin
-        /// A later one has the same key.
+        /// Whether a later member has the same key.
         var isOverridden = false
     }
 
@@ -106,7 +106,7 @@ package struct EnvelopeCorpus: Sendable {
         Member(key: key, member: Twin("\"\(key)\"" + space() + ":" + space()) + value)
     }
 
-    /// The last one counts.
+    /// Repeats some keys. The decoder uses the last value of each key.
     private mutating func repeatKeys(of members: inout [Member]) {
         for _ in 0...Int.random(in: 0..<3, using: &generator) {
             guard let key = members.randomElement(using: &generator)?.key else { return }
@@ -115,7 +115,7 @@ package struct EnvelopeCorpus: Sendable {
         }
     }
 
-    /// ASCII, so that the damage affects the grammar, not the text.
+    /// Damages a frame of ASCII characters. Damaged ASCII may violate the grammar of JSON, but is always valid UTF-8.
     private mutating func damaged() -> [UInt8] {
         var bytes = object().text.utf8.map { $0 < 0x80 ? $0 : UInt8(ascii: "x") }
         for _ in 0...Int.random(in: 0..<3, using: &generator) where !bytes.isEmpty {
@@ -140,7 +140,7 @@ package struct EnvelopeCorpus: Sendable {
         return #"{"event":"e","\#(key)":"# + opening + number().plain + closing + "}"
     }
 
-    /// Only within strings can they be told apart from damage to the grammar.
+    /// Inserts bytes that are not UTF-8 into strings. Outside of strings, these bytes would also damage the grammar.
     private mutating func withInvalidBytes(_ bytes: [UInt8]) -> [UInt8] {
         let invalid: [[UInt8]] = [
             [0xFF], [0x80], [0xC0, 0xAF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x9A], [0xF4, 0x90],
@@ -149,12 +149,13 @@ package struct EnvelopeCorpus: Sendable {
         var result: [UInt8] = []
         var isInString = false
         var isEscaped = false
-        /// The last byte outside strings that is not white space: a colon before a value, so that keys stay intact.
+        /// The last byte outside strings that is not white space. A colon comes before a value, and only values get
+        /// invalid bytes.
         var lastMark: UInt8 = 0
         for byte in bytes {
             result.append(byte)
             if isEscaped {
-                // Not between the digits of an escape.
+                // An invalid byte between the digits of an escape would damage the grammar.
                 isEscaped = false
             } else if byte == UInt8(ascii: "\\") {
                 isEscaped = true

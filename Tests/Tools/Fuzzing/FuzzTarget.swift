@@ -1,6 +1,6 @@
-/// A part of the client that reads foreign input, with the properties that hold for every input.
+/// A part of the client that reads input from the network, with the checks for every input.
 enum FuzzTarget: String, CaseIterable {
-    /// Text in pieces, for the UTF-8 validator.
+    /// Pieces of text for the UTF-8 validator.
     case utf8
     /// The answer to the WebSocket upgrade.
     case upgrade
@@ -18,16 +18,16 @@ enum FuzzTarget: String, CaseIterable {
     case encryption
     /// The answers of authorization endpoints.
     case authorization
-    /// Redirects of authorization endpoints, and their times for a retry.
+    /// Redirects of authorization endpoints, and retry delays.
     case redirect
-    /// Event streams in pieces, for their parser.
+    /// Pieces of event streams, for the parser.
     case eventstream
     /// The messages of SignalR servers.
     case signalr
-    /// A whole client, with a server that follows the input.
+    /// A whole client. The input controls the client's server.
     case client
 
-    /// Ends the process if a check fails.
+    /// Runs the target's checks on an input. Ends the process if a check fails.
     func run(_ input: [UInt8]) {
         switch self {
         case .utf8: UTF8Target.run(input)
@@ -47,7 +47,7 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// Ends the process if a property does not hold.
+/// Ends the process if a condition is false.
 func require(_ condition: Bool, _ message: @autoclosure () -> String) {
     if !condition { fatalError("FINDING: \(message())") }
 }
@@ -60,7 +60,7 @@ struct InputReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Zero at the end.
+    /// Returns the next byte, or zero at the end.
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
     mutating func bytes(_ count: Int) -> [UInt8] {
@@ -73,7 +73,7 @@ struct InputReader {
         return Array(rest)
     }
 
-    /// Up to the next line feed, without it; nil at the end.
+    /// Returns the bytes before the next line feed, or nil at the end.
     mutating func line() -> [UInt8]? {
         guard !rest.isEmpty else { return nil }
         let line = rest.prefix { $0 != UInt8(ascii: "\n") }
@@ -83,14 +83,14 @@ struct InputReader {
 }
 
 extension [UInt8] {
-    /// With 1,000 bytes for each `{pad}`, so that short inputs can reach limits. Otherwise no input would be found that
-    /// reaches them.
+    /// The bytes with 1,000 bytes in place of each `{pad}`. With `{pad}`, short inputs can reach limits.
     var padded: [UInt8] { replacing("{pad}".utf8, with: Self(repeating: UInt8(ascii: "x"), count: 1_000)) }
 
-    /// Bytes that are not UTF-8 become U+FFFD.
+    /// The bytes as text. Bytes that are not UTF-8 become U+FFFD.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// In pieces whose lengths are the bytes of a seed, repeated; whole if there is none.
+    /// Splits the bytes into pieces. The bytes of a seed are the lengths of the pieces, and are repeated. Without a
+    /// seed, there is one piece.
     func pieces(_ seed: [UInt8]) -> [[UInt8]] {
         guard !seed.isEmpty else { return [self] }
         var pieces: [[UInt8]] = []

@@ -1,9 +1,9 @@
 #if FUZZING
     import Foundation
 
-    /// The loop that makes inputs. It is a C library, which comes with the compiler.
+    /// The driver that makes inputs: the C library libFuzzer, which is part of the compiler.
     enum LibFuzzer {
-        /// Uses the arguments of the process.
+        /// Runs the driver with the arguments of the process.
         static func run() -> CInt {
             var count = CommandLine.argc
             var arguments = CommandLine.unsafeArgv
@@ -22,7 +22,7 @@
 
     private let target = FuzzTarget(rawValue: ProcessInfo.processInfo.environment["FUZZ_TARGET"] ?? "")
 
-    /// The library's own `main`, which is not used, looks for this name.
+    /// The function that libFuzzer calls for each input. The library's own `main` refers to this name, but is not used.
     @_cdecl("LLVMFuzzerTestOneInput")
     public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         target?.run(Array(UnsafeBufferPointer(start: bytes, count: count)))

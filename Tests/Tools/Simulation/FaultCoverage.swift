@@ -1,10 +1,10 @@
 import PusherClient
 
-/// How often each kind of fault happened in each state of the client. A fault that needs a connection counts only if
-/// there was one.
+/// Counts how often each kind of fault happened in each state of the client. A fault that needs a connection counts
+/// only during a connection.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
-    /// The names of all requested kinds, and whether each needs a connection.
+    /// The names of all requested kinds. Each value tells whether the kind needs a connection.
     private var kinds: [String: Bool] = [:]
 
     package init() {}
@@ -13,7 +13,7 @@ package struct FaultCoverage: Sendable {
         "initialized", "connecting", "connected", "unavailable", "waiting", "disconnecting", "disconnected", "refused",
     ]
 
-    /// The states with a connection, or with one that is opening or closing.
+    /// The states with an open, opening or closing connection.
     private static let statesOfConnections: Set = ["connecting", "connected", "unavailable", "disconnecting"]
 
     /// - Parameter hasConnection: Whether the server has a connection of the client.
@@ -31,7 +31,7 @@ package struct FaultCoverage: Sendable {
         return sum
     }
 
-    /// The kinds that never happened in some state in which they are possible.
+    /// The kinds that never happened in a state in which they are possible.
     package var gaps: [String] {
         kinds.sorted { $0.key < $1.key }.flatMap { name, needsConnection in
             Self.states
@@ -41,7 +41,7 @@ package struct FaultCoverage: Sendable {
         }
     }
 
-    /// A table with a kind in each row.
+    /// A table with one kind in each row.
     package var table: String {
         let width = (kinds.keys.map(\.count).max() ?? 0) + 2
         func row(_ title: String, _ cells: [String]) -> String {
@@ -76,7 +76,8 @@ extension ConnectionStatus {
 }
 
 extension Action {
-    /// The name of the kind: that of the case, and of its value if that is a fault with a kind of its own.
+    /// The name of the kind. The name consists of the case's name, and of the kind of the value if the value is a
+    /// fault.
     fileprivate var name: String {
         switch self {
         case .nextConnections(let outcome, _): "next connection " + Self.caseName(outcome)
@@ -92,7 +93,7 @@ extension Action {
         }
     }
 
-    /// Whether it has no effect without a connection of the client.
+    /// Whether the fault has no effect without a connection of the client.
     fileprivate var needsConnection: Bool {
         switch self {
         case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary,

@@ -2,19 +2,19 @@ import NIOConcurrencyHelpers
 import PusherClient
 import TestSupport
 
-/// One run of a simulated world: a script and its result.
+/// One run of a simulated world, with its script and its result.
 package struct Simulation: Sendable {
     package let settings: Settings
     package private(set) var actions: [PlannedAction]
 
-    /// The script that a seed makes.
+    /// Creates the script for a seed.
     package init(seed: UInt64, actionCount: Int = 220) {
         var writer = ScriptWriter(seed: seed)
         settings = writer.settings
         actions = writer.write(count: actionCount)
     }
 
-    /// A stored script.
+    /// Creates a simulation from a stored script.
     package init(_ settings: Settings, _ actions: [PlannedAction]) {
         self.settings = settings
         self.actions = actions
@@ -24,10 +24,10 @@ package struct Simulation: Sendable {
     package struct Outcome: Sendable {
         /// The violations; empty if there are none.
         package var violations: [String] = []
-        /// The number of the action after which the first was found; nil for the end.
+        /// The number of the action after which the first violation was found; nil for the end.
         package var actionIndex: Int?
         package var coverage = FaultCoverage()
-        /// A digest that differs if any message, or its time, differs.
+        /// A digest that changes if any message or its time changes.
         package var digest: UInt64 = 0
         /// The number of messages on the wire.
         package var messageCount = 0
@@ -39,12 +39,12 @@ package struct Simulation: Sendable {
         package var sharedSecrets: Set<String> = []
     }
 
-    /// Runs it on the current thread.
+    /// Runs the simulation on the current thread.
     ///
     /// - Parameters:
-    ///   - hasCoverage: Whether faults are counted, which takes time.
-    ///   - hasTrace: Whether actions and messages are recorded.
-    ///   - showsAll: Whether the client logs, at all levels.
+    ///   - hasCoverage: Whether the run counts faults, which takes time.
+    ///   - hasTrace: Whether the run records actions and messages.
+    ///   - showsAll: Whether the client logs at all levels.
     package func run(hasCoverage: Bool = false, hasTrace: Bool = false, showsAll: Bool = false) -> Outcome {
         CapturedTasks.capturing { tasks in
             let shown = showsAll ? ShownText() : nil
@@ -79,7 +79,8 @@ package struct Simulation: Sendable {
         }
     }
 
-    /// The same with as few actions as still lead to a violation of the same kind. Nil if there is no violation.
+    /// Returns a simulation with few actions that still leads to a violation of the same kind. Returns nil if there is
+    /// no violation.
     package func shrunk() -> Simulation? {
         let outcome = run()
         guard let first = outcome.violations.first else { return nil }
@@ -109,7 +110,8 @@ package struct Simulation: Sendable {
         return smallest.simplified(stillFails)
     }
 
-    /// An action is made off the loop, and with a pause, unless it needs the loop or no pause.
+    /// Simplifies each action if the simulation still fails. A simple action is made off the loop, and its effects
+    /// happen before the next action.
     private func simplified(_ stillFails: ([PlannedAction]) -> Bool) -> Simulation {
         var simplest = self
         for index in actions.indices {
@@ -126,12 +128,12 @@ package struct Simulation: Sendable {
         return simplest
     }
 
-    /// The violation without the parts that differ between runs.
+    /// Returns the violation without the parts that differ between runs.
     private static func kind(of violation: String) -> String {
         String(violation.map { $0.isNumber ? "#" : $0 }.prefix(40))
     }
 
-    /// Swift code that makes the same simulation, for people and for a test.
+    /// Swift code that creates the same simulation, for people and for tests.
     package var transcript: String {
         var lines = ["Simulation(", "    \(Self.code(settings)),", "    ["]
         for planned in actions {
@@ -142,7 +144,7 @@ package struct Simulation: Sendable {
         return (lines + ["    ]", ")"]).joined(separator: "\n")
     }
 
-    /// Values print as they are written, except for the type names before cases.
+    /// Returns the value as Swift code, without the type names before cases.
     private static func code(_ value: some Any) -> String {
         var text = String(describing: value)
         for type in [

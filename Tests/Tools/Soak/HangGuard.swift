@@ -1,7 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 
-/// Ends the process, as failed, if a step takes too long.
+/// Ends the process with an error if a step takes too long.
 struct HangGuard: Sendable {
     private struct Step: Sendable {
         var name: String
@@ -10,7 +10,7 @@ struct HangGuard: Sendable {
 
     private let step: NIOLockedValueBox<Step>
 
-    /// - Parameter patience: How long a step may take.
+    /// - Parameter patience: The time limit of a step.
     init(patience: Duration, _ name: String) {
         let step = NIOLockedValueBox(Step(name: name))
         self.step = step
@@ -25,7 +25,7 @@ struct HangGuard: Sendable {
         }
     }
 
-    /// The previous step has ended.
+    /// Ends the previous step, and begins a new one.
     func begin(_ name: String) { step.withLockedValue { $0 = Step(name: name) } }
 
     private static func fail(_ message: String) -> Never {

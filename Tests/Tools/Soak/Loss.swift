@@ -4,18 +4,18 @@ import PusherTestServer
 
 /// A way to lose a connection.
 enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
-    /// A close frame of the server that asks to reconnect.
+    /// The server sends a close frame that asks the client to reconnect.
     case closeFrame = "close-frame"
-    /// TCP ends without a close frame.
+    /// The server's TCP connection closes without a close frame.
     case end = "fin"
     case reset = "rst"
-    /// Nothing arrives any more, without an error.
+    /// The connection stays open, but no data arrives.
     case halfOpen = "half-open"
-    /// Reset, and then refused for a while.
+    /// The connection is reset, and the relay refuses connections for a while.
     case refused
-    /// Bytes that are not a WebSocket frame.
+    /// The server sends bytes that are not a WebSocket frame.
     case corrupted
-    /// A reset, and an end of the next attempt as soon as it is made.
+    /// The connection is reset, and the server refuses the next upgrade.
     case refusedUpgrade = "refused-upgrade"
 
     func befall(_ client: SoakClient, _ server: PusherTestServer, _ relay: PusherTestRelay) async throws {
@@ -28,7 +28,8 @@ enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
             client.pusher.checkConnection(timeout: .milliseconds(5))
             try await client.waitForStatus { if case .connected = $0 { false } else { true } }
             relay.passOn()
-            // The server must not count a connection as a subscriber that only the relay considers open.
+            // The relay still keeps its connection to the server open. The server must not count this connection as a
+            // subscriber.
             relay.dropConnections()
         case .refused:
             await relay.stopListening()

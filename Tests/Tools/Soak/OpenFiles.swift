@@ -4,9 +4,9 @@ import Foundation
     import Glibc
 #endif
 
-/// How many sockets the process may have.
+/// The limit on the open sockets of the process.
 enum OpenFiles {
-    /// Raises the soft limit as far as the hard one allows.
+    /// Raises the soft limit to the hard limit, but at most to 20,000.
     static func raiseLimit() {
         var limit = rlimit()
         #if canImport(Glibc)

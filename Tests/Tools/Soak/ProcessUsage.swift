@@ -6,9 +6,9 @@ import Foundation
 
 /// The resources of the process at one moment.
 struct ProcessUsage: Sendable {
-    /// Bytes that are allocated and not freed. Zero if the system does not report it.
+    /// Bytes that the process has allocated and not freed. Zero if the system does not report them.
     var heap = 0.0
-    /// Bytes of memory that the process has from the system.
+    /// The bytes of physical memory that the process uses.
     var resident = 0.0
     /// Open file descriptors.
     var descriptors = 0.0
@@ -19,7 +19,7 @@ struct ProcessUsage: Sendable {
         #if canImport(Glibc)
             usage.heap = Double(mallinfo2().uordblks)
         #endif
-        // The descriptor that lists the directory is among them.
+        // One of the descriptors belongs to this listing.
         let descriptors = try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")
         usage.descriptors = Double(max((descriptors?.count ?? 1) - 1, 0))
         for line in ((try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? "").split(separator: "\n") {

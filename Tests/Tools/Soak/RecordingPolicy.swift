@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// Exponential waits. The first is recorded as a part of its limit, because the limit's growth depends on earlier
-/// attempts.
+/// Waits with exponential back-off. Records the first wait as a fraction of its limit, which depends on the number of
+/// earlier attempts.
 final class RecordingPolicy: RetryPolicy {
     private let base: Duration
     private let cap: Duration
@@ -13,7 +13,7 @@ final class RecordingPolicy: RetryPolicy {
         self.cap = cap
     }
 
-    /// From 0 to 1.
+    /// The first wait as a fraction of its limit, from 0 to 1.
     var first: Double? { kept.withLockedValue { $0 } }
 
     func forget() { kept.withLockedValue { $0 = nil } }

@@ -4,7 +4,7 @@ import SocketTestSupport
 import TestSupport
 import WebSocketClient
 
-/// An open connection of the transport, over a channel without a socket, in virtual time.
+/// An open connection over a channel without a socket, in virtual time.
 struct EmbeddedConnection {
     let loop = EmbeddedEventLoop()
     let channel: EmbeddedChannel
@@ -12,7 +12,7 @@ struct EmbeddedConnection {
     let ends: Log<WebSocketClosure>
     private let blockable = Blockable()
 
-    /// Passes bytes only while the peer reads.
+    /// A handler that passes bytes only while the peer reads.
     private final class Blockable: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 
@@ -39,10 +39,10 @@ struct EmbeddedConnection {
         try channel.writeInbound(ByteBuffer(string: acceptance(of: request ?? "")))
     }
 
-    /// A channel that is not closed keeps itself alive.
+    /// Closes the channel. Without this call, the channel would retain itself.
     func finish() throws { _ = try channel.finish(acceptAlreadyClosed: true) }
 
-    /// Sends messages of that size in one turn of the loop.
+    /// Sends messages with these sizes in one turn of the loop.
     func send(_ sizes: Int...) {
         for size in sizes { connection.send(String(repeating: "x", count: size), promise: nil) }
         connection.flush()
@@ -57,7 +57,7 @@ struct EmbeddedConnection {
         channel.isWritable = false
     }
 
-    /// Reads the waiting bytes, and continues to read.
+    /// Reads the waiting bytes, and continues reading.
     @discardableResult
     func startReading() throws -> [ScriptedPeer.Frame] {
         blockable.isBlocked = false
@@ -67,13 +67,13 @@ struct EmbeddedConnection {
         return try takeFrames()
     }
 
-    /// Reads the waiting bytes, and then stops.
+    /// Reads the waiting bytes, and stops reading.
     func read() throws {
         try startReading()
         stopReading()
     }
 
-    /// The bytes that were sent since the last call.
+    /// Returns the frames that were sent since the last call.
     func takeFrames() throws -> [ScriptedPeer.Frame] {
         var bytes = ByteBuffer()
         while let part = try channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }

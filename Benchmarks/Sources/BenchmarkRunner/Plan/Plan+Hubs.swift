@@ -1,8 +1,8 @@
-/// Calls of SignalR. The reference is the same WebSocket, which only counts its frames.
+/// Calls of SignalR. The reference receives the frames over the same WebSocket, and only counts them.
 extension Plan {
     var hubSuites: [Suite] { [receivedSuite, invokedSuite] }
 
-    /// The generator knows the same numbers of the kinds.
+    /// The kinds of hub messages. The generator uses the same number for each kind.
     static let hubKinds = [
         (name: "JSON, one handler", kind: 0, via: "handler"),
         (name: "MessagePack, one handler", kind: 1, via: "handler"),
@@ -20,7 +20,7 @@ extension Plan {
     private var receivedSuite: Suite {
         let rows = Self.hubKinds.flatMap { name, kind, via in
             [(100, "100 B"), (1_000, "1 kB")].map { size, sizeName in
-                // Calls in JSON are as long as the items of a stream.
+                // Calls in JSON are as long as the items of a stream, so both have the same reference.
                 Row(
                     "\(name), \(sizeName), against the frame counter",
                     received(kind, size, via: via).cpu,

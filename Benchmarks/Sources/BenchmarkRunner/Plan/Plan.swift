@@ -3,7 +3,8 @@ enum Extent: String, Sendable {
     case full
     /// Fewer rounds with fewer events, for a first look.
     case quick
-    /// Only as much as shows that each measurement can be made. The figures mean nothing, and are not shown.
+    /// The minimum work that shows whether each measurement can be made. The figures are meaningless, and are not
+    /// shown.
     case check
 
     func choose<Value>(_ full: Value, quick: Value, check: Value? = nil) -> Value {
@@ -36,7 +37,7 @@ struct Plan: Sendable {
         return all.flatMap(\.self)
     }
 
-    /// For each size: the number of events for a run of a good part of a second.
+    /// The number of events of each size, for a run of about a second.
     static let sizes = [
         Size(size: 100, name: "100 B", events: 300_000),
         Size(size: 1_000, name: "1 kB", events: 150_000),

@@ -3,7 +3,7 @@ import PusherClient
 import SodiumReference
 import Workload
 
-/// The client, built and used as its users do.
+/// The client, in the same build and with the same API as in apps.
 enum ClientUnderTest {
     static func make(
         _ target: Target,
@@ -34,7 +34,7 @@ enum ClientUnderTest {
         return Pusher(key: "app-key", options: options)
     }
 
-    /// The same for every channel, because the generator does not check it.
+    /// An authorization that is the same for every channel, because the generator does not check it.
     private static var fixedAuthorization: AuthMethod {
         let sharedSecret = Data(SealedBytes.key).base64EncodedString()
         return .authorizer { request in

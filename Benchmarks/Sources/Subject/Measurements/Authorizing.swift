@@ -32,7 +32,7 @@ struct Authorizing {
     }
 
     private func requests(_ count: Int) async -> [String: Double] {
-        // As many at once as the client's default.
+        // The client makes the same number of requests at once by default.
         let connections = PusherClientOptions.Limits().authorizationsAtOnce
         let target = arguments.target
         let countdown = Countdown(count)
@@ -56,7 +56,7 @@ struct Authorizing {
     }
 }
 
-/// One request after the other on one connection.
+/// Sends one request after the other on one connection.
 private final class AuthorizationRequests: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart

@@ -2,8 +2,8 @@ import CReference
 import Foundation
 import Workload
 
-/// A loop in C over a blocking socket: the maximum speed of the machine, so that figures of other machines can be
-/// compared.
+/// A loop in C over a blocking socket. The loop shows the maximum speed of the machine, so that readers can compare
+/// figures of different machines.
 struct BareLoop {
     let arguments: Arguments
     let workload: Workload
@@ -79,7 +79,7 @@ struct BareLoop {
     }
 }
 
-/// The bytes that were received and not read yet.
+/// The received bytes that were not read yet.
 private struct Input {
     let descriptor: Int32
     var counts = reference_counts()

@@ -3,7 +3,7 @@ import NIOWebSocket
 import PusherClient
 import Workload
 
-/// Events that the client sends as fast as it can, until the server has them all.
+/// The cost of events that the client sends at full speed, until the server has received all.
 struct ClientEvents {
     let arguments: Arguments
 

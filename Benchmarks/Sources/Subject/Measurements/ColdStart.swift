@@ -2,7 +2,7 @@ import NIOCore
 import PusherClient
 import Workload
 
-/// From the start of the process to its first event.
+/// The time from the start of the process to its first event.
 struct ColdStart {
     let arguments: Arguments
 

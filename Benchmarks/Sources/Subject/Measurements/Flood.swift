@@ -15,7 +15,7 @@ struct Flood {
         workload.channels = arguments.number("channels", default: 1)
         workload.events = arguments.number("events", default: 100_000)
         workload.size = arguments.number("size", default: 100)
-        // Less than the client buffers for slow listeners, and not more than a cache or two.
+        // The window is smaller than the client's buffer for slow listeners, and fits into the caches.
         workload.window = min(32_768, max(64, 16 * 1_024 * 1_024 / max(workload.size, 1) & ~1))
         self.workload = workload
     }
@@ -24,7 +24,7 @@ struct Flood {
         switch arguments.implementation {
         case "c-loop": try BareLoop(arguments: arguments, workload: workload).run()
         case "raw-counter":
-            // The frames are not read.
+            // The reference does not read the frames.
             try await reference { meter in { meter.event($0.data.readableBytes) } }
         case "json-decoder": try await reference { JSONEnvelopeConsumer(meter: $0).consume }
         case "scan-dispatch":

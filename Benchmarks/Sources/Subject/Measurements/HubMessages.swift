@@ -5,8 +5,8 @@ import Synchronization
 import WebSocketClient
 import Workload
 
-/// The cost of SignalR: calls of a handler as fast as possible, and calls of the hub that are answered at once. The
-/// reference is the same WebSocket, which only counts frames.
+/// The cost of SignalR: calls of a handler at full speed, and calls of a hub that answers at once. The reference
+/// receives the frames over the same WebSocket, and only counts them.
 struct HubMessages {
     let arguments: Arguments
 
@@ -135,8 +135,8 @@ private final class FrameConnection: Sendable {
     private let connection = Mutex<WebSocketConnection?>(nil)
 
     /// - Parameters:
-    ///   - shaken: Called on the event loop, when the handshake was answered.
-    ///   - receive: Gets the size of each frame after that, on the event loop.
+    ///   - shaken: Called on the event loop after the answer to the handshake.
+    ///   - receive: Gets the size of each later frame, on the event loop.
     func open(
         _ url: String,
         shaken: @escaping @Sendable () -> Void = {},

@@ -3,7 +3,7 @@ import NIOCore
 import PusherClient
 import Workload
 
-/// Connections without events: how often they wake up the process.
+/// Counts how often connections without events wake up the process.
 struct Idle {
     let arguments: Arguments
 
@@ -33,8 +33,8 @@ struct Idle {
         return wakeUps.merging(["connections": Double(clients.count + channels.count)]) { first, _ in first }
     }
 
-    /// Sleeps on a thread without tasks. A thread with tasks would be woken, and while a thread of Dispatch blocks,
-    /// Dispatch checks it once a second.
+    /// Sleeps on a thread without tasks. The system would wake a thread with tasks, and Dispatch checks its blocked
+    /// threads once a second.
     private func watch(seconds: Int) async -> [String: Double] {
         await withCheckedContinuation { continuation in
             Thread { continuation.resume(returning: Self.watchBlocking(seconds: seconds)) }.start()
@@ -46,7 +46,7 @@ struct Idle {
         sleep(8)
         let (from, first) = (Date().timeIntervalSince1970, ProcessMemory.wakeUps())
         sleep(UInt32(seconds))
-        // This thread's own.
+        // The count includes one wake-up of this thread, so the result leaves it out.
         let count = ProcessMemory.wakeUps() - first - 1
         return [
             "from": from, "to": Date().timeIntervalSince1970, "switches": Double(count), "seconds": Double(seconds),

@@ -34,7 +34,7 @@ struct Latency {
     }
 }
 
-/// Reads the stamp at its place in the frame.
+/// Reads the timestamp at its place in the frame.
 private struct StampReader {
     let offset: Int
     let arrivals: Arrivals
@@ -42,7 +42,7 @@ private struct StampReader {
     init(_ workload: Workload, _ arrivals: Arrivals) {
         self.arrivals = arrivals
         let empty = Payload.envelope(event: Workload.eventName, channel: workload.channelName(0), data: #"{"sent":"#)
-        // Without the end of the string and of the object.
+        // The last two bytes are the ends of the string and of the object.
         offset = empty.utf8.count - 2
     }
 
@@ -70,7 +70,7 @@ private final class Arrivals: Sendable {
 
     func finished() async -> [String: Double] {
         _ = await countdown.finished()
-        // The first ones run with cold caches.
+        // The first events run with cold caches, so the result leaves them out.
         let latencies = latencies.withLock { Array($0.dropFirst($0.count / 10)) }
         return ["p50": latencies.percentile(0.5), "p99": latencies.percentile(0.99)]
     }

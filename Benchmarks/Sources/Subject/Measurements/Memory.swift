@@ -2,7 +2,8 @@ import NIOCore
 import PusherClient
 import Workload
 
-/// The resident memory of one more object: a slope, so that the process's basic memory does not count.
+/// The resident memory of one more object. It is computed as a slope, so that the process's basic memory does not
+/// count.
 struct Memory {
     let arguments: Arguments
     private var count: Int { arguments.number("count", default: 1_000) }
@@ -52,7 +53,7 @@ struct Memory {
     /// - Parameter bound: Whether a callback is bound on each channel.
     private func channels(bound: Bool) async throws -> [String: Double] {
         var workload = Workload()
-        // Fewer channels, because no events are needed.
+        // One channel is enough, because the measurement needs no events.
         workload.channels = 1
         let pusher = ClientUnderTest.make(arguments.target, workload)
         try await pusher.connected()
@@ -68,7 +69,7 @@ struct Memory {
             observation.cancel()
             first += count
         }
-        // Tables grow by doubling, so the free space in them is the same before and after.
+        // Tables grow by doubling, so the free space in the tables is the same before and after.
         return try await slope(warmUp: count, subscribe)
     }
 
@@ -81,7 +82,7 @@ struct Memory {
         try await pusher.connected()
         var next = 0
         func subscribe(_ count: Int) async throws {
-            // The memory for the list is already there when the second one arrives.
+            // The memory for the list is already allocated when the second list arrives.
             try await pusher.subscribe(workload.channelName(next)).subscribed()
             next += 1
         }

@@ -3,7 +3,7 @@ import Foundation
 import PusherClient
 import Workload
 
-/// A flood of events without a consumer: the memory that is kept, and whether it is limited.
+/// The memory of a flood of events without a consumer, to show that it is limited.
 struct SlowConsumer {
     let arguments: Arguments
 

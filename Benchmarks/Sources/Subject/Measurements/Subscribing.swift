@@ -2,7 +2,7 @@ import NIOPosix
 import PusherClient
 import Workload
 
-/// Connecting and subscribing: the first time in a process, or again after each of several losses.
+/// The time to connect and subscribe, for the first time in a process or after each of several losses.
 struct Subscribing {
     let arguments: Arguments
     let workload: Workload

@@ -3,9 +3,11 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// The minimum for a client: one pass over the envelope, the data unescaped into a string, and a call of a closure.
+/// The minimum work of a client: it scans the envelope in one pass, unescapes the data into a string, and calls a
+/// closure.
 ///
-/// It trusts its input, as no client may: all values are strings, and only quotation marks and backslashes are escaped.
+/// It trusts its input, unlike a real client. All values must be strings, and only quotation marks and backslashes may
+/// be escaped.
 struct ScanningConsumer {
     let channel: [UInt8]
     let callback: @Sendable (String) -> Void
@@ -35,11 +37,11 @@ private struct EnvelopeScan {
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The key's first letter, which identifies it; then the value follows.
+    /// Returns the first letter of the next key, which identifies the key. The value follows.
     mutating func nextKey() -> UInt8? {
         guard offset + 3 < bytes.count else { return nil }
         let start = offset + 2
-        // After the quotation mark, the colon and another quotation mark.
+        // The value begins after the quotation mark, the colon and another quotation mark.
         offset = end(from: start) + 3
         return bytes[start]
     }
@@ -58,9 +60,9 @@ private struct EnvelopeScan {
         return min(end, bytes.count - 1)
     }
 
-    /// Eight bytes at a time, unless one of them is a quotation mark or a backslash.
+    /// Copies eight bytes at a time, unless one byte is a quotation mark or a backslash.
     mutating func takeUnescaped() -> String {
-        // Whole words are written, so one more must fit.
+        // The loop writes whole words, so the string needs space for one more word.
         String(unsafeUninitializedCapacity: bytes.count - offset + 8) { text in
             let output = UnsafeMutableRawBufferPointer(text)
             var count = 0

@@ -3,7 +3,7 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// Decodes the envelope with Foundation, as a client that is not made for speed does.
+/// Decodes the envelope with Foundation, as a simple client does.
 struct JSONEnvelopeConsumer {
     struct Message: Decodable {
         let event: String

@@ -2,7 +2,7 @@ import NIOCore
 import NIOWebSocket
 import Synchronization
 
-/// A channel that is known only later.
+/// A channel that is set after the handler was made.
 final class LateChannel: Sendable {
     private let channel = Mutex<(any Channel)?>(nil)
 

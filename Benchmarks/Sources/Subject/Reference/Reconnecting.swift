@@ -2,7 +2,7 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// A reference that subscribes to its channels, and repeats that on a new socket after a loss.
+/// A reference that subscribes to its channels, and subscribes again on a new socket after a loss.
 struct Reconnecting: Sendable {
     let target: Target
     let workload: Workload

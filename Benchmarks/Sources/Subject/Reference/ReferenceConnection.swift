@@ -58,7 +58,7 @@ enum ReferenceConnection {
         )
     }
 
-    /// One for all connections.
+    /// The TLS context of all connections.
     private static let tls = Result {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none

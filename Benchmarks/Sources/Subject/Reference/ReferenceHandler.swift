@@ -2,9 +2,10 @@ import NIOCore
 import NIOWebSocket
 import Workload
 
-/// Subscribes as the client would, and passes on the frames after the answers.
+/// Subscribes as the client does, and passes on the frames after the answers.
 ///
-/// It is not generic over its consumer, because the compiler would not specialize it, and the reference would be slow.
+/// The handler is not generic over its consumer, because the compiler would not specialize the handler, and the
+/// reference would be slow.
 final class ReferenceHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame

@@ -3,7 +3,7 @@ import PusherClient
 import PusherTestServer
 import ServiceLifecycle
 
-/// A server-side program: it handles orders until it is asked to stop, and passes its client's statistics to
+/// A server-side program that handles orders until it gets a signal to stop, and passes its client's statistics to
 /// swift-metrics.
 ///
 ///     worker                      # three orders on a server of this process
@@ -17,7 +17,7 @@ enum Worker {
     }
 
     static func run(_ pusher: Pusher, limit: Int = .max) async throws {
-        // Call MetricsSystem.bootstrap with your backend before this, for example Prometheus.
+        // Before this call, call MetricsSystem.bootstrap with your metrics backend, for example Prometheus.
         pusher.emitMetrics()
         let logger = Logger(label: "worker")
         let handler = OrderHandler(pusher, limit: limit, logger: logger)
@@ -55,7 +55,7 @@ struct OrderHandler: Service {
     private let logger: Logger
 
     init(_ pusher: Pusher, limit: Int, logger: Logger) {
-        // Made before the client connects, so that it misses no order.
+        // The sequence exists before the client connects, so it gets every order.
         orders = pusher.subscribe("orders").values(named: "created", as: Order.self)
         self.limit = limit
         self.logger = logger

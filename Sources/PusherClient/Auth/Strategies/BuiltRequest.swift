@@ -9,7 +9,8 @@ import RealtimeHTTP
 enum BuiltRequest {
     /// In bytes.
     static let maximumBodySize = 1_048_576
-    /// The default of every `URLRequest`. It is not the app's choice.
+    /// The default timeout of a `URLRequest`. The client ignores this value, because the app probably did not choose
+    /// it.
     static let untouchedTimeout: TimeInterval = 60
 
     static func authorize(

@@ -1,8 +1,8 @@
 import Dispatch
 import NIOConcurrencyHelpers
 
-/// Waits for code that may answer late, twice or never. The first answer counts, and the wait ends at once when the
-/// waiting task is cancelled. Later answers are dropped.
+/// A wait for an answer from code that may answer late, twice or never. The first answer counts, and the object drops
+/// later answers. The wait ends at once when the waiting task is cancelled.
 package final class FirstAnswer<Value: Sendable>: Sendable {
     private enum State {
         case open
@@ -17,7 +17,7 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
 
     package func give(_ value: Value) { end(with: value) }
 
-    /// Nil if the task was cancelled first. Call it once.
+    /// Returns the answer; nil if the task was cancelled first. Call this method only once.
     package func value() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -31,8 +31,8 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
         } onCancel: {
             end(with: nil)
         }
-        // The lock hands over the value, and not the continuation: if the continuation is resumed before the task is
-        // suspended, ThreadSanitizer does not see that one thread hands the value to another.
+        // The value passes through the locked state, and not through the continuation. If a continuation is resumed
+        // before the task is suspended, ThreadSanitizer does not see that one thread passes the value to another.
         return state.withLockedValue { state in
             guard case .given(let value) = state else { return nil }
             state = .over
@@ -57,23 +57,24 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
     }
 }
 
-/// Calls the app's code, which may block, ignore cancellation, or never answer.
+/// Functions that call the app's code. This code may block, ignore cancellation, or never answer.
 enum UserCode {
-    /// Each call has its own queue, and so starts on a thread at once. The global queues have as many threads as there
-    /// are cores, and one more each second while those block. A few waiting calls would block all others in the
-    /// process.
+    /// Runs the body on a new queue, so that it starts on a thread at once. A global queue has one thread for each
+    /// core, and gets one more each second while these threads block. On a global queue, a few waiting calls would
+    /// block all other work of the process.
     static func onQueue(_ body: @escaping @Sendable () -> Void) {
         DispatchQueue(label: "pusher.authorization").async(execute: body)
     }
 
-    /// Nil if the task was cancelled first.
+    /// Returns the body's value; nil if the task was cancelled first.
     static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         let answer = FirstAnswer<Value>()
         onQueue { answer.give(body()) }
         return await answer.value()
     }
 
-    /// Nil if the task was cancelled first. In that case the body's own task is cancelled, and not awaited.
+    /// Returns the body's result; nil if the task was cancelled first. After a cancellation, the method cancels the
+    /// body's task, and does not wait for it.
     static func asynchronously<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {

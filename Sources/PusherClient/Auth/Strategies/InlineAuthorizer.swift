@@ -1,7 +1,8 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Makes signatures with the app's secret (protocol clause 8), and the keys of encrypted channels (clause 10).
+/// An authorizer that makes signatures with the app's secret (protocol clause 8), and the keys of encrypted channels
+/// (clause 10).
 struct InlineAuthorizer: BuiltInAuthorizer {
     enum MasterKey: Sendable {
         case none

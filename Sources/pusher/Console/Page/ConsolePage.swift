@@ -1,10 +1,10 @@
 import Foundation
 import PusherTestServer
 
-/// The page: one document without external resources.
+/// The console's page, a document without external resources.
 struct ConsolePage {
     let html: String
-    /// The content security policy: only the page's own code and styles.
+    /// The content security policy, which allows only the page's own code and styles.
     let policy: String
 
     /// The script's settings, from the server.
@@ -28,7 +28,7 @@ struct ConsolePage {
             snippets: ConsoleSnippet.all(for: server)
         )
         let encoded = try JSONEncoder().encode(configuration)
-        // So that no value can end the element that contains it.
+        // A value with "</script>" must not end the script element.
         let json = String(decoding: encoded, as: UTF8.self).replacing("<", with: "\\u003c")
         let nonce = ConsoleAccess.makeToken()
         self.html = Self.document(nonce: nonce, configuration: json)

@@ -9,8 +9,8 @@ import Swift5App
 import Swift6App
 import WebSocketClient
 
-/// Runs an app of each kind against the embedded servers, until each has received the server's event, called a hub, and
-/// followed a feed. It also runs a backend, a WebSocket and an event stream alone.
+/// Runs an app of each kind against the embedded servers. Each app receives an event, calls a hub and follows a feed.
+/// The program also uses the server API, a WebSocket and an event stream without an app.
 @main
 struct Consumer {
     static func main() async throws {

@@ -13,7 +13,7 @@ package final class ChatScreen {
         self.feed = feed
     }
 
-    /// Says hello, and returns the hub's answer and its call.
+    /// Says hello, and returns the hub's answer and the announcements that the screen got.
     package func sayHello() async throws -> [String] {
         await connection.on("Announce") { [weak self] (text: String) in await self?.show(text) }
         let announcements = connection.messages(of: "Announce", as: String.self)
@@ -28,7 +28,7 @@ package final class ChatScreen {
         return texts.sorted()
     }
 
-    /// The lines of the feed.
+    /// Returns the lines of the feed.
     package func lines() async throws -> [String] {
         var lines: [String] = []
         let stream = EventStream(feed, options: EventStreamOptions(reconnection: .never))

@@ -1,12 +1,12 @@
 import PusherClient
 
-/// A screen of an app whose declarations belong to the main actor by default, as in a new project of Xcode.
+/// A screen of an app whose declarations belong to the main actor by default. New Xcode projects have this setting.
 package final class Screen {
     private let pusher: Pusher
     private var texts: [String] = []
     private var observation: EventObservation?
 
-    /// Its conformance to `Decodable` belongs to the main actor.
+    /// An order. The conformance to `Decodable` belongs to the main actor.
     struct Order: Decodable, Sendable { let id: Int }
 
     package init(key: String, host: String, port: Int) {
@@ -17,7 +17,7 @@ package final class Screen {
         pusher.delegate = self
     }
 
-    /// Shows texts until the first event of the channel arrives, and returns them.
+    /// Returns the lines that the screen shows until the channel's first event has arrived.
     package func show() async throws -> [String] {
         let channel = pusher.subscribe("private-orders")
         let orders = channel.values(named: "created", as: Order.self)

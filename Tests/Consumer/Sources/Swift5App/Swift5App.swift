@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// An app that was written for PusherSwift: a delegate, a callback, the main queue.
+/// An app that was written for PusherSwift, with a delegate, a callback and the main queue.
 package class Swift5App: PusherDelegate {
     let pusher: Pusher
     var states: [ConnectionState] = []

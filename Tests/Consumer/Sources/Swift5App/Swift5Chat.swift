@@ -23,7 +23,7 @@ package class Swift5Chat {
         return answer
     }
 
-    /// Collects lines until the feed ends. It calls back on the main queue.
+    /// Collects lines until the feed ends. Then calls back on the main queue.
     package func follow(_ isFinished: @escaping ([String]) -> Void) {
         source.onMessage { [weak self] _, _, data in self?.lines.append(data ?? "") }
         source.onComplete { [weak self] _, _, _ in isFinished(self?.lines ?? []) }

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// An app in Swift 6 mode: structured concurrency, typed events.
+/// An app in Swift 6 mode, with structured concurrency and typed events.
 package struct Swift6App: Sendable {
     private struct Order: Decodable, Sendable {
         let id: Int
@@ -14,7 +14,7 @@ package struct Swift6App: Sendable {
         pusher = Pusher(key: key, options: options)
     }
 
-    /// The id of the first order, or nil if the channel ends earlier.
+    /// Returns the id of the first order, or nil if the sequence of orders ends first.
     package func firstOrder() async throws -> Int? {
         let channel = pusher.subscribe("private-orders")
         let orders = channel.values(named: "created", as: Order.self)

@@ -1,7 +1,7 @@
 import ServerSentEvents
 import SignalRClient
 
-/// A chat and a feed in Swift 6 mode: typed calls and sequences.
+/// A chat and a feed in Swift 6 mode, with typed calls and sequences.
 package struct Swift6Chat: Sendable {
     private struct Price: Decodable, Sendable {
         let amount: Int
@@ -20,7 +20,7 @@ package struct Swift6Chat: Sendable {
         try await connection.withConnection { try await connection.invoke(.greet, "Swift 6 mode") }
     }
 
-    /// The sum of the feed's prices.
+    /// Returns the sum of the feed's prices.
     package func total() async throws -> Int {
         var total = 0
         let stream = EventStream(feed, options: EventStreamOptions(reconnection: .never))

@@ -2,7 +2,7 @@ import PusherClient
 import RealtimeHTTP
 import TestSupport
 
-/// Gives the answers of the test, and records the requests.
+/// A requester that records requests and returns the test's answers.
 final class FakeRequester: HTTPRequester {
     typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
@@ -15,7 +15,7 @@ final class FakeRequester: HTTPRequester {
         self.init { _ in HTTPResponse(status: status, headers: headers, body: Array(body.utf8)) }
     }
 
-    /// With a signature that every test accepts.
+    /// Creates a requester that answers every request with the same signature.
     convenience init() { self.init(200, #"{"auth":"key:signature"}"#) }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
@@ -25,10 +25,10 @@ final class FakeRequester: HTTPRequester {
 
     func shutdown() {}
 
-    /// The bodies that were sent.
+    /// The bodies of the recorded requests.
     var bodies: [String?] { requests.elements.map { $0.body.map { String(decoding: $0, as: UTF8.self) } } }
 
-    /// A client's context with this requester.
+    /// Returns a client's context that uses this requester.
     func context(
         key: String = "key",
         userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? = nil
@@ -44,7 +44,7 @@ final class FakeRequester: HTTPRequester {
 }
 
 extension AuthMethod {
-    /// For one channel on the connection `1.1`.
+    /// Authorizes one channel on a connection, by default `1.1`.
     func authorize(
         _ channelName: String = "private-a",
         socketID: String = "1.1",

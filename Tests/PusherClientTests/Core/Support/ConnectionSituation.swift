@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The states of the connection, and their history if it matters.
+/// The states of the connection. Some states have several cases with a different history.
 enum ConnectionSituation: CaseIterable {
     case initialized
     /// No socket yet.
@@ -12,7 +12,7 @@ enum ConnectionSituation: CaseIterable {
     /// The greeting arrived before the report that the socket is open.
     case greeted
     case connectedJustNow, connectedForFiveSeconds, connectedForAMinute
-    /// A ping was sent.
+    /// The client has sent a ping.
     case pinged
     case asking, waiting
     case disconnecting, disconnected, gaveUp, refused

@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import TestSupport
 
-/// Gives a machine random inputs, and checks the ledger after each.
+/// Gives a machine random inputs, and checks the ledger after each input.
 struct RandomWalk {
     private let seed: UInt64
     private var generator: SeededGenerator
@@ -11,14 +11,14 @@ struct RandomWalk {
     private var now = Instant()
     private var loopTime = Duration.zero
     private var inputCount = 0
-    /// Formatted only after a failure.
+    /// Closures that return descriptions of the last inputs. The walk calls them only after a failure.
     private var lastInputs: [() -> String] = []
     private var violations: [String] = []
     private(set) var connectionCount = 0
     private(set) var coverage = Coverage()
-    /// Numbers events so that their order can be checked.
+    /// The number of sent events. Events contain their number, and the ledger checks the order.
     private var eventCount = 0
-    /// The content of encrypted events. They are made once, because encryption is slow.
+    /// The encrypted events. The walk creates them once, because encryption is slow.
     private let secrets: [Envelope]
 
     private static let names = [
@@ -27,7 +27,7 @@ struct RandomWalk {
     private static let errors = [
         "no", "Invalid message format", "no a", "no a-b", "no user_data", "Existing subscription to channel a",
     ]
-    // 4301 comes twice as often, because it is seldom about subscriptions.
+    // Code 4301 comes twice as often, because it seldom concerns subscriptions.
     private static let codes: [Int?] = [nil, 1000, 1006, 4000, 4001, 4009, 4100, 4200, 4201, 4301, 4301]
 
     init(seed: UInt64) throws {
@@ -48,7 +48,7 @@ struct RandomWalk {
 
     var attemptCount: Int { ledger.attempts.count }
 
-    /// The failure, its seed, and the inputs before it; nil if there was none.
+    /// The description of the failure, with its seed and the last inputs, or nil if there was none.
     var failure: String? {
         guard !violations.isEmpty else { return nil }
         return """
@@ -61,7 +61,7 @@ struct RandomWalk {
     // MARK: Steps
 
     mutating func step() {
-        // Every second walk is calm, because states that need several answers are seldom reached in a storm.
+        // Every second walk has fewer disturbances, because some states need several answers in a row.
         if seed.isMultiple(of: 2), generator.oneIn(2) { return help() }
         switch Int.random(in: 0..<100, using: &generator) {
         case 0..<5: input("connect") { $0.connect(now: $1, into: &$2) }
@@ -84,7 +84,7 @@ struct RandomWalk {
         case 84..<86: trigger(draw(Self.names))
         case 86: push()
         case 87..<92:
-            // Mostly so short that answers arrive in time.
+            // The time is usually short enough for answers to arrive before the timeouts.
             let longest = generator.oneIn(4) ? 40_000 : 1_000
             pass(.milliseconds(Int.random(in: 0..<longest, using: &generator)))
         case 92..<93: now += .seconds(Int.random(in: 0..<600, using: &generator))
@@ -101,7 +101,7 @@ struct RandomWalk {
         }
     }
 
-    /// The app drops the client, and the socket ends.
+    /// Releases the client, and closes the socket.
     mutating func end() {
         input("release") { $0.release(now: $1, into: &$2) }
         if let attempt = ledger.liveAttempt { close(attempt, code: 1000) }
@@ -115,13 +115,14 @@ struct RandomWalk {
     }
 
     private mutating func subscribe(_ name: String) {
-        // An authorization that is passed before the first connection is used there, for any socket id.
+        // Before the first connection, the walk passes no authorization, because the client would use one for any
+        // socket id.
         let socketID = machine.socketID ?? (connectionCount > 0 ? "nothing" : nil)
         let own = generator.oneIn(8) ? socketID.map { Authorization(auth: "key:\($0)/\(name)") } : nil
         input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
     }
 
-    /// The calls of an impatient app.
+    /// Makes a call that checks, replaces or switches the connection, or resubscribes.
     private mutating func push() {
         switch Int.random(in: 0..<5, using: &generator) {
         case 0: input("check") { $0.checkConnection(timeout: .seconds(5), now: $1, into: &$2) }
@@ -153,7 +154,7 @@ struct RandomWalk {
         return (0..<parts).map { .init(event: "client-\(eventCount - parts + 1 + $0)", data: .json("1")) }
     }
 
-    /// The server answers a pending request, or confirms one that does not exist.
+    /// Answers a pending request, or confirms a request that does not exist.
     private mutating func answer() {
         let pending = machine.subscriptions.values.filter(\.isPending).map(\.name).sorted()
         if machine.signIn.isAwaitingServer, generator.oneIn(3) { return receive(.signedIn("u")) }
@@ -170,10 +171,10 @@ struct RandomWalk {
         receive(envelope)
     }
 
-    /// A pending authorization is answered, or one that never existed.
+    /// Answers a pending authorization, or an authorization that never existed.
     private mutating func authorize() {
         let asked = ledger.authorizations.keys.sorted()
-        // The next turn of the loop may come late, and after other inputs.
+        // The next turn of the loop may come late, after other inputs.
         if ledger.isGathering {
             ledger.gathered()
             let batchSize = draw([1, 1, 3])
@@ -245,7 +246,7 @@ struct RandomWalk {
         input("received \(envelope.jsonText) on \(attempt)") {
             $0.received(envelope, on: attempt, now: $1, into: &$2)
         } noting: { machine, ledger in
-            // The machine treats this as an answer, and the request is no longer pending.
+            // The machine treats the message as an answer, so the request is no longer pending.
             for name in pending where machine.subscriptions[name]?.isPending != true { ledger.answered(name) }
         }
     }
@@ -258,7 +259,7 @@ struct RandomWalk {
         input("closed \(attempt) \(closure)") { $0.closed(attempt, closure, now: $1, into: &$2) }
     }
 
-    /// A due timer, a later one, or one that never existed.
+    /// Fires a running timer, or a timer that never existed.
     private mutating func fireTimer() {
         let timers = ledger.timers.keys.sorted { $0.serial < $1.serial }
         let timer = timers.randomElement(using: &generator) ?? TimerID(.retry, 1 << 60)
@@ -268,7 +269,7 @@ struct RandomWalk {
     private mutating func fire(_ timer: TimerID) {
         ledger.fired(timer)
         if timer.purpose == .subscriptionPace {
-            // The client repeats subscriptions that the server seems to have dropped.
+            // The ledger must allow the client to repeat subscriptions that the server seems to have dropped.
             for subscription in machine.subscriptions.values where subscription.isPending {
                 ledger.answered(subscription.name)
             }
@@ -328,7 +329,7 @@ struct RandomWalk {
         elements[Int.random(in: elements.indices, using: &generator)]
     }
 
-    /// In most cases the current one.
+    /// Returns the live attempt in most cases, and sometimes an older attempt.
     private mutating func anyAttempt() -> AttemptID {
         let live = ledger.liveAttempt ?? ledger.attempts.last ?? AttemptID(rawValue: .max)
         return generator.oneIn(12) ? ledger.attempts.randomElement(using: &generator) ?? live : live
@@ -356,7 +357,7 @@ struct RandomWalk {
             machine.wrote(effect, now: now)
         }
         coverage.record(effects, machine)
-        // Events that the socket has are written, or fail with it.
+        // The socket writes its events, or fails to write them.
         for case .sendClientEvent(let attempt, let item) in effects {
             var more: [Effect] = []
             if let waiter = item.waiter, ledger.waiters.contains(waiter), generator.oneIn(5) {
@@ -375,7 +376,7 @@ struct RandomWalk {
 }
 
 extension RetryQuestionID {
-    /// A question that was asked before, or never.
+    /// An earlier question, or a question that never existed.
     fileprivate var stale: Self {
         switch self {
         case .connection(let number): .connection(number - 1)

@@ -5,7 +5,7 @@ import PusherProtocol
 import Testing
 
 extension Authorization {
-    /// The signature tells the ledger for which connection and channel it was made.
+    /// Returns an authorization whose signature contains the connection and channel, which the ledger checks.
     static func good(_ question: AuthorizationQuestion, key: TestKey = .first) -> Authorization {
         switch question.subject {
         case .user:
@@ -20,7 +20,7 @@ extension Authorization {
     }
 }
 
-/// Keys of encrypted channels.
+/// A key of encrypted channels.
 struct TestKey {
     static let first = TestKey(byte: 1)
     static let second = TestKey(byte: 2)
@@ -29,7 +29,7 @@ struct TestKey {
 
     var base64: String { Data(repeating: byte, count: 32).base64EncodedString() }
 
-    /// An event that only this key decrypts.
+    /// Returns an event that only this key can decrypt.
     func message(_ text: String, on channel: String, event: String = "message") throws -> Envelope {
         let key = try #require(SecretKey(base64: base64))
         return Envelope(

@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// The messages of a server.
+/// The messages that a server sends.
 extension Envelope {
     /// `pusher:connection_established`.
     static func greeting(_ number: Int, activityTimeout: String? = "120") -> Envelope {
@@ -49,7 +49,7 @@ extension Envelope {
         )
     }
 
-    /// The id is JSON text.
+    /// Returns the message for a new member, whose id is JSON text.
     static func memberAdded(_ channel: String, _ id: String, info: String = "null") -> Envelope {
         let data = #"{"user_id":\#(id),"user_info":\#(info)}"#
         return Envelope(event: EventName.memberAddedInternal, channel: channel, data: .string(data))

@@ -2,9 +2,9 @@ import PusherClient
 import PusherProtocol
 import RealtimePrimitives
 
-/// Effects in words, so that a test reads like a protocol: `["abort 1", "report pongTimedOut"]`.
+/// A list of effects that tests compare with strings, such as `["abort 1", "report pongTimedOut"]`.
 ///
-/// The texts are made on demand, because most transcripts are not read.
+/// A transcript formats its effects on demand, because tests do not read most transcripts.
 struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral {
     enum Kind { case wire, timer, change, authorization, told, outcome }
 
@@ -39,7 +39,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         }
     }
 
-    /// The messages that go out.
+    /// The messages that the client sends.
     var sent: [Envelope] {
         effects.compactMap { effect in
             switch effect {
@@ -50,7 +50,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         }
     }
 
-    /// The errors that are reported to all listeners.
+    /// The errors that the client reports to all listeners.
     var reports: [PusherClientError] {
         effects.compactMap { effect in
             guard case .report(let error) = effect else { return nil }
@@ -68,23 +68,24 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         return sum
     }
 
-    /// The calls of the transport: `open 1`, `send 1 ping`, `close 1 1000`, `abort 1`.
+    /// The calls to the transport: `open 1`, `send 1 ping`, `close 1 1000`, `abort 1`.
     var wire: Transcript { only(.wire) }
-    /// `set pong 30s`, `stop pong`.
+    /// The changes of timers, such as `set pong 30s` and `stop pong`.
     var timers: Transcript { only(.timer) }
-    /// `connecting → connected`, `status connected 1.1`, and questions to the policy: `ask retry 0`.
+    /// The changes of state and status, such as `connecting → connected` and `status connected 1.1`, and questions to
+    /// the policy: `ask retry 0`.
     var changes: Transcript { only(.change) }
-    /// Questions to authorizers: `authorize a`, `authorize a again 2`, `forget a`.
+    /// The questions to authorizers: `authorize a`, `authorize a again 2`, `forget a`.
     var authorizations: Transcript { only(.authorization) }
     /// The reports to the app: events, subscriptions, errors.
     var told: Transcript { only(.told) }
-    /// How waiting calls end: `resume 1 done`.
+    /// The results of waiting calls, such as `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
 
-    /// All except timers and states of the connection.
+    /// The effects except timers, states and statuses of the connection.
     var acts: Transcript { filtered { $0.kind != .timer && $0.kind != .change } }
 
-    /// All except timers and states, which statuses show in more detail.
+    /// The effects except timers and states. Statuses show more detail than states.
     var summary: Transcript {
         filtered { effect in
             if case .stateChanged = effect { false } else { effect.kind != .timer }
@@ -119,7 +120,7 @@ extension Effect {
     }
 }
 
-/// Gives ids the names that tests use.
+/// A table of the names that tests use for ids.
 struct Names {
     var now: Instant
     var attempts: [AttemptID]
@@ -224,7 +225,7 @@ struct Names {
         }
     }
 
-    /// The channel is left out if it is known.
+    /// Returns a description of an error. The description names the channel only if it is not `channel`.
     private func words(_ error: PusherClientError, in channel: String? = nil) -> String {
         var words = [error.code.rawValue]
         if let code = error.serverCode { words.append(String(code)) }

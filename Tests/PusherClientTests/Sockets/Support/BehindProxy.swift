@@ -11,8 +11,8 @@ import TestTLS
 /// A host that only the proxy knows.
 let proxiedName = "ws.example.test"
 
-/// A proxy that alone knows the server's address, a server with a certificate for its name, and a client that has no
-/// other way to the server.
+/// Runs a test with a server, a proxy and a client. Only the proxy knows the server's address, and the server has a
+/// certificate for its name.
 func withProxy(
     useTLS: Bool = true,
     isProtected: Bool = false,
@@ -62,7 +62,7 @@ func authEndpoint(_ server: PusherTestServer) -> AuthMethod {
 }
 
 extension HTTPRequest {
-    /// With a timeout longer than any test.
+    /// Returns a GET request whose timeout is longer than any test.
     static func get(_ url: String) -> HTTPRequest {
         HTTPRequest(url: url, timeout: .patience, maximumResponseSize: 1_000)
     }

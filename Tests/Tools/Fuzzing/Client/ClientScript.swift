@@ -5,32 +5,33 @@ import PusherEncryption
 import PusherProtocol
 import RealtimeHTTP
 
-/// The events of a client, one line each. The first byte is the kind of event:
+/// The commands for a client and its server, one on each line. The first byte is the kind of command:
 ///
 /// ```
-/// T text           a message                  + name          subscribe
-/// t text           its first fragment         - name          unsubscribe
-/// c bytes          a fragment                 > name          a client event
-/// C bytes          the last fragment          ? name          wait for a subscription
-/// B bytes          a binary message           @               sign in
-/// P bytes          a ping                     &               sign out
-/// p bytes          a pong                     ^               connect
-/// K code reason    a close frame              !               disconnect
-/// R bytes          bytes as they are          W seconds       time passes
-/// H digits         bytes, in hexadecimal      Z seconds       the machine sleeps
-/// e name text      an encrypted event         r name          subscribe again
-/// U lines, \ for   an answer to the upgrade   v               see whether the server is there
-/// E                the connection ends        n               connect anew
-/// A body           the next authorization is answered so
-/// a status body    or so; with 0, not at all
-/// X                the next connection is refused
-/// y                the server ignores what the client sends, or no longer does
-/// Y                it does not read it yet, or does now
-/// g                it upgrades and greets, or no longer does
-/// G                it greets
-/// J                what is sent is held, and comes in one read at the next J
-/// S lengths        what is sent comes in pieces of these lengths; whole without any
+/// T text           send a message             + name          subscribe
+/// t text           send the first fragment    - name          unsubscribe
+/// c bytes          send a middle fragment     > name          send a client event
+/// C bytes          send the last fragment     ? name          wait for a subscription
+/// B bytes          send a binary message      @               sign in
+/// P bytes          send a ping                &               sign out
+/// p bytes          send a pong                ^               connect
+/// K code reason    send a close frame         !               disconnect
+/// R bytes          send the bytes unchanged   W seconds       advance the time
+/// H digits         send hexadecimal bytes     Z seconds       suspend the machine
+/// e name text      send an encrypted event    r name          subscribe again
+/// U lines          answer the upgrade         v               check the connection
+/// E                drop the connection        n               reconnect
+/// A body           answer the next authorization with status 200 and this body
+/// a status body    answer the next authorization with this status and body; with status 0, fail the request
+/// X                refuse the next connection
+/// y                let the server ignore the client's messages, or answer them again
+/// Y                let the server stop reading, or read again
+/// g                turn the server's automatic upgrade and greeting on or off
+/// G                send the greeting
+/// J                hold the server's bytes back; the next J sends them together
+/// S lengths        send the server's bytes in pieces of these lengths; without lengths, in one piece
 /// ```
+/// In an answer to the upgrade, each backslash becomes a line break.
 struct ClientScript {
     let world: ClientWorld
     private var held: [UInt8]?
@@ -100,7 +101,7 @@ struct ClientScript {
         }
     }
 
-    /// The remaining seconds of a run. Without a limit, an input could run forever.
+    /// Takes seconds from the remaining time of a run. Without a limit, an input could run forever.
     private mutating func take(_ digits: [UInt8]) -> Int {
         let seconds = min(max(Int(digits.text) ?? 1, 0), timeLeft)
         timeLeft -= seconds
@@ -128,7 +129,7 @@ struct ClientScript {
         )
     }
 
-    /// Sealed with the key from the authorizations, unless the input says otherwise.
+    /// Sends an event that is encrypted with the key of the requester's own authorizations.
     private mutating func sendEncrypted(_ rest: [UInt8]) {
         let name = rest.prefix { $0 != UInt8(ascii: " ") }
         let nonce = [UInt8](repeating: 7, count: SecretBox.nonceSize)

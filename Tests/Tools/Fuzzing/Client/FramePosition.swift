@@ -1,4 +1,4 @@
-/// The position of the end in a stream of frames.
+/// A position in a stream of frames: between two frames, or inside a frame.
 struct FramePosition {
     private var header: [UInt8] = []
     private var payloadLeft = 0

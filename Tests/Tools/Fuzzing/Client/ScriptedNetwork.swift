@@ -3,14 +3,14 @@ import NIOEmbedded
 import PusherClient
 import WebSocketClient
 
-/// The destination of the client's connections. Everything runs on one thread.
+/// The network of the client and its scripted servers. All work runs on one thread.
 final class ScriptedNetwork {
     static let options = WebSocketOptions(maximumMessageSize: 4_096, maximumSendBufferSize: 65_536)
 
     let loop = EmbeddedEventLoop()
     private(set) var servers: [ScriptedServer] = []
     private var count = 0
-    /// The number of next connections to refuse.
+    /// The number of connections that the network still refuses.
     var refusals = 0
 
     func open(
@@ -31,7 +31,7 @@ final class ScriptedNetwork {
         return WebSocketTransport(WebSocketConnector(Self.options)).open(request, over: channel, receive: receive)
     }
 
-    /// The current connection of the client.
+    /// The server's end of the client's open connection.
     var current: ScriptedServer? { servers.last { $0.isOpen } }
 
     func forgetClosed() { servers.removeAll { !$0.isOpen } }

@@ -3,14 +3,15 @@ import NIOConcurrencyHelpers
 import PusherClient
 import RealtimeHTTP
 
-/// Answers authorization requests according to the input, and by default correctly.
+/// Answers authorization requests with the answers of the input. If the input has no answer, the requester authorizes
+/// correctly.
 final class ScriptedRequester: HTTPRequester {
     private struct State {
         var answers: [HTTPResponse] = []
         var isShutDown = false
     }
 
-    /// Of 32 bytes, in base64.
+    /// A key of 32 bytes, in base64.
     static let sharedSecret = Data(0..<32).base64EncodedString()
 
     private let state = NIOLockedValueBox(State())
@@ -25,7 +26,7 @@ final class ScriptedRequester: HTTPRequester {
         if Task.isCancelled { throw CancellationError() }
         let answer = state.withLockedValue { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
         if let answer {
-            // The error of a request that fails.
+            // Status 0 stands for a failed request.
             if answer.status == 0 { throw HTTPRequestError(.failed, "no connection") }
             return answer
         }

@@ -3,12 +3,12 @@ import PusherClient
 import PusherProtocol
 import WebSocketClient
 
-/// Reads WebSocket frames according to RFC 6455, from the whole stream at once.
+/// Reads WebSocket frames according to RFC 6455. The reader gets the whole stream at once.
 enum PlainFrameReader {
     struct Result {
         var outputs: [WebSocketFrameReader.Output] = []
         var fragments = 0
-        /// The close code for the violation, if the stream has one.
+        /// The close code for the violation, or nil if the stream is valid.
         var violation: Int?
     }
 
@@ -52,7 +52,7 @@ enum PlainFrameReader {
             }
             let end = start + Int(length)
             guard isControl || end > stream.count else {
-                // The whole frame is there.
+                // The stream contains the whole frame.
                 let whole = (message ?? []) + stream[start..<end]
                 index = end
                 message = whole
@@ -78,7 +78,7 @@ enum PlainFrameReader {
         }
     }
 
-    /// True if no frame may follow.
+    /// Reads a control frame. Returns true if no frame may follow this one.
     private static func control(_ opcode: UInt8, _ payload: [UInt8], into result: inout Result) throws -> Bool {
         switch opcode {
         case 9: result.outputs.append(.ping(ByteBuffer(bytes: payload)))

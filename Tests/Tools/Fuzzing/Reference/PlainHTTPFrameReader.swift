@@ -1,7 +1,7 @@
 import PusherCore
 import PusherProtocol
 
-/// What a response of an HTTP transport says, read as a whole and in the simplest way.
+/// A simple reader for responses of an HTTP transport. The reader gets the whole response at once.
 struct PlainHTTPFrameReader {
     enum Frame: Equatable {
         case open(hostname: String?)
@@ -96,7 +96,7 @@ struct PlainHTTPFrameReader {
     }
 }
 
-/// What comes behind the first character of a frame, taken apart.
+/// A simple parser for the part of a frame after its first character.
 struct PlainHTTPFrame {
     var bytes: [UInt8]
 
@@ -116,7 +116,7 @@ struct PlainHTTPFrame {
         return Int(Array(digits).text)
     }
 
-    /// That of the JSON string which begins here, if there is one.
+    /// Returns the value of the JSON string at this position, or nil if there is no string here.
     mutating func string() -> String? {
         let rest = Array(withoutSpace)
         guard rest.first == UInt8(ascii: "\"") else { return nil }

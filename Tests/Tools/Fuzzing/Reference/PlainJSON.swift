@@ -1,9 +1,9 @@
-/// JSON (RFC 8259) as a tree, read in the simplest way. Halves of surrogate pairs and bytes that are not UTF-8 become
-/// U+FFFD, and the nesting limit is 511 levels.
+/// A JSON value (RFC 8259) as a tree, made by a simple parser. Halves of surrogate pairs and bytes that are not UTF-8
+/// become U+FFFD. The limit for nesting is 511 levels.
 indirect enum PlainJSON: Equatable {
     case null
     case bool(Bool)
-    /// As it is written.
+    /// The text of the number.
     case number(String)
     case string(String)
     case array([PlainJSON])
@@ -54,7 +54,7 @@ struct PlainJSONParser {
 
     let bytes: [UInt8]
     private var index = 0
-    /// The decoder counts the message itself as one level. This count does not.
+    /// The number of nested levels. Unlike the decoder, this property does not count the message itself.
     private var levels = 0
 
     init(bytes: [UInt8]) { self.bytes = bytes }
@@ -197,7 +197,7 @@ struct PlainJSONParser {
         return Array(String(decoding: [first], as: UTF16.self).utf8)
     }
 
-    /// The value of a `\uXXXX`.
+    /// Returns the value of a `\uXXXX` escape.
     private func unit(at index: Int) -> UInt16? {
         guard index + 6 <= bytes.count, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u")
         else { return nil }

@@ -1,12 +1,13 @@
 import PusherEncryption
 import PusherProtocol
 
-/// The numbers of events on encrypted channels, decrypted with any key that the server ever had.
+/// The numbers of events on encrypted channels, decrypted with any of the server's current or earlier keys.
 struct EncryptedNumbers: Sendable {
     private var keys: [String: [SecretKey]] = [:]
-    /// The received events. They may be held until a key arrives, and then reach handlers that were bound later.
+    /// The received events. The client may hold them until a key arrives, and deliver them to handlers that were bound
+    /// later.
     private var received: [String: Set<Int>] = [:]
-    /// Events of channels that were just unsubscribed, which may be in the middle of a delivery.
+    /// The events of channels that were just unsubscribed. Such an event may still be in delivery.
     private var forgotten: [String: Set<Int>] = [:]
 
     mutating func addKey(_ secret: String?, of channel: String) {
@@ -37,6 +38,6 @@ struct EncryptedNumbers: Sendable {
 
     mutating func forgetEvents() { (received, forgotten) = ([:], [:]) }
 
-    /// All due work has been done.
+    /// Forgets the events of unsubscribed channels after all due work.
     mutating func settled() { forgotten = [:] }
 }

@@ -2,7 +2,7 @@ import Logging
 import NIOConcurrencyHelpers
 import TestSupport
 
-/// Keeps the client's output for people: its log, and its errors in every printed form.
+/// Keeps the client's output: the log, and errors in every printed form.
 final class ShownText: Sendable {
     private let state = NIOLockedValueBox<[String]>([])
 

@@ -1,8 +1,8 @@
 import TestSupport
 
-/// Sequences of actions that random choice would hardly ever make.
+/// Writes sequences of actions that random choice would hardly ever make.
 extension ScriptWriter {
-    /// Whether the next action comes before the effects of this one.
+    /// Returns whether the next action happens before the effects of this action.
     mutating func hurriesOn(after action: Action) -> Bool {
         switch action {
         case .subscribe: generator.oneIn(8)
@@ -11,37 +11,37 @@ extension ScriptWriter {
         }
     }
 
-    /// The actions that follow at once.
+    /// Returns the actions that follow at once.
     ///
-    /// - Parameter isHurried: Whether it comes before the effects of the action.
+    /// - Parameter isHurried: Whether the sequel happens before the effects of the action.
     mutating func sequel(of action: Action, isHurried: Bool) -> [PlannedAction] {
         switch action {
-        // A channel that is unsubscribed before the server has answered.
+        // The app unsubscribes from a channel before the server has answered.
         case .subscribe(let name) where isHurried && generator.oneIn(2):
             return [PlannedAction(.unsubscribe(name))]
-        // More client events than the server accepts in a second.
+        // The app sends more client events than the server accepts in a second.
         case .trigger where generator.oneIn(4):
             return Array(repeating: PlannedAction(action, settles: false), count: 12)
-        // A key that not all of the backend's servers have yet.
+        // Some servers of the backend do not have the new key yet.
         case .rotateKey where generator.oneIn(2):
             let name = encryptedChannel()
             return [
                 PlannedAction(.publish(name, event: "first"), settles: generator.oneIn(2)),
                 PlannedAction(.publishWithOldKey(name)),
             ]
-        // Client events during which the connection is lost.
+        // The connection is lost while the client sends client events.
         case .slowWrites(let milliseconds) where milliseconds > 0 && generator.oneIn(2):
             let triggers = Array(repeating: PlannedAction(.trigger(channel())), count: 3)
             return triggers + [PlannedAction(draw([.cut(heardAfter: 0), .dropConnections, .reconnectNow]))]
-        // A server that notices the end of the old connection when it already has the next one.
+        // The server notices the end of the old connection after it has accepted the next connection.
         case .goDeaf(_, toServer: true) where generator.oneIn(2):
             return [PlannedAction(.reconnectNow), PlannedAction(.advance(milliseconds: 30_000))]
         case .fallAsleep:
             return whileAsleep()
-        // A loss, and a call that comes before the client notices it.
+        // The app makes a call before the client notices a loss.
         case _ where action.losesConnection && isHurried:
             return [PlannedAction(draw([.reconnectNow, .switchEndpoint, .disconnect]))]
-        // A client that stays disconnected tests little.
+        // A disconnected client tests little, so it connects again.
         case _ where action.endsConnection && generator.oneIn(2):
             let pause = generator.oneIn(2) ? [PlannedAction(.advance(milliseconds: 2_500))] : []
             return pause + [PlannedAction(.connect, settles: !generator.oneIn(4))]
@@ -50,7 +50,7 @@ extension ScriptWriter {
         }
     }
 
-    /// The actions while the client sleeps, until it wakes.
+    /// Returns the actions while the client sleeps, until it wakes.
     private mutating func whileAsleep() -> [PlannedAction] {
         var actions: [PlannedAction] = []
         for _ in 0..<Int.random(in: 1...3, using: &generator) {

@@ -5,14 +5,14 @@ package import PusherTestServer
 package struct Settings: Hashable, Sendable {
     /// The seed of random decisions during the run.
     package var seed: UInt64
-    /// Which of ``dialects`` the server uses.
+    /// The index of the server's dialect in ``dialects``.
     package var dialect: Int
     package var useTLS: Bool
     package var autoReconnect: Bool
     package var retryPolicy: Retry
     /// In seconds.
     package var activityTimeout: Double?
-    /// In seconds; nil for a server that never pings.
+    /// The interval of the server's pings in seconds. Nil for a server that never pings.
     package var serverPingInterval: Int?
     package var authorization: Authorization
     package var authorizationsAtOnce: Int
@@ -21,13 +21,13 @@ package struct Settings: Hashable, Sendable {
     /// The server's limit on all messages of a connection; nil for none.
     package var messageLimit: MessageLimit?
     package var transports: Transports
-    /// How a network blocks WebSockets that does.
+    /// The fault that new WebSockets get while the network blocks WebSockets.
     package var upgradeFault: PusherTestRelay.UpgradeFault
-    /// After how many bytes of a stream the client goes over to another one.
+    /// The number of bytes of a stream after which the client requests another stream.
     package var streamLength: Int
-    /// Whether the server stops there, and waits for the client's request.
+    /// Whether the server stops a stream at this length, and waits for the client's next request.
     package var serverStopsStreams: Bool
-    /// Whether a stream begins with two kilobytes that say nothing.
+    /// Whether a stream begins with two kilobytes of padding.
     package var sendsPrelude: Bool
     package var secondPoll: PusherTestServer.HTTPTransports.SecondPoll
 
@@ -50,14 +50,14 @@ package struct Settings: Hashable, Sendable {
     package enum MessageLimit: Hashable, Sendable {
         case perSecond(Int)
         case perMinute(Int)
-        /// A message beyond it ends the connection.
+        /// The server drops the connection after a message beyond the limit.
         case droppingPerSecond(Int)
     }
 
     package enum Retry: Hashable, Sendable {
-        /// Exponential with full jitter.
+        /// Waits exponentially with full jitter.
         case `default`
-        /// Always this many milliseconds.
+        /// Always waits this many milliseconds.
         case fixed(milliseconds: Int)
         /// Stops after this many attempts.
         case limited(attempts: Int)
@@ -65,11 +65,11 @@ package struct Settings: Hashable, Sendable {
 
     package enum Authorization: Hashable, Sendable, CaseIterable {
         case endpoint
-        /// Many channels in one request.
+        /// Authorizes many channels in one request.
         case batches
-        /// With the app's secret.
+        /// Authorizes with the app's secret.
         case inline
-        /// With a function of the app.
+        /// Authorizes with a function of the app.
         case function
     }
 

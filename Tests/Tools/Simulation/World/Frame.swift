@@ -3,7 +3,7 @@ import PusherClient
 import PusherProtocol
 import WebSocketClient
 
-/// Frames as a server sends them.
+/// Encodes frames as a server sends them.
 enum Frame {
     /// - Parameter fragments: The number of frames for the message.
     static func encode(_ opcode: WebSocketOpcode, _ payload: [UInt8], fragments: Int = 1) -> [UInt8] {

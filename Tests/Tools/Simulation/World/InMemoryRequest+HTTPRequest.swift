@@ -3,7 +3,7 @@ package import PusherTestServer
 package import RealtimeHTTP
 
 extension InMemoryRequest {
-    /// The request of a client, without the address of its server.
+    /// Creates the in-memory form of a client's request. The form has no address.
     package init(_ request: HTTPRequest) {
         let rest = request.url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
         self.init(

@@ -20,7 +20,7 @@ final class OtherMember: Sendable {
         }
     }
 
-    /// Nil before the server has sent it.
+    /// The member's socket id; nil before the server has sent it.
     var socketID: String? { ownSocketID.withLockedValue { $0 } }
 
     func leave() { link.withLockedValue { $0 }?.abort() }

@@ -2,10 +2,10 @@ package import Dispatch
 import NIOConcurrencyHelpers
 package import NIOCore
 
-/// The event loop of a simulated world. Work runs only when the world says so, and time passes only then.
+/// The event loop of a simulated world. The world decides when work runs and when time passes.
 ///
-/// It belongs to one thread, which is "on the loop" only while it runs the loop's work. Calls of the app come from
-/// elsewhere, as in a real program.
+/// The loop belongs to one thread. The thread is "on the loop" only while it runs the loop's work. In a real program,
+/// the app's calls come from other threads.
 package final class SimulatedEventLoop: EventLoop {
     private struct Entry: Sendable {
         var deadline: NIODeadline
@@ -18,9 +18,9 @@ package final class SimulatedEventLoop: EventLoop {
         var now = NIODeadline.uptimeNanoseconds(0)
         var isInside = false
         var serial: UInt64 = 0
-        /// In the order in which they are due, the next one last.
+        /// The tasks in reverse order, with the next task last.
         var entries: [Entry] = []
-        /// The work that the client would do if it were awake; nil while it is.
+        /// The work that the client would do if it were awake; nil while the client is awake.
         var sleeping: [Entry]?
 
         mutating func insert(
@@ -123,13 +123,13 @@ package final class SimulatedEventLoop: EventLoop {
         state.withLockedValue { $0.isInside = false }
     }
 
-    /// No further work will run.
+    /// Removes all work.
     func removeAll() {
         let entries = state.withLockedValue { state in
             defer { (state.entries, state.sleeping) = ([], nil) }
             return state.entries + (state.sleeping ?? [])
         }
-        // The objects that they hold are released outside the lock.
+        // The objects of the removed work are released outside the lock.
         withExtendedLifetime(entries) {}
     }
 
@@ -137,7 +137,7 @@ package final class SimulatedEventLoop: EventLoop {
 
     var isAsleep: Bool { state.withLockedValue { $0.sleeping != nil } }
 
-    /// From now on the client does nothing.
+    /// Stops the work of the client.
     func fallAsleep() {
         state.withLockedValue { state in
             guard state.sleeping == nil else { return }
@@ -146,9 +146,9 @@ package final class SimulatedEventLoop: EventLoop {
         }
     }
 
-    /// The client continues.
+    /// Continues the work of the client.
     ///
-    /// - Parameter pause: How long its timers stopped; zero if they are only late.
+    /// - Parameter pause: The time for which the client's timers stopped; zero if they are only late.
     func wake(after pause: TimeAmount) {
         state.withLockedValue { state in
             let entries = state.sleeping ?? []
@@ -160,7 +160,7 @@ package final class SimulatedEventLoop: EventLoop {
         }
     }
 
-    /// Makes calls on the loop.
+    /// Runs a closure on the loop.
     func inside<Result>(_ body: () -> Result) -> Result {
         state.withLockedValue { $0.isInside = true }
         defer { state.withLockedValue { $0.isInside = false } }
@@ -173,7 +173,7 @@ package final class SimulatedEventLoop: EventLoop {
     }
 }
 
-/// The loop as the client sees it: its work stops while the client sleeps.
+/// The client's view of the loop. The client's work stops while the client sleeps.
 final class ClientEventLoop: EventLoop {
     private let loop: SimulatedEventLoop
 

@@ -1,18 +1,18 @@
-/// What carries messages through the simulated network: a WebSocket, or a session over HTTP.
+/// A carrier of messages through the simulated network: a WebSocket, or a session over HTTP.
 protocol SimulatedLink: AnyObject, Sendable {
-    /// Whose it is.
+    /// The number of the client that opened the link.
     var client: Int { get }
-    /// Whether it is over for the client.
+    /// Whether the link is closed on the client's side.
     var isEnded: Bool { get }
-    /// Whether everything in one direction is lost.
+    /// Whether the network loses everything in one direction.
     var isSilent: Bool { get }
-    /// Whether it stands, and nothing is on its way in either direction.
+    /// Whether the link is open, and nothing is in transit in either direction.
     var isQuiet: Bool { get }
 
-    /// Loses everything from now on.
+    /// Makes the network lose everything from now on.
     func lose(toClient: Bool, toServer: Bool)
-    /// Ends TCP, at different times for the two sides.
+    /// Cuts the TCP connection. The two sides notice the loss at different times.
     func cut(clientHearsAfter delay: Duration)
-    /// The server hears at last that the client has left.
+    /// Makes the server notice that the client has left.
     func tellServerOfEnd()
 }

@@ -4,7 +4,7 @@ import PusherClient
 import PusherTestServer
 import RealtimeHTTP
 
-/// HTTP requests to the server's authorization endpoints, over the simulated network.
+/// Sends HTTP requests to the server's authorization endpoints over the simulated network.
 final class SimulatedRequester: HTTPRequester {
     private let network: SimulatedNetwork
     private let isShutDown = NIOLockedValueBox(false)
@@ -12,7 +12,7 @@ final class SimulatedRequester: HTTPRequester {
 
     init(network: SimulatedNetwork) { self.network = network }
 
-    /// The pending requests of the client.
+    /// The number of the client's pending requests.
     var runningCount: Int { running.withLockedValue { $0 } }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {

@@ -6,8 +6,8 @@ import PusherTestServer
 import TestSupport
 import WebSocketClient
 
-/// A WebSocket between client and server, in bytes: they are late, cut, joined or lost as the network has it. What
-/// arrives goes through the client's own reader of frames.
+/// A WebSocket between client and server. The network may delay, split, join or lose the bytes. The client's own frame
+/// reader reads the arriving bytes.
 final class SimulatedWebSocket: TransportConnection, SimulatedLink {
     private enum Item: Sendable {
         case opened
@@ -17,18 +17,18 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     private struct State: Sendable {
         var link: InMemoryLink?
-        /// Bytes on their way to the client, with their times of arrival.
+        /// Bytes in transit to the client, with their times of arrival.
         var arriving: [(due: NIODeadline, item: Item)] = []
         var lastArrival = NIODeadline.uptimeNanoseconds(0)
         var lastDeparture = NIODeadline.uptimeNanoseconds(0)
         var reader = WebSocketFrameReader(maximumMessageSize: 1 << 20)
         var isOpen = false
         var isReading = true
-        /// The function that calls the client; nil when it gets nothing more.
+        /// The client's callback; nil once the client gets nothing more.
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
         var isClosing = false
-        /// What the client has written, and the operating system has not taken.
+        /// The messages that the client has written, and the operating system has not taken.
         var writes: [(text: String, promise: EventLoopPromise<Void>?)] = []
         var losesToClient = false
         var losesToServer = false
@@ -43,7 +43,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
     private weak let connection: WatchedConnection?
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter connection: What the client takes it for.
+    /// - Parameter connection: The client's connection for this WebSocket.
     init(
         client: Int,
         network: SimulatedNetwork,
@@ -63,7 +63,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     private func receive(_ event: TransportEvent) { state.withLockedValue { $0.receive }?(event) }
 
-    /// The function is released outside the lock.
+    /// Closes the WebSocket on the client's side. The callback is released outside the lock.
     private func end() {
         _ = state.withLockedValue { state in
             state.isEnded = true
@@ -75,14 +75,15 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         }
     }
 
-    /// The server notices the end, if it can. Link and connection, which refer to each other, are separated.
+    /// Reports the close to the server, unless the network loses the report. Releases the link.
     private func leave() {
         depart { $0.abort() }
         let hearsLater = state.withLockedValue { state in
             if !state.losesToServer { state.link = nil }
             return state.link != nil
         }
-        // A server notices by itself that a client stays silent, and may have the next connection by then.
+        // Even if the report is lost, a server notices a silent client after a while. By then, the server may already
+        // have the client's next connection.
         if hearsLater { loop.scheduleTask(in: .seconds(20)) { self.tellServerOfEnd() } }
     }
 
@@ -104,12 +105,12 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
 
     func connect(_ link: InMemoryLink) { state.withLockedValue { $0.link = link } }
 
-    /// The attempt fails after a while.
+    /// Makes the attempt fail after a while.
     func fail(after delay: Duration, _ error: PusherClientError) {
         arrive(.ended(TransportClosure(code: nil, error: error)), after: delay)
     }
 
-    // MARK: What the client does
+    // MARK: The client
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         let isWritable = state.withLockedValue { $0.isOpen && !$0.isEnded && !$0.isClosing }
@@ -127,16 +128,16 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         loop.scheduleTask(in: delay) { self.passWrites() }
     }
 
-    /// The operating system accepts a message.
+    /// Passes a message to the operating system, which accepts it.
     private func pass(_ text: String, _ promise: EventLoopPromise<Void>?) {
         connection?.sent(text)
         promise?.succeed()
         depart { $0.send(text) }
     }
 
-    /// It accepts all waiting messages.
+    /// Passes all waiting messages to the operating system.
     private func passWrites() {
-        // The client learns whether they are accepted when it is awake.
+        // A sleeping client learns of the acceptance when it wakes.
         if loop.isAsleep { return loop.execute(isClient: true) { self.passWrites() } }
         for (text, promise) in takeWrites() { pass(text, promise) }
     }
@@ -166,9 +167,9 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         leave()
     }
 
-    // MARK: What the network does
+    // MARK: The network
 
-    /// From now on loses everything.
+    /// Makes the network lose everything from now on.
     func lose(toClient: Bool, toServer: Bool) {
         state.withLockedValue { state in
             state.losesToClient = state.losesToClient || toClient
@@ -176,13 +177,13 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         }
     }
 
-    /// Ends TCP, at different times for the two sides.
+    /// Cuts the TCP connection. The two sides notice the loss at different times.
     func cut(clientHearsAfter delay: Duration) {
         arrive(.ended(TransportClosure(code: nil, error: PusherClientError(.connectionClosed, "cut"))), after: delay)
         depart { $0.abort() }
     }
 
-    /// The server finally notices that the client has gone.
+    /// Makes the server notice that the client has left.
     func tellServerOfEnd() {
         let link = state.withLockedValue { state -> InMemoryLink? in
             guard state.isEnded else { return nil }
@@ -241,9 +242,9 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         loop.scheduleTask(deadline: due) { self.read() }
     }
 
-    /// All bytes that have arrived are one read.
+    /// Reads all arrived bytes in one read.
     private func read() {
-        // Bytes that arrive while the client sleeps wait in the operating system.
+        // While the client sleeps, bytes wait in the operating system.
         if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         let items = state.withLockedValue { state -> [Item] in
             guard !state.isEnded, state.isReading else { return [] }
@@ -269,7 +270,7 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
         receive(.readComplete)
     }
 
-    /// True if a message was complete.
+    /// Handles bytes. Returns true if a message was complete.
     private func handle(_ bytes: [UInt8]) -> Bool {
         state.withLockedValue { $0.reader.append(ByteBuffer(bytes: bytes)) }
         var hasOutput = false

@@ -3,11 +3,11 @@ import NIOCore
 import PusherClient
 import PusherProtocol
 
-/// A connection as the client has it, whatever carries it. The ledger hears of all that passes.
+/// The client's connection with any transport. The connection reports all events to the ledger.
 final class WatchedConnection: TransportConnection {
     private struct State: Sendable {
         var inner: (any TransportConnection)?
-        /// What the client is called with; nil once it gets nothing more.
+        /// The client's callback; nil once the client gets nothing more.
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isOpen = false
         var isEnded = false
@@ -38,21 +38,21 @@ final class WatchedConnection: TransportConnection {
 
     var isEnded: Bool { state.withLockedValue { $0.isEnded } }
 
-    /// Whether messages can come and go.
+    /// Whether the client can send and receive messages.
     var isUsable: Bool { state.withLockedValue { $0.isOpen && !$0.isEnded && !$0.isClosing } }
 
-    /// Whether the server has told the client, or heard from it, what it does not stand by: the two disagree then, and
-    /// neither can know.
+    /// Whether the server has sent or received false information. The client and the server then disagree, and neither
+    /// side can notice.
     var isInconsistent: Bool { state.withLockedValue { $0.isInconsistent } }
 
     func setInconsistent() { state.withLockedValue { $0.isInconsistent = true } }
 
-    /// The client events that were given to the transport, which has not said what became of them.
+    /// The number of client events that the transport has not written yet.
     var waitingClientEvents: Int { state.withLockedValue { $0.waitingClientEvents } }
 
     private var inner: (any TransportConnection)? { state.withLockedValue { $0.inner } }
 
-    // MARK: What the client does
+    // MARK: The client
 
     var report: TransportReport { inner?.report ?? TransportReport(.webSocket) }
     var longestPause: Duration { inner?.longestPause ?? .zero }
@@ -92,7 +92,7 @@ final class WatchedConnection: TransportConnection {
         inner?.abort()
     }
 
-    /// What the client is called with is released outside the lock.
+    /// Closes the connection on the client's side. The callback is released outside the lock.
     private func end() {
         let old = state.withLockedValue { state in
             state.isEnded = true
@@ -103,9 +103,9 @@ final class WatchedConnection: TransportConnection {
         observer.ended(self)
     }
 
-    // MARK: What happens to it
+    // MARK: The transport
 
-    /// A message leaves the client's machine.
+    /// Records a message that leaves the client's machine.
     func sent(_ text: String) { observer.sent(text, on: self) }
 
     func received(_ event: TransportEvent) {

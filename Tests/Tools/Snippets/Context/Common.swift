@@ -1,4 +1,4 @@
-// The declarations that examples require.
+// The declarations that the examples need.
 
 func show(_ items: Any?...) {}
 
