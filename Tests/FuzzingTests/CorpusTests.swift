@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The fuzzer is a separate process. An input that ends it ends no other test, and the process names the input.
+/// Runs the fuzzer in a separate process. If an input crashes the fuzzer, the other tests continue, and the fuzzer's
+/// output names the input.
 @Suite("Inputs of the fuzzer", .timeLimit(.minutes(5)))
 struct CorpusTests {
     private static let fuzzing = URL(filePath: #filePath).deletingLastPathComponent()
@@ -13,7 +14,7 @@ struct CorpusTests {
         "redirect", "signalr", "upgrade", "utf8",
     ]
 
-    @Test("no input that was ever found to be special does harm", arguments: targets)
+    @Test("every input of the corpus passes the checks of its target", arguments: targets)
     func corpus(target: String) async throws {
         let file = Self.fuzzing.appending(path: "Corpus/\(target).base64")
         let count = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).count
@@ -23,7 +24,7 @@ struct CorpusTests {
         #expect(count > 0)
     }
 
-    @Test("there are inputs for each target, and no others")
+    @Test("the corpus has one file for each target, and the fuzzer lists the targets")
     func files() async throws {
         let files = try FileManager.default.contentsOfDirectory(
             atPath: Self.fuzzing.appending(path: "Corpus").path()
@@ -36,7 +37,7 @@ struct CorpusTests {
 
     private struct Outcome {
         var status: Int32?
-        /// Its output, including errors.
+        /// The output of the fuzzer, including errors.
         var lines: [String] = []
     }
 

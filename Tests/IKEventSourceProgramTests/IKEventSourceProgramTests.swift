@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Programs written for IKEventSource", .timeLimit(.minutes(5)))
 struct IKEventSourceProgramTests {
-    @Test("a screen shows events, and recognizes their end")
+    @Test("a screen shows events until the server completes the stream")
     @MainActor
     func screen() async throws {
         try await EventSourceTestServer.withServer { server in
@@ -22,7 +22,7 @@ struct IKEventSourceProgramTests {
         }
     }
 
-    @Test("another implementation replaces the event source")
+    @Test("a program can replace the event source by another implementation")
     func protocolType() {
         let source: any EventSourceProtocol = SilentSource()
         source.connect(lastEventId: nil)

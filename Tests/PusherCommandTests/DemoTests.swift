@@ -2,7 +2,7 @@ import Testing
 
 @Suite("pusher demo", .serialized, .timeLimit(.minutes(5)))
 struct DemoTests {
-    @Test("everything arrives, over WebSockets and where a network blocks them", arguments: [false, true])
+    @Test("the demo succeeds over WebSockets and in a network that blocks WebSockets", arguments: [false, true])
     func demo(blocksWebSockets: Bool) async throws {
         let result = try await ToolRun.result(
             ["demo", "--events", "2"] + (blocksWebSockets ? ["--block-websockets"] : [])
@@ -10,7 +10,7 @@ struct DemoTests {
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.lines.last?.contains("done: everything arrived") == true, "\(result.lines)")
         let transports = result.lines.filter { $0.contains("is connected by HTTP streaming; not by WebSocket: ") }
-        // Both users, and the one whose connection is cut once more.
+        // Both users use HTTP, and one user reconnects after the loss.
         #expect(transports.count == (blocksWebSockets ? 3 : 0), "\(result.lines)")
     }
 }

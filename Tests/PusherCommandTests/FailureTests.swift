@@ -4,9 +4,9 @@ import TestSupport
 import TestTLS
 import Testing
 
-@Suite("The tool, when the server fails", .serialized, .timeLimit(.minutes(5)))
+@Suite("The tool with a failing server", .serialized, .timeLimit(.minutes(5)))
 struct FailureTests {
-    /// Each command that uses a server.
+    /// The commands that use a server.
     static let commands = [
         ["channels"], ["channel", "private-a"], ["users", "presence-a"], ["trigger", "private-a", "e", "hush-data"],
         ["listen", "private-a"],
@@ -21,7 +21,7 @@ struct FailureTests {
         let result = try await ToolRun.result(arguments)
         #expect(result.status == status, "\(result)", sourceLocation: sourceLocation)
         #expect(result.lines.isEmpty, sourceLocation: sourceLocation)
-        // Only pusher listen prints another line before.
+        // Only `pusher listen` prints another line before the error.
         #expect(
             result.errors.filter { $0.hasPrefix("Error: ") }.count == 1,
             "\(result)",
@@ -33,7 +33,7 @@ struct FailureTests {
         for secret in ["app-secret", "hush"] { #expect(!error.contains(secret), sourceLocation: sourceLocation) }
     }
 
-    @Test("a wrong key", arguments: commands)
+    @Test("every command reports a wrong key", arguments: commands)
     func wrongKey(command: [String]) async throws {
         try await PusherTestServer.withServer { server in
             try await expectFailure(
@@ -44,7 +44,7 @@ struct FailureTests {
         }
     }
 
-    @Test("a wrong secret", arguments: commands)
+    @Test("every command reports a wrong secret", arguments: commands)
     func wrongSecret(command: [String]) async throws {
         try await PusherTestServer.withServer { server in
             let arguments = command + server.toolOptions + ["--secret", "hush"]
@@ -52,7 +52,7 @@ struct FailureTests {
         }
     }
 
-    @Test("no server", arguments: commands)
+    @Test("every command reports a missing server", arguments: commands)
     func noServer(command: [String]) async throws {
         var options = PusherTestServer.Options()
         options.host = LoopbackAddress.ofItsOwn()
@@ -60,7 +60,7 @@ struct FailureTests {
         try await server.start()
         await server.shutdown()
         let isListening = command[0] == "listen"
-        // It tries again until its time limit.
+        // `pusher listen` tries again until its time limit.
         let limit = isListening ? ["--timeout", "1"] : []
         try await expectFailure(
             command + server.toolOptions + limit,
@@ -69,7 +69,7 @@ struct FailureTests {
         )
     }
 
-    @Test("TLS where the server has none", arguments: commands)
+    @Test("every command reports a connection with TLS to a server without TLS", arguments: commands)
     func tlsAgainstPlain(command: [String]) async throws {
         try await PusherTestServer.withServer { server in
             let arguments = command + ["--url", "wss://\(server.host):\(server.port)", "--timeout", "280"]
@@ -77,7 +77,7 @@ struct FailureTests {
         }
     }
 
-    @Test("no TLS where the server wants it", arguments: commands)
+    @Test("every command reports a connection without TLS to a server with TLS", arguments: commands)
     func plainAgainstTLS(command: [String]) async throws {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
@@ -88,13 +88,13 @@ struct FailureTests {
         }
     }
 
-    @Test("a host that does not resolve", arguments: commands)
+    @Test("every command reports a host that does not resolve", arguments: commands)
     func unresolved(command: [String]) async throws {
         let arguments = command + ["--url", "wss://ws-nowhere.invalid", "--timeout", "280"]
         try await expectFailure(arguments, "could not be resolved")
     }
 
-    @Test("a server that does not answer", arguments: commands)
+    @Test("every command reports a server that does not answer", arguments: commands)
     func silence(command: [String]) async throws {
         try await HTTPTestServer.serving { _ in
             .nothing

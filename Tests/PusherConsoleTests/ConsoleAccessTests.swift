@@ -10,7 +10,7 @@ import Testing
 struct ConsoleAccessTests {
     private static let action = #"{"action":"publish","event":"e","channel":"orders","data":"{}"}"#
 
-    @Test("the page is served without external resources, and no other site may embed it")
+    @Test("the page has no external resources, and other sites may not embed it")
     func page() async throws {
         try await RunningConsole.run { console async throws in
             let page = try await console.request()
@@ -46,7 +46,7 @@ struct ConsoleAccessTests {
     }
 
     @Test(
-        "a foreign page is rejected, even with the token",
+        "the console rejects a foreign page, even with the token",
         arguments: ["http://evil.example", "null", "", "http://127.0.0.1:1", "https://127.0.0.1", "http://localhost"]
     )
     func foreignOrigin(origin: String) async throws {
@@ -69,7 +69,7 @@ struct ConsoleAccessTests {
         }
     }
 
-    @Test("a foreign name that leads to this machine is rejected, even with the token")
+    @Test("the console rejects a foreign name that leads to this machine, even with the token")
     func foreignHost() async throws {
         try await RunningConsole.run { console async throws in
             let token = try await console.token()
@@ -91,7 +91,7 @@ struct ConsoleAccessTests {
         }
     }
 
-    @Test("bodies that are too large are not read")
+    @Test("the console does not read bodies that are too large")
     func largeBody() async throws {
         try await RunningConsole.run { console async throws in
             let data = String(repeating: "x", count: 200 << 10)
@@ -101,7 +101,7 @@ struct ConsoleAccessTests {
     }
 
     @Test(
-        "addresses of this machine are told apart from others",
+        "isLoopback recognizes addresses of this machine",
         arguments: [
             ("127.0.0.1", true), ("127.9.8.7", true), ("::1", true), ("0:0:0:0:0:0:0:1", true), ("localhost", true),
             ("0.0.0.0", false), ("::", false), ("10.0.0.1", false), ("example.com", false), ("127.0.0.1.evil", false),
@@ -113,9 +113,9 @@ struct ConsoleAccessTests {
     }
 }
 
-@Suite("pusher serve and its console", .timeLimit(.minutes(5)))
+@Suite("The console of pusher serve", .timeLimit(.minutes(5)))
 struct ServeConsoleTests {
-    @Test("the console's address is printed, and the console is off on request and beyond loopback")
+    @Test("the tool runs the console unless --no-console is set or the host is not a loopback address")
     func announced() async throws {
         let cases = [([], true), (["--no-console"], false), (["--host", "0.0.0.0"], false), (["--console"], true)]
         for (arguments, isServed) in cases {
@@ -131,7 +131,7 @@ struct ServeConsoleTests {
         }
     }
 
-    @Test("--console beyond loopback is rejected, with the reason")
+    @Test("the tool rejects --console beyond loopback with the reason")
     func refused() async throws {
         let arguments = ["serve", "--port", "0", "--host", "0.0.0.0", "--console"]
         let process = try ChildProcess("pusher", arguments, showsErrors: true)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import pusher
 
-/// `make test-console` runs them. They need Chromium.
+/// `make test-console` runs these tests. They need Chromium.
 @Suite(
     "The console in a browser",
     .enabled(if: Browser.path != nil, "CHROMIUM names no browser: see make test-console"),
@@ -15,7 +15,7 @@ import Testing
     .timeLimit(.minutes(5))
 )
 struct ConsoleBrowserTests {
-    @Test("a client that connects is shown, and gets the event that is published on the page")
+    @Test("the page shows a client that connects, and the client gets an event from the page")
     func publishing() async throws {
         try await RunningConsole.run { console in
             try await Browser.open(console.url) { page in
@@ -56,7 +56,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("the page stays fast with 10,000 events, and counts the removed ones")
+    @Test("the page stays fast with 10,000 events, and counts removed lines")
     func manyEvents() async throws {
         let count = 10_000
         try await RunningConsole.run { console in
@@ -71,9 +71,9 @@ struct ConsoleBrowserTests {
                 }
                 try await page.wait("document.getElementById('rows').innerText.includes('\"id\":\(count)}')")
                 let arrived = ContinuousClock.now - start
-                // Every line is shown or counted.
+                // The page shows or counts every line.
                 let lines = console.server.records.count { record in
-                    // A connection that gets an event has a line of its own.
+                    // Each connection that gets an event has a separate line.
                     if case .eventPublished(_, _, 1...) = record.event { false } else { true }
                 }
                 #expect(lines >= count)
@@ -100,7 +100,7 @@ struct ConsoleBrowserTests {
                 print("console: \(count) events were shown after \(arrived), filtered in \(filtering ?? -1) ms")
                 #expect(try #require(filtering) < 1_000)
 
-                // Beyond its limit the page removes the oldest lines, and counts them.
+                // Beyond its limit, the page removes the oldest lines and counts them.
                 for number in count + 1...count + 15_000 {
                     try console.server.publish(event: "created", data: #"{"id":\#(number)}"#, to: "orders")
                 }
@@ -115,10 +115,10 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("lines that the server has removed are counted; a pause delays lines, and loses none")
+    @Test("the page counts lines that the server has removed, and a pause loses no lines")
     func countingAndPausing() async throws {
         try await RunningConsole.run(log: ConsoleLog(countLimit: 6)) { console in
-            // Each is a line of the console, and a line for an event without a recipient.
+            // Each event has two lines: the console's action, and an event without a recipient.
             for _ in 1...8 { #expect(try await console.publish("before") == 200) }
             try await Browser.open(console.url) { page in
                 try await page.wait("document.getElementById('cut').innerText.startsWith('10 older lines are cut')")
@@ -136,7 +136,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("texts of clients and backends never become markup")
+    @Test("strings from clients and backends never become markup")
     func hostileTexts() async throws {
         let hostile = "<img src=x onerror='window.harmed = true'><script>window.harmed = true</script>"
         try await RunningConsole.run { console in
@@ -158,7 +158,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("the page continues after the server was restarted")
+    @Test("the page continues after a restart of the server")
     func restart() async throws {
         let host = LoopbackAddress.ofItsOwn()
         func serve(port: String) async throws -> (process: ChildProcess, port: String, url: String) {
@@ -186,10 +186,10 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("it works by keyboard, every element has a name, and texts have contrast, in light and dark")
+    @Test("the page works by keyboard, its elements have names, and its text has enough contrast in light and dark")
     func accessibility() async throws {
         try await Showcase.open { page in
-            // After the skip link, Tab reaches the log, and the arrow keys choose a line.
+            // After the skip link, Tab moves to the log, and the arrow keys choose a line.
             try await page.press("Tab", code: 9)
             #expect(try await page.evaluate("document.activeElement.className") == "skip")
             var reached: Set<String> = []
@@ -229,7 +229,10 @@ struct ConsoleBrowserTests {
         }
     }
 
-    @Test("pictures for the README", .enabled(if: Showcase.folder != nil, "SCREENSHOTS names no folder"))
+    @Test(
+        "the browser takes pictures for the README",
+        .enabled(if: Showcase.folder != nil, "SCREENSHOTS names no folder")
+    )
     func pictures() async throws {
         try await Showcase.open { page in
             try await page.evaluate("select(shown.findLast((line) => line.kind === 'event'))")
@@ -243,7 +246,7 @@ struct ConsoleBrowserTests {
         }
     }
 
-    /// The texts whose contrast with their background is below 4.5 (WCAG 2, level AA).
+    /// A script that finds text whose contrast with the background is below 4.5 (WCAG 2, level AA).
     private static let lowContrast = """
         (() => {
           const numbers = (color) => color.match(/[0-9.]+/g).map(Number);
@@ -294,7 +297,7 @@ enum Showcase {
         }
     }
 
-    /// Two users, their channels, and their messages.
+    /// Connects two users, who subscribe to channels and send messages.
     private static func fill(_ console: RunningConsole) async throws -> [Pusher] {
         let (ada, bob) = (console.client(user: "ada"), console.client(user: "bob"))
         for pusher in [ada, bob] {

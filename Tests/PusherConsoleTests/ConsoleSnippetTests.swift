@@ -5,9 +5,9 @@ import Testing
 
 @testable import pusher
 
-@Suite("Snippets to paste")
+@Suite("The console's snippets")
 struct ConsoleSnippetTests {
-    /// The snippet for Swift, so that the compiler checks it.
+    /// A copy of the snippet for Swift, which the compiler checks.
     private func program() async throws {
         let endpoint = PusherEndpoint(host: "127.0.0.1", port: 6123, useTLS: false)
         let options = PusherClientOptions(endpoint: endpoint)
@@ -35,7 +35,7 @@ struct ConsoleSnippetTests {
         }
     }
 
-    @Test("each contains host, port and key, and the one for a backend the secret")
+    @Test("each snippet contains host, port and key, and the backend's snippet contains the secret")
     func values() throws {
         let snippets = snippets(secret: #"a "secret" \ of mine"#)
         #expect(snippets.count == 3)

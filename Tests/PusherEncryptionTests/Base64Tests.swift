@@ -3,10 +3,10 @@ import PusherEncryption
 import TestSupport
 import Testing
 
-/// Foundation's decoder is the second opinion.
+/// Compares the decoder with Foundation's decoder.
 @Suite("Base64")
 struct Base64Tests {
-    /// In memory of exactly the requested size, with a mark after it.
+    /// Decodes into memory of exactly the requested size, and checks the byte after this memory.
     private func decoded(_ text: String) -> Data? { decoded(Array(text.utf8)) }
 
     private func decoded(_ bytes: [UInt8]) -> Data? {
@@ -19,7 +19,7 @@ struct Base64Tests {
         return count.map { Data(memory[..<$0]) }
     }
 
-    @Test("bytes of every number and every value are decoded to the same")
+    @Test("bytes of any number and value are unchanged after encoding and decoding")
     func everyLength() {
         var generator = SeededGenerator(seed: 1)
         for count in 0..<300 {
@@ -30,7 +30,7 @@ struct Base64Tests {
         #expect(decoded(all.base64EncodedString()) == all)
     }
 
-    @Test("a byte outside the alphabet, at any position, makes the text invalid", arguments: [4, 16, 20, 48, 64])
+    @Test("a string with a byte outside the alphabet is invalid", arguments: [4, 16, 20, 48, 64])
     func everyByte(count: Int) {
         let text = Array(repeating: UInt8(ascii: "Q"), count: count)
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -43,9 +43,9 @@ struct Base64Tests {
         }
     }
 
-    /// Foundation continues after padding, and accepts too much or too little of it.
+    /// Foundation's decoder is less strict: it continues after padding, and accepts too much or too little padding.
     @Test(
-        "a text that Foundation rejects is rejected, and an accepted one has the same bytes",
+        "Foundation decodes every damaged string that the decoder accepts to the same bytes",
         arguments: 0..<50 as Range<UInt64>
     )
     func damaged(seed: UInt64) {
@@ -69,14 +69,14 @@ struct Base64Tests {
     }
 
     @Test(
-        "padding is at the end, and at most two characters",
+        "padding is valid only at the end, and only up to two characters",
         arguments: ["AA==AAAA", "AAAA====", "A===", "====", "=", "AA=", "AAA=AAAAAAAAAAAAAAAA", "AA=A"]
     )
     func padding(text: String) {
         #expect(decoded(text) == nil)
     }
 
-    @Test("memory that is too small is not changed")
+    @Test("the decoder does not change a buffer that is too small")
     func tooSmall() {
         let text = Array("AAAA".utf8)
         var memory: [UInt8] = [1, 2, 3]

@@ -9,7 +9,7 @@ struct EncryptedEventTests {
     static let key = SecretKey([UInt8](repeating: 9, count: 32))
 
     @Test(
-        "events that another implementation has made are decrypted, as text and as an object",
+        "the client decrypts another implementation's events, as text and as an object",
         arguments: Vectors.boxes
     )
     func published(_ vector: Vectors.Box) throws {
@@ -20,7 +20,7 @@ struct EncryptedEventTests {
     }
 
     @Test(
-        "a sealed text is opened unchanged",
+        "decryption restores the encrypted text",
         arguments: ["", "{}", "null", "\"text\"", "Zoë 🚀", "\u{0}\n\"\\", String(repeating: "é", count: 1_000)]
     )
     func roundTrip(text: String) throws {
@@ -30,7 +30,7 @@ struct EncryptedEventTests {
         #expect(try EncryptedEvent.open(.string(data), with: key) == text)
     }
 
-    @Test("escaped slashes, as PHP writes them, and other escapes mean the same")
+    @Test("escaped slashes and other escapes do not change the decrypted text")
     func escapes() throws {
         let key = try #require(Self.key)
         var hasSlash = false
@@ -46,7 +46,7 @@ struct EncryptedEventTests {
     }
 
     @Test(
-        "an event that is not encrypted is malformed, and the message has the reason",
+        "an event that is not encrypted is malformed, and the failure gives the reason",
         arguments: [
             (#"{"id":7}"#, "it is not encrypted"), ("", "no JSON object"), ("null", "no JSON object"),
             ("[]", "no JSON object"), ("{", "no JSON object"),
@@ -84,14 +84,14 @@ struct EncryptedEventTests {
         #expect(throws: EncryptedEvent.Failure.self) { try EncryptedEvent.open(.none, with: key) }
     }
 
-    @Test("another key, or a changed event, is a wrong key", arguments: Vectors.unopenable)
+    @Test("an event that the key does not decrypt fails with wrongKey", arguments: Vectors.unopenable)
     func wrongKey(_ vector: Vectors.Box) throws {
         let data = #"{"nonce":"\#(vector.nonce)","ciphertext":"\#(vector.ciphertext)"}"#
         let key = try #require(SecretKey(base64: vector.key))
         #expect(throws: EncryptedEvent.Failure.wrongKey) { try EncryptedEvent.open(.string(data), with: key) }
     }
 
-    @Test("text that is not UTF-8 is malformed, and another key would not help")
+    @Test("decrypted text that is not UTF-8 is malformed, not encrypted with a wrong key")
     func notUTF8() throws {
         let key = try #require(Self.key)
         for bytes in [[0xFF], [0xC3], [0xED, 0xA0, 0x80], [0x61, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80]] as [[UInt8]] {
@@ -104,7 +104,7 @@ struct EncryptedEventTests {
         }
     }
 
-    @Test("any data is an event or a failure", arguments: 0..<400 as Range<UInt64>)
+    @Test("a damaged event is either decrypted correctly or fails", arguments: 0..<400 as Range<UInt64>)
     func total(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let key = try #require(Self.key)
@@ -121,7 +121,7 @@ struct EncryptedEventTests {
         }
         let text = String(decoding: bytes, as: UTF8.self)
         do {
-            // A change between the members, like a space, does no harm.
+            // Some changes, such as an additional space between the members, do not change the meaning.
             #expect(try EncryptedEvent.open(.string(text), with: key) == #"{"a":1}"#)
         } catch {
             if case .malformed(let why) = error { #expect(!why.isEmpty) }

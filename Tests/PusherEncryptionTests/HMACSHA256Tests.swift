@@ -3,14 +3,17 @@ import Testing
 
 @Suite("HMAC-SHA256")
 struct HMACSHA256Tests {
-    @Test("the codes match those of another implementation", arguments: Vectors.signatures)
+    @Test("the codes match the codes of another implementation", arguments: Vectors.signatures)
     func code(_ vector: Vectors.Signature) {
         #expect(HMACSHA256.hexadecimal(vector.text, secret: vector.secret) == vector.code)
         #expect(HMACSHA256.hexadecimal(Array(vector.text.utf8), secret: vector.secret) == vector.code)
         #expect(HMACSHA256.isValid(vector.code, for: vector.text, secret: vector.secret))
     }
 
-    @Test("another secret, another text, and every changed digit are detected", arguments: Vectors.signatures)
+    @Test(
+        "a signature is invalid for another secret or another string, and after a change of any digit",
+        arguments: Vectors.signatures
+    )
     func invalid(_ vector: Vectors.Signature) {
         #expect(!HMACSHA256.isValid(vector.code, for: vector.text, secret: vector.secret + "x"))
         #expect(!HMACSHA256.isValid(vector.code, for: vector.text + "x", secret: vector.secret))
@@ -21,7 +24,7 @@ struct HMACSHA256Tests {
         }
     }
 
-    @Test("a signature of another length, or in other letters, is invalid")
+    @Test("a signature of another length or with other letters is invalid")
     func length() {
         let code = HMACSHA256.hexadecimal("text", secret: "secret")
         for wrong in ["", String(code.dropLast()), code + "0", code.uppercased(), String(repeating: "é", count: 32)] {

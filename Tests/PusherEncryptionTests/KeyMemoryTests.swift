@@ -9,12 +9,13 @@ import Testing
     import Darwin
 #endif
 
-// One after the other, because keys beyond a number are not guarded.
+// The tests run one after another, because only a limited number of keys is guarded.
 @Suite("The memory of keys", .serialized)
 struct KeyMemoryTests {
     private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
 
-    /// The memory at an address; nil if it cannot be read. The system reads it, so that nothing traps.
+    /// Reads the memory at an address, or returns nil if the memory is not readable. The system does the reading, so an
+    /// invalid address does not trap.
     private func read(_ address: UInt, count: Int) throws -> [UInt8]? {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -25,14 +26,14 @@ struct KeyMemoryTests {
         return found
     }
 
-    @Test("a key can be read while it exists, but not changed; after its release it is nowhere in memory")
+    @Test("a key is read-only while it exists, and its memory no longer contains the key after the release")
     func wiped() throws {
         var key = SecretKey(bytes)
         let address = try #require(key?.withBytes { UInt(bitPattern: $0) })
         #expect(try read(address, count: 32) == bytes)
         #expect(try isWritable(address) == false)
         key = nil
-        // Its pages are returned to the system, and may have other owners by now.
+        // The address may be readable, because the system may have given the key's pages to another owner.
         #expect(try read(address, count: 32) != bytes)
     }
 
@@ -53,7 +54,7 @@ struct KeyMemoryTests {
         }
     #endif
 
-    /// Whether the system can write there.
+    /// Returns whether the system can write at an address.
     private func isWritable(_ address: UInt) throws -> Bool {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -62,7 +63,7 @@ struct KeyMemoryTests {
         return Glibc_read(ends[0], UnsafeMutableRawPointer(bitPattern: address), 1) == 1
     }
 
-    @Test("the bytes from which a key was made are overwritten")
+    @Test("wipe() overwrites the bytes of an array or data in place")
     func copies() {
         var array = bytes
         array.withUnsafeMutableBufferPointer { _ in }
@@ -78,7 +79,7 @@ struct KeyMemoryTests {
     }
 }
 
-/// Foundation's protocols have a method of that name.
+/// Calls the C function. In the suite, `read` alone means the suite's own method.
 private func Glibc_read(_ descriptor: Int32, _ target: UnsafeMutableRawPointer?, _ count: Int) -> Int {
     #if canImport(Glibc)
         Glibc.read(descriptor, target, count)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Secretbox")
 struct SecretBoxTests {
-    @Test("the boxes of another implementation are opened", arguments: Vectors.boxes)
+    @Test("the key opens boxes of another implementation", arguments: Vectors.boxes)
     func published(_ vector: Vectors.Box) throws {
         let box = Box(vector)
         let key = try #require(SecretKey(base64: vector.key))
@@ -14,7 +14,7 @@ struct SecretBoxTests {
         #expect(SecretBox.open(box.ciphertext, nonce: box.nonce, key: key) == Array(vector.plaintext.utf8))
     }
 
-    @Test("long boxes are opened", arguments: Vectors.longBoxes)
+    @Test("the key opens long boxes", arguments: Vectors.longBoxes)
     func long(_ vector: Vectors.LongBox) throws {
         let message = Array(String(repeating: vector.character, count: vector.count).utf8)
         let nonce = Array(try #require(Data(base64Encoded: vector.nonce)))
@@ -28,14 +28,14 @@ struct SecretBoxTests {
         #expect(SecretBox.open(box, nonce: nonce, key: key) == message)
     }
 
-    @Test("a box with another key is rejected", arguments: Vectors.unopenable)
+    @Test("another key does not open a box", arguments: Vectors.unopenable)
     func unopenable(_ vector: Vectors.Box) throws {
         let box = Box(vector)
         let key = try #require(SecretKey(base64: vector.key))
         #expect(SecretBox.open(box.ciphertext, nonce: box.nonce, key: key) == nil)
     }
 
-    @Test("every flipped bit of tag, text and nonce is detected")
+    @Test("a box does not open after any bit of its tag, text or nonce is flipped")
     func tampered() throws {
         let vector = try #require(Vectors.boxes.first { $0.plaintext == #"{"hello":"world"}"# })
         let box = Box(vector)
@@ -58,7 +58,7 @@ struct SecretBoxTests {
         #expect(SecretBox.open(Array(box.ciphertext.dropLast()), nonce: box.nonce, key: key) == nil)
     }
 
-    @Test("a nonce has 24 bytes, and a box at least 16", arguments: 0...40)
+    @Test("only a nonce of 24 bytes and a box of at least 16 bytes are valid", arguments: 0...40)
     func lengths(count: Int) throws {
         let key = try #require(SecretKey([UInt8](repeating: 1, count: 32)))
         let bytes = [UInt8](repeating: 2, count: count)
@@ -67,7 +67,7 @@ struct SecretBoxTests {
         #expect(SecretBox.open([UInt8](repeating: 4, count: 32), nonce: bytes, key: key) == nil)
     }
 
-    @Test("a sealed box can be opened; a random one cannot", arguments: 0..<50 as Range<UInt64>)
+    @Test("a sealed box can be opened, but a random box cannot", arguments: 0..<50 as Range<UInt64>)
     func random(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let key = try #require(SecretKey((0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) }))
@@ -82,12 +82,12 @@ struct SecretBoxTests {
         #expect(SecretBox.open(message, nonce: nonce, key: key) == nil)
     }
 
-    @Test("no nonce is used twice")
+    @Test("every nonce is different")
     func nonces() {
         #expect(Set((0..<10_000).map { _ in SecretBox.makeNonce() }).count == 10_000)
     }
 
-    @Test("the keys of channels match those of other libraries", arguments: Vectors.sharedSecrets)
+    @Test("the keys of channels match the keys of other libraries", arguments: Vectors.sharedSecrets)
     func sharedSecret(_ vector: Vectors.SharedSecret) throws {
         let masterKey = try #require(SecretKey(base64: vector.masterKey))
         #expect(SharedSecret.base64(channel: vector.channel, masterKey: masterKey) == vector.key)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Secret keys", .timeLimit(.minutes(5)))
 struct SecretKeyTests {
-    @Test("32 bytes are a key, any other number is not", arguments: 0...70)
+    @Test("only 32 bytes are a valid key", arguments: 0...70)
     func length(count: Int) {
         let bytes = (0..<count).map { UInt8($0) }
         #expect((SecretKey(bytes) != nil) == (count == 32))
@@ -14,7 +14,7 @@ struct SecretKeyTests {
     }
 
     @Test(
-        "a text that is not the base64 of 32 bytes is not a key",
+        "a string that is not the base64 of 32 bytes is not a key",
         arguments: [
             "", "=", "====", "a", "not base64", String(repeating: "0", count: 44), String(repeating: "é", count: 22),
             "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb-z5doo=", "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb+z5doo",
@@ -25,12 +25,12 @@ struct SecretKeyTests {
         #expect(SecretKey(base64: text) == nil)
     }
 
-    @Test("a text of any length is checked")
+    @Test("a very long string is not a key")
     func long() {
         #expect(SecretKey(base64: String(repeating: "A", count: 1_000_000)) == nil)
     }
 
-    @Test("keys are equal if their bytes are")
+    @Test("keys with the same bytes are equal")
     func equality() throws {
         let bytes = [UInt8](repeating: 7, count: 32)
         let key = try #require(SecretKey(bytes))
@@ -44,7 +44,7 @@ struct SecretKeyTests {
         }
     }
 
-    @Test("printing a key shows no byte of it")
+    @Test("a printed key shows none of its bytes")
     func printing() throws {
         let base64 = "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb+z5doo="
         let key = try #require(SecretKey(base64: base64))
@@ -57,7 +57,7 @@ struct SecretKeyTests {
         }
     }
 
-    @Test("making and releasing keys on many threads works")
+    @Test("keys can be created and released on many threads at once")
     func manyThreads() async throws {
         let vectors = Vectors.boxes
         await withDiscardingTaskGroup { group in
@@ -78,7 +78,7 @@ struct SecretKeyTests {
     }
 }
 
-/// A vector in bytes.
+/// A test vector in bytes.
 struct Box {
     let nonce: [UInt8]
     let ciphertext: [UInt8]

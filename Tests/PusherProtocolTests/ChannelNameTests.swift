@@ -4,7 +4,7 @@ import Testing
 @Suite("Channel names")
 struct ChannelNameTests {
     @Test(
-        "The prefix says what the channel is",
+        "The prefix determines the kind of channel",
         arguments: [
             ("orders", .public, false),
             ("cache-orders", .public, true),
@@ -14,10 +14,10 @@ struct ChannelNameTests {
             ("private-encrypted-cache-orders", .privateEncrypted, true),
             ("presence-orders", .presence, false),
             ("presence-cache-orders", .presence, true),
-            // Nothing but the prefix.
+            // Names that consist of the prefix only.
             ("private-", .private, false), ("presence-cache-", .presence, true), ("cache-", .public, true),
             ("private-encrypted-", .privateEncrypted, false),
-            // Prefixes are case-sensitive, whole, and in their order.
+            // Names without a valid prefix. Prefixes are case-sensitive, complete, and in a fixed order.
             ("Private-orders", .public, false), ("PRESENCE-orders", .public, false),
             ("private-Cache-x", .private, false),
             ("private", .public, false), ("privateorders", .public, false), ("cache", .public, false),
@@ -33,7 +33,7 @@ struct ChannelNameTests {
         #expect(kind.requiresAuthorization == (base != .public))
     }
 
-    @Test("Every allowed character, and no other of ASCII's, stands in a name", arguments: UInt8(0)...0x7F)
+    @Test("A name accepts only the allowed ASCII characters", arguments: UInt8(0)...0x7F)
     func characters(byte: UInt8) throws {
         let character = Character(Unicode.Scalar(byte))
         let allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-=@,.;"
@@ -47,7 +47,7 @@ struct ChannelNameTests {
     }
 
     @Test(
-        "The error names what is wrong",
+        "The error gives the reason",
         arguments: [
             ("", .empty),
             ("#server-to-user-1", .reserved), ("#", .reserved),
@@ -63,7 +63,10 @@ struct ChannelNameTests {
         #expect(!expected.description.isEmpty)
     }
 
-    @Test("A name may have 200 bytes, its prefix included", arguments: ["", "private-", "private-encrypted-cache-"])
+    @Test(
+        "A name can have up to 200 bytes, including its prefix",
+        arguments: ["", "private-", "private-encrypted-cache-"]
+    )
     func length(prefix: String) throws {
         let longest = prefix + String(repeating: "a", count: 200 - prefix.utf8.count)
         #expect(try ChannelName(longest).rawValue == longest)

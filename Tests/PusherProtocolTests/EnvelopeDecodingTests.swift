@@ -9,7 +9,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Every kind of data",
+        "The decoder reads every kind of data",
         arguments: [
             (#"{"event":"e"}"#, Envelope.Payload.none),
             (#"{"event":"e","data":null}"#, .none),
@@ -33,7 +33,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Escapes in strings",
+        "The decoder replaces escapes in strings",
         arguments: [
             (#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{C}\n\r\t"),
             (#"\u0000\u001f\u007f"#, "\0\u{1F}\u{7F}"),
@@ -41,7 +41,7 @@ struct EnvelopeDecodingTests {
             (#"\u20ac and \uFFFF"#, "€ and \u{FFFF}"),
             (#"\ud83d\ude80🚀"#, "🚀🚀"),
             (#"\uD800\uDC00\udbff\udfff"#, "\u{10000}\u{10FFFF}"),
-            // A half without its other half is not a character.
+            // Half of a surrogate pair alone is not a character.
             (#"\ud83d"#, "\u{FFFD}"),
             (#"\ude80"#, "\u{FFFD}"),
             (#"\ud83dx"#, "\u{FFFD}x"),
@@ -60,7 +60,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Bytes that are not UTF-8 become U+FFFD, and the rest is unchanged",
+        "Bytes that are not UTF-8 become U+FFFD, and the other bytes are unchanged",
         arguments: [
             ([0xFF], "\u{FFFD}"), ([0xC3], "\u{FFFD}"), ([0x80, 0x80], "\u{FFFD}\u{FFFD}"),
             ([0xF0, 0x9F, 0x9A], "\u{FFFD}"), ([0x61, 0xFE, 0x62], "a\u{FFFD}b"),
@@ -74,7 +74,7 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "The last of two equal keys counts",
+        "The last of two equal keys wins",
         arguments: [
             (#"{"event":"a","event":"b"}"#, Envelope(event: "b")),
             (#"{"event":"e","data":"x","data":null}"#, Envelope(event: "e")),
@@ -87,14 +87,14 @@ struct EnvelopeDecodingTests {
         #expect(try Envelope(decoding: text) == expected)
     }
 
-    @Test("Keys that are written with escapes are the same keys")
+    @Test("The decoder recognizes keys that are written with escapes")
     func escapedKeys() throws {
         let text = #"{"\u0065vent":"e","dat\u0061":"d","ch\u0061nnel":"c","user\u005fid":"u"}"#
         #expect(try Envelope(decoding: text) == Envelope(event: "e", channel: "c", data: .string("d"), userID: "u"))
     }
 
     @Test(
-        "user_id of any kind",
+        "The decoder reads a user_id only if it is a string or a number",
         arguments: [
             ("\"u\"", "u"), ("10", "10"), ("-3", "-3"), ("1.5", "1.5"),
             ("12345678901234567890", "12345678901234567890"),
@@ -106,27 +106,27 @@ struct EnvelopeDecodingTests {
     }
 
     @Test(
-        "Other keys are ignored, and the text is kept for listeners that need it",
+        "The decoder ignores other keys, and keeps the text for listeners that need it",
         arguments: ["1", "{\"a\":[{}]}", "\"x\""]
     )
     func unknownKeys(value: String) throws {
         for text in [#"{"event":"e","extra":\#(value)}"#, #"{"extra":\#(value),"event":"e"}"#] {
             #expect(try Envelope(decoding: text) == Envelope(event: "e", unknownKeysText: text))
         }
-        // Of the same length as known keys, or with nearly the same bytes.
+        // Unknown keys that resemble known keys in length or in bytes.
         for key in ["Event", "datA", "channeL", "user-id", "events", ""] {
             #expect(try Envelope(decoding: #"{"event":"e","\#(key)":1}"#).unknownKeysText != nil)
         }
     }
 
-    @Test("White space is allowed wherever JSON allows it")
+    @Test("White space is allowed everywhere that JSON allows it")
     func whiteSpace() throws {
         let text = "\r\n\t { \"event\" \t:\n \"e\" , \"data\" : [ ] , \"channel\":\"c\" } \r\n"
         #expect(try Envelope(decoding: text) == Envelope(event: "e", channel: "c", data: .json("[ ]")))
     }
 
     @Test(
-        "An invalid envelope is rejected, and the error has the reason",
+        "An invalid envelope is rejected, and the error gives the reason",
         arguments: [
             ("", EnvelopeError.malformed(offset: 0)),
             ("  ", .malformed(offset: 2)),

@@ -5,7 +5,7 @@ import Testing
 @Suite("Encoding an envelope")
 struct EnvelopeEncodingTests {
     @Test(
-        "The messages of the client, byte for byte",
+        "The client's messages have exactly the expected bytes",
         arguments: [
             (Envelope.ping, #"{"event":"pusher:ping","data":{}}"#),
             (.pong, #"{"event":"pusher:pong","data":{}}"#),
@@ -31,7 +31,7 @@ struct EnvelopeEncodingTests {
 
     /// A server verifies the signature over exactly these bytes.
     @Test(
-        "channel_data arrives as it was signed",
+        "channel_data arrives unchanged",
         arguments: [#"{"user_id":"ü\u00fc\/","x":1e0}"#, " {} ", "\u{0}\u{1F}"]
     )
     func channelData(signed: String) throws {
@@ -41,7 +41,7 @@ struct EnvelopeEncodingTests {
         #expect(envelope.data.value?["channel_data"]?.string == signed)
     }
 
-    @Test("A golden frame that is encoded again is decoded to the same", arguments: GoldenFrame.all)
+    @Test("A golden frame is the same after encoding and decoding", arguments: GoldenFrame.all)
     func goldenFrames(frame: GoldenFrame) throws {
         var expected = frame.envelope
         expected.unknownKeysText = nil
@@ -54,7 +54,7 @@ struct EnvelopeEncodingTests {
         String(String.UnicodeScalarView((0..<0x20).compactMap { Unicode.Scalar($0) })),
     ]
 
-    @Test("Any string can be encoded, and Foundation reads the same", arguments: strings)
+    @Test("Foundation reads every encoded string unchanged", arguments: strings)
     func roundTrip(string: String) throws {
         let envelope = Envelope(event: string, channel: string, data: .string(string), userID: string)
         let text = envelope.jsonText
@@ -62,11 +62,11 @@ struct EnvelopeEncodingTests {
 
         let members = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
         #expect(members == ["event": string, "channel": string, "data": string, "user_id": string])
-        // `==` on strings treats canonically equivalent ones as equal; the wire does not.
+        // The test compares bytes, because `==` is also true for canonically equivalent strings.
         #expect(members["data"].map { Array($0.utf8) } == Array(string.utf8))
     }
 
-    @Test("Equal text in another normal form stays different")
+    @Test("Text keeps its Unicode normal form")
     func normalForm() throws {
         let decoded = try Envelope(decoding: Envelope(event: "e", data: .string("e\u{301}")).jsonText)
         #expect(decoded.data.text.map { Array($0.utf8) } == [0x65, 0xCC, 0x81])

@@ -2,10 +2,10 @@ import PusherProtocol
 import TestSupport
 import Testing
 
-/// No input can trap. A trap ends the test process, so the decoding itself is the check.
+/// Checks that no input causes a trap. A trap would end the test process, so each test only decodes.
 @Suite("Decoding damaged frames")
 struct EnvelopeRobustnessTests {
-    @Test("A frame that is cut anywhere is rejected", arguments: GoldenFrame.all)
+    @Test("A frame is rejected if its end is missing", arguments: GoldenFrame.all)
     func truncated(frame: GoldenFrame) {
         let bytes = Array(frame.text.utf8)
         let end = bytes.lastIndex(of: UInt8(ascii: "}")) ?? bytes.endIndex
@@ -16,7 +16,7 @@ struct EnvelopeRobustnessTests {
     }
 
     @Test(
-        "A frame with any one byte changed is decoded or rejected",
+        "A frame with one changed byte is decoded or rejected",
         arguments: [
             #"{"event":"e","data":"\ud83d\ude80\u00e9\"\n","channel":"é🚀","user_id":-1.5e+3}"#,
             #"{"x":[{"a":null},true,false,0.5],"event":"pusher:error","data":{"code":null,"b":[[],{}]}}"#,
@@ -44,7 +44,7 @@ struct EnvelopeRobustnessTests {
         }
     }
 
-    /// The envelope is the first level.
+    /// The envelope itself is the first level.
     @Test("Nesting is accepted up to 512 levels", arguments: [("[", "]"), (#"{"a":"#, "}")])
     func depth(opening: String, closing: String) throws {
         func frame(levels: Int, key: String) -> String {
@@ -64,21 +64,21 @@ struct EnvelopeRobustnessTests {
         }
     }
 
-    @Test("Brackets that never close, and are not an envelope, are rejected at the same depth")
+    @Test("Unclosed brackets outside of an envelope are rejected at the same depth")
     func unclosedBrackets() {
         #expect(throws: EnvelopeError.tooDeep(offset: 511)) {
             try Envelope(decoding: String(repeating: "[", count: 1_000_000))
         }
     }
 
-    @Test("Nesting may be wide")
+    @Test("A level can contain any number of values")
     func wide() throws {
         let list = "[" + Array(repeating: "[[],{}]", count: 10_000).joined(separator: ",") + "]"
         #expect(try Envelope(decoding: #"{"event":"e","data":\#(list)}"#).data == .json(list))
     }
 
     @Test(
-        "Numbers of any size pass through as text",
+        "Numbers of any size are kept as text",
         arguments: [
             LongText(repeating: "9", count: 10_000), "1e999999999", "-0", "0.0000000000000000000000000001", "1E-400",
         ] as [LongText]
@@ -89,7 +89,7 @@ struct EnvelopeRobustnessTests {
         #expect(try Envelope(decoding: #"{"event":"e","user_id":\#(number)}"#).userID == number)
     }
 
-    @Test("Control characters in strings are rejected, and DEL is not one", arguments: UInt8(0)...0x1F)
+    @Test("Control characters in strings are rejected, but DEL is accepted", arguments: UInt8(0)...0x1F)
     func controlCharacters(byte: UInt8) throws {
         let frame = Array(#"{"event":"a"#.utf8) + [byte] + Array(#"b"}"#.utf8)
         #expect(throws: EnvelopeError.malformed(offset: 11)) { try Envelope(decoding: frame.span) }

@@ -4,7 +4,7 @@ import Testing
 @Suite("Event names")
 struct EventNameTests {
     @Test(
-        "Names show whether they belong to the protocol, to clients or to the app",
+        "The prefix shows whether an event belongs to the protocol, to clients or to the app",
         arguments: [
             ("pusher:ping", [.pusher]), ("pusher:", [.pusher]), ("pusher:anything-new", [.pusher]),
             ("pusher_internal:subscription_succeeded", [.internal]), ("pusher_internal:", [.internal]),

@@ -2,10 +2,13 @@ import EnvelopeCorpus
 import PusherProtocol
 import Testing
 
-/// More of them are compared under AddressSanitizer, by `make check-decoder`.
+/// Compares the decoder with Foundation's decoder. `make check-decoder` compares more frames, with AddressSanitizer.
 @Suite("Agreement with Foundation's JSON")
 struct FoundationAgreementTests {
-    @Test("Of frames of every kind the same are valid, with the same values", arguments: EnvelopeCorpus.Kind.allCases)
+    @Test(
+        "Our decoder and Foundation accept the same frames, with the same values",
+        arguments: EnvelopeCorpus.Kind.allCases
+    )
     func agreement(kind: EnvelopeCorpus.Kind) {
         var corpus = EnvelopeCorpus(seed: 1)
         var messageCount = 0
@@ -20,7 +23,7 @@ struct FoundationAgreementTests {
     }
 
     @Test(
-        "Intended differences: the frame is not lost",
+        "The client accepts some frames that Foundation rejects",
         arguments: [
             (Array(#"{"event":"\ud83d"}"#.utf8), "\u{FFFD}"),
             ([0x7B, 0x22, 0x65, 0x76, 0x65, 0x6E, 0x74, 0x22, 0x3A, 0x22, 0xFF, 0x22, 0x7D], "\u{FFFD}"),

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("JSON values")
 struct JSONValueTests {
-    @Test("The value inside a payload is found whether it was encoded once or twice")
+    @Test("The value of a payload is the same whether the server encodes it once or twice")
     func payloadValue() {
         #expect(Envelope.Payload.string(#"{"a":1}"#).value == ["a": 1])
         #expect(Envelope.Payload.json(#"{"a":1}"#).value == ["a": 1])
@@ -25,7 +25,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "A fraction is not cut off, however large the number is",
+        "A large number keeps its fraction",
         arguments: ["1.5", "9007199254740993.5", "9223368547758085.5", "-9223368547758085.5"]
     )
     func fractions(text: String) {
@@ -48,7 +48,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "A text that is not JSON in UTF-8 has no value, however deeply it is nested",
+        "Text that is not JSON in UTF-8 has no value at any depth",
         arguments: [
             "[1,]", #"{"a":1,}"#, "\u{0}0", "0\u{0}", "\u{FEFF}0", "[1] 2", "// no\n1",
             "[[1,]," + String(repeating: "[", count: 100) + String(repeating: "]", count: 100) + "]",
@@ -67,14 +67,14 @@ struct JSONValueTests {
     ]
 
     @Test(
-        "Strings are unescaped, including keys, and of two equal keys the last one counts",
+        "Strings and keys are unescaped, and the last of two equal keys wins",
         arguments: written
     )
     func strings(text: String, expected: JSONValue) {
         #expect(JSONValue(parsing: text) == expected)
     }
 
-    @Test("Nesting is accepted up to its limit", arguments: ["[]", #"{"a":}"#])
+    @Test("Nesting is accepted up to the limit", arguments: ["[]", #"{"a":}"#])
     func depth(form: String) {
         let (open, close) = (String(form.dropLast()), String(form.suffix(1)))
         let innermost = form == "[]" ? "[]" : "{}"
@@ -87,7 +87,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "An incomplete value, or one with other text in it, is invalid",
+        "An incomplete value, or a value with other text inside, is invalid",
         arguments: [
             "[1", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1 \"b\":2}", "[,1]", "{,}", "tru", "nul", "-", "1.", "01",
             "+1",
@@ -97,7 +97,7 @@ struct JSONValueTests {
         #expect(JSONValue(parsing: text) == nil)
     }
 
-    @Test("Accessors give nil for values of another kind")
+    @Test("Accessors return nil for values of another kind")
     func accessors() throws {
         let value = try #require(JSONValue(parsing: #"{"s":"x","a":[1],"o":{"k":null},"d":0.5,"b":true}"#))
         #expect(value["s"]?.string == "x" && value["s"]?.array == nil)
@@ -108,7 +108,7 @@ struct JSONValueTests {
         #expect(value["missing"] == nil && JSONValue.string("x")["s"] == nil)
     }
 
-    @Test("Text is compact, with its keys sorted, and reads back")
+    @Test("JSON text is compact, has sorted keys, and can be parsed again")
     func text() {
         let value: JSONValue = ["b": [1, .number(2.5), nil, true], "a": "x\"\n", "c": [:], "d": []]
         #expect(value.jsonText == #"{"a":"x\"\n","b":[1,2.5,null,true],"c":{},"d":[]}"#)

@@ -5,7 +5,7 @@ import Testing
 @Suite("The scan of plain messages")
 struct PlainMessageTests {
     @Test(
-        "finds the parts of a message in any order, with white space between them",
+        "the scan finds the parts of a message in any order, with white space between them",
         arguments: [true, false],
         [
             #"{"event":"created","channel":"orders","data":"{\"id\":1}"}"#,
@@ -19,7 +19,7 @@ struct PlainMessageTests {
     }
 
     @Test(
-        "leaves all other messages to the decoder",
+        "the scan leaves other messages to the decoder",
         arguments: [
             "", "{", "{}", "[]", #"{"event":""}"#, #"{"channel":"orders"}"#, #"{"event":"a","channel":""}"#,
             #"{"event":"a","user_id":""}"#, #"{"event":"a","user_id":7}"#, #"{"event":"a","data":{}}"#,
@@ -37,7 +37,7 @@ struct PlainMessageTests {
         #expect(scan(text, false) == nil)
     }
 
-    @Test("unescapes each escape at every position", arguments: [true, false])
+    @Test("the scan unescapes each escape at every position", arguments: [true, false])
     func escapesEverywhere(isAccelerated: Bool) throws {
         let escapes = [
             #"\""#, #"\\"#, #"\\\\\""#, #"\/"#, #"\b\f\n\r\t"#, #"\u0041"#, #"\u00e9"#, #"\u20AC"#, #"\ud83d\ude00"#,
@@ -56,7 +56,7 @@ struct PlainMessageTests {
         }
     }
 
-    @Test("agrees with the decoder about strings of escapes, whole, cut or damaged")
+    @Test("the scan gives the decoder's result for whole, cut and damaged strings with escapes")
     func random() throws {
         var generator = SeededGenerator(seed: 22)
         let parts = [
@@ -65,7 +65,8 @@ struct PlainMessageTests {
             "é", "€", "😀", #"""#, #"\"#, "\u{7}", #"\u12"#, String(repeating: "z", count: 61),
         ]
         for _ in 0..<20_000 {
-            // The last four end the string, or make it invalid.
+            // The last part is always valid. Each of the four parts before the last part ends the string, or makes the
+            // string invalid.
             let isDamaged = Int.random(in: 0..<4, using: &generator) == 0
             let choice = isDamaged ? parts[...] : parts.dropLast(5) + parts.suffix(1)
             var data = ""

@@ -2,7 +2,7 @@ import Crypto
 import PusherProtocol
 import Testing
 
-/// Signatures of the service's own documentation and of its server libraries, made with this secret.
+/// Signatures from the documentation of Pusher Channels and from its server libraries, with this secret.
 @Suite("Strings to sign")
 struct StringToSignTests {
     private static let secret = SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8))
@@ -82,13 +82,13 @@ struct StringToSignTests {
         let common = [
             "auth_version": "1.0", "auth_timestamp": "1353088179", "auth_key": "278d425bdf160c739803",
         ]
-        // Unsorted, because the test is about sorting.
+        // The parameters are unsorted, because the signature must sort them.
         let parameters = common.merging(own) { common, _ in common }.map { (name: $0.key, value: $0.value) }
         let text = StringToSign.restRequest(method: method, path: path, parameters: parameters)
         #expect(signature(of: text) == expected)
     }
 
-    @Test("REST parameters are sorted by their names in lower case; values are unchanged")
+    @Test("the string to sign has REST parameters in the order of their lowercase names, and unchanged values")
     func restParameters() {
         let text = StringToSign.restRequest(
             method: "get",

@@ -3,11 +3,12 @@ import Testing
 
 @testable import PusherProtocol
 
-/// Strings are read in blocks of sixty-four bytes, and copied sixteen at a time. At every edge, the result must be the
-/// same as byte by byte.
-@Suite("JSON strings, read a block at a time")
+/// The decoder reads strings in blocks of 64 bytes, and copies 16 bytes at a time. The decoder's result must not depend
+/// on where a block begins or ends.
+@Suite("JSON strings that are read in blocks")
 struct StringUnescapingTests {
-    /// The plain way, from after the opening quotation mark: the text and the rest after the closing one, or nil.
+    /// Reads a string byte by byte, from the byte after the opening quotation mark. Returns the text and the offset of
+    /// the rest, or nil.
     private static func plainly(_ bytes: ArraySlice<UInt8>) -> (text: String, rest: Int)? {
         var units: [UInt16] = []
         var pending: [UInt8] = []
@@ -59,7 +60,7 @@ struct StringUnescapingTests {
     }
 
     @Test(
-        "each escape at each position, and cut off at each of its bytes",
+        "an escape at any position is read or rejected, whole or cut off",
         arguments: [
             #"\""#, #"\\"#, #"\/"#, #"\n"#, #"\u00e4"#, #"\u20AC"#, #"\ud83d\ude00"#, #"\ud83d"#, #"\ude00"#,
             #"\ud83dx"#,
@@ -75,7 +76,7 @@ struct StringUnescapingTests {
         }
     }
 
-    @Test("rows of backslashes of each length at each position")
+    @Test("a row of backslashes of any length is read at any position")
     func backslashes() {
         for place in 0...70 {
             for length in 0...70 {
@@ -88,7 +89,7 @@ struct StringUnescapingTests {
         }
     }
 
-    @Test("a hundred thousand random strings are read as if byte by byte")
+    @Test("random strings have the same value as when they are read byte by byte")
     func random() {
         var generator = SeededGenerator(seed: 20_261_121)
         let pieces = [

@@ -3,12 +3,12 @@ import RealtimeHTTP
 import TestSupport
 import Testing
 
-@Suite("The server API's errors and retries for answers", .timeLimit(.minutes(5)))
+@Suite("The server API's errors and retries", .timeLimit(.minutes(5)))
 struct AnswerTests {
     private static let event = PusherServerAPI.Event("e", data: "{}")
 
     @Test(
-        "each status is a separate error",
+        "each HTTP status causes an error with the matching code",
         arguments: [
             (400, .badRequest), (401, .unauthorized), (403, .forbidden), (404, .notFound), (413, .tooLarge),
             (429, .tooManyRequests), (500, .serverFailed), (503, .serverFailed), (418, .unexpectedAnswer),
@@ -27,7 +27,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "errors leave out HTML pages and signatures, and contain the text of JSON",
+        "errors contain the server's message, but no HTML pages and no signatures",
         arguments: [
             ("<html>no</html>", ". "), (#"{"error":"not so"}"#, " (not so). "),
             ("got \(String(repeating: "0f", count: 32))!", " (got …!). "),
@@ -42,7 +42,7 @@ struct AnswerTests {
     // MARK: Retries
 
     @Test(
-        "a request that reads is retried after a temporary failure",
+        "the library retries a request that only reads after a temporary failure",
         arguments: [408, 429, 500, 502, 503, 504]
     )
     func readAgain(status: Int) async throws {
@@ -52,7 +52,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "it is not retried forever, nor after another failure",
+        "the library stops retrying at the retry limit, and does not retry after other failures",
         arguments: [(500, 3), (501, 1), (401, 1), (404, 1)]
     )
     func readNoMore(status: Int, requests: Int) async throws {
@@ -62,7 +62,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "a request that changes something is retried only if the server cannot have carried it out",
+        "the library retries a request that changes state only if the server cannot have performed the request",
         arguments: [
             (.answer(429), 2), (.failed(isUnsent: true), 2), (.failed(isUnsent: false), 1), (.answer(500), 1),
             (.answer(502), 1), (.answer(503), 1), (.answer(408), 1),
@@ -80,7 +80,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("no retry begins that would end after the timeout: the server may ask for a longer wait")
+    @Test("the library does not retry if the wait would exceed the timeout")
     func retryAfter() async throws {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(429, "", headers: ["Retry-After": "60"])]) {
             $0.timeout = .seconds(30)
@@ -91,7 +91,7 @@ struct AnswerTests {
 
     // MARK: States
 
-    @Test("channels with their attributes are read, also as servers in PHP write them")
+    @Test("the library reads channels and attributes, even in the form that PHP servers write")
     func channels() async throws {
         let (api, _) = try OfflineAPI.make(answers: [
             .answer(
@@ -109,7 +109,7 @@ struct AnswerTests {
         for _ in 1...2 { #expect(await failure { _ = try await api.channels() }?.code == .unexpectedAnswer) }
     }
 
-    @Test("a channel with its cached event is read")
+    @Test("the library reads a channel with its cached event")
     func channel() async throws {
         let (api, requester) = try OfflineAPI.make(answers: [
             .answer(200, #"{"occupied":false,"cache":{"data":"{}","ttl":60}}"#),
@@ -124,7 +124,7 @@ struct AnswerTests {
         #expect(try await api.channel("cache-a") == .init(isOccupied: true))
     }
 
-    @Test("users are read, even if a server writes their ids as numbers")
+    @Test("the library reads users, even if a server writes their ids as numbers")
     func users() async throws {
         let (api, _) = try OfflineAPI.make(answers: [
             .answer(200, #"{"users":[{"id":"a"},{"id":7}]}"#), .answer(200, "{}"),
@@ -133,7 +133,7 @@ struct AnswerTests {
         #expect(await failure { _ = try await api.users(on: "presence-a") }?.code == .unexpectedAnswer)
     }
 
-    @Test("bytes that are not text are an error only if they have to be read")
+    @Test("an answer that is not UTF-8 is an error only for methods that read the answer")
     func notText() async throws {
         let (api, _) = try OfflineAPI.make(answers: [.success(HTTPResponse(status: 200, body: [0xFF, 0xFE]))])
         #expect(try await api.trigger(Self.event, on: "a").isEmpty)
@@ -141,7 +141,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "an accepted event is not an error, whatever the answer contains",
+        "an accepted event causes no error, even if the answer is invalid",
         arguments: ["{}", "", "ok", #"{"ok":true}"#]
     )
     func accepted(body: String) async throws {

@@ -56,7 +56,7 @@ struct CheckTests {
         (.invalidUser, "no id", { _ = try $0.authenticateUser(.init(userData: #"{"id":1}"#), socketID: "1.1") }),
     ]
 
-    @Test("an invalid name, id, size or number is an error without a request", arguments: calls.indices)
+    @Test("an invalid name, id, size or number causes an error without a request", arguments: calls.indices)
     func refused(index: Int) async throws {
         let (code, text, call) = Self.calls[index]
         let (api, requester) = try OfflineAPI.make()
@@ -66,7 +66,7 @@ struct CheckTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("values at the limits are sent")
+    @Test("the library sends events at the limits for name, data, channels and batch")
     func allowed() async throws {
         let (api, requester) = try OfflineAPI.make()
         try await api.trigger(
@@ -77,14 +77,14 @@ struct CheckTests {
         #expect(requester.log.count == 2)
     }
 
-    @Test("a server with larger limits can be sent more")
+    @Test("the library sends more to a server with larger limits")
     func raisedLimits() async throws {
         let (api, requester) = try OfflineAPI.make { $0.limits.eventDataSize = 20_000 }
         try await api.trigger(.init("e", data: .init(repeating: "d", count: 20_000)), on: "a")
         #expect(requester.log.count == 1)
     }
 
-    @Test("without a master key, encrypted channels are an error")
+    @Test("encrypted channels cause an error without a master key")
     func noKey() async throws {
         var application = OfflineAPI.application
         application.encryptionMasterKey = nil
@@ -100,14 +100,14 @@ struct CheckTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("a value that is not JSON is an error")
+    @Test("a value that JSON cannot represent causes an error")
     func encoding() async throws {
         let error = await failure { _ = try PusherServerAPI.Event("e", json: Double.infinity) }
         #expect(error?.code == .encodingFailed)
     }
 
     @Test(
-        "an invalid application or endpoint is an error at once",
+        "the initializer throws an error for an invalid application or endpoint",
         arguments: [
             (.init(id: "", key: "k", secret: "s"), .init(host: "localhost"), .invalidOption),
             (.init(id: "1/2", key: "k", secret: "s"), .init(host: "localhost"), .invalidOption),
@@ -130,7 +130,7 @@ struct CheckTests {
         #expect(await failure { _ = try PusherServerAPI(application: application, endpoint: endpoint) }?.code == code)
     }
 
-    @Test("no secret is printed")
+    @Test("descriptions contain no secret")
     func printed() throws {
         let (api, _) = try OfflineAPI.make()
         let secret = try api.authorizeChannel("private-encrypted-a", socketID: "1.1")

@@ -52,7 +52,7 @@ struct ServerTests {
     }
 
     @Test(
-        "an event reaches a client, in each dialect, encrypted if its channel is",
+        "an event reaches a client in each dialect, on encrypted and other channels",
         arguments: [.pusher, .soketi, .reverb, .pylon, .slanger] as [PusherTestServer.Dialect]
     )
     func trigger(dialect: PusherTestServer.Dialect) async throws {
@@ -77,7 +77,7 @@ struct ServerTests {
         }
     }
 
-    @Test("channels, their numbers and their users are returned; an excluded connection gets no event")
+    @Test("the API returns channels, numbers and users, and an excluded connection gets no event")
     func states() async throws {
         try await PusherTestServer.withServer { server in
             let (api, pusher) = (try Self.api(of: server), client(of: server))
@@ -108,7 +108,7 @@ struct ServerTests {
         }
     }
 
-    @Test("an event for a user reaches the user, whose connections can be terminated")
+    @Test("the library sends an event to a user, and closes the user's connections")
     func users() async throws {
         var options = PusherTestServer.Options()
         options.authenticateUser = { _ in .allow(userId: "ada lovelace/ü") }
@@ -127,7 +127,7 @@ struct ServerTests {
         }
     }
 
-    @Test("authorizations are accepted by the server")
+    @Test("the server accepts authorizations of the library")
     func authorizations() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server)
@@ -157,7 +157,7 @@ struct ServerTests {
         }
     }
 
-    @Test("the server's webhooks are valid")
+    @Test("the library accepts the server's webhooks")
     func webhooks() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200)
@@ -184,7 +184,7 @@ struct ServerTests {
 
     // MARK: Failures
 
-    @Test("a wrong secret is unauthorized, and the error shows no signature")
+    @Test("a wrong secret causes the error unauthorized without a signature")
     func wrongSecret() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server, secret: "another")
@@ -194,7 +194,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a missing server is a failed connection")
+    @Test("a missing server causes the error connectionFailed")
     func noServer() async throws {
         var options = PusherTestServer.Options()
         options.host = LoopbackAddress.ofItsOwn()
@@ -207,7 +207,7 @@ struct ServerTests {
         #expect(error?.message.contains("whether the server runs") == true)
     }
 
-    @Test("a host that does not resolve is a failed connection")
+    @Test("a host that does not resolve causes the error connectionFailed")
     func unresolved() async throws {
         var options = PusherServerAPI.Options()
         (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
@@ -221,7 +221,7 @@ struct ServerTests {
         #expect(error?.message.contains("could not be resolved") == true)
     }
 
-    @Test("TLS to a server without TLS is a TLS failure, and says so")
+    @Test("a request with TLS to a server without TLS causes the error tlsFailed with the reason")
     func tlsAgainstPlain() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server, useTLS: true)
@@ -232,7 +232,7 @@ struct ServerTests {
         }
     }
 
-    @Test("no TLS to a server with TLS is a failure that suggests TLS; with it, the certificate must be trusted")
+    @Test("the error for plain HTTP to a server with TLS suggests TLS, and TLS requires a trusted certificate")
     func plainAgainstTLS() async throws {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
@@ -249,7 +249,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a server that does not answer fails after the timeout")
+    @Test("a request without an answer fails after the timeout")
     func silence() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -265,7 +265,7 @@ struct ServerTests {
         }
     }
 
-    @Test("an event is not triggered if a redirect turns it into a GET")
+    @Test("a redirect that turns a request into a GET triggers no event")
     func redirectToGET() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/login" ? .answer(200) : .redirect(303, "/login")
@@ -284,7 +284,7 @@ struct ServerTests {
         }
     }
 
-    @Test("a shutdown ends requests and permits no new ones; a cancelled task gets CancellationError")
+    @Test("a shutdown cancels pending requests and prevents new requests")
     func endings() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -309,7 +309,7 @@ struct ServerTests {
     }
 }
 
-/// A backend without HTTP between it and the client.
+/// A backend that answers the client's authorizer without HTTP.
 extension PusherServerAPI {
     fileprivate func auth(of request: AuthorizationRequest) throws -> PusherAuth {
         let isPresence = request.channelName.hasPrefix("presence-")
@@ -323,7 +323,7 @@ extension PusherServerAPI {
 }
 
 extension PusherTimeouts {
-    /// Longer than any request takes.
+    /// Timeouts that no request reaches.
     fileprivate static var patient: Self {
         Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
     }

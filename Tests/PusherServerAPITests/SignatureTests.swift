@@ -4,7 +4,7 @@ import RealtimeHTTP
 import TestSupport
 import Testing
 
-/// The vectors are those of the service's documents and of its official server libraries.
+/// The vectors come from the service's documents and from its official server libraries.
 @Suite("Signatures of the server API", .timeLimit(.minutes(5)))
 struct SignatureTests {
     private static let key = OfflineAPI.application.key
@@ -45,7 +45,7 @@ struct SignatureTests {
         #expect(requester.log.count == 0)
     }
 
-    @Test("members and users are written as in the vectors")
+    @Test("the library writes members and users as in the vectors")
     func texts() throws {
         struct Info: Encodable { let name: String }
         let member = try PusherServerAPI.Member(id: "11", info: Info(name: "Zoë 🚀"))
@@ -89,7 +89,7 @@ struct SignatureTests {
         )
     }
 
-    @Test("an event, a list of channels, a batch and a termination match the requests of the official libraries")
+    @Test("the library's signed requests match the requests of the official libraries")
     func requests() async throws {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(200, #"{"channels":{}}"#)])
         try await api.trigger(.init("foo", data: #"{"some":"data"}"#), on: "project-3")
@@ -127,7 +127,7 @@ struct SignatureTests {
         #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
     private static let webhookSignature = "c19001ae3963ccb13bf618e5b16ba9848e7e74df0993aa0689168e341c6833cf"
 
-    @Test("a webhook from the documents is accepted")
+    @Test("the library accepts a webhook from the documents")
     func webhook() throws {
         let (api, _) = try OfflineAPI.make()
         let webhook = try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature)
@@ -136,7 +136,7 @@ struct SignatureTests {
     }
 
     @Test(
-        "a webhook with another key, signature or body is rejected",
+        "the library rejects a webhook with another key, signature or body",
         arguments: [
             (webhookBody, nil, webhookSignature), (webhookBody, "another-key", webhookSignature),
             (webhookBody, key, nil), (webhookBody, key, ""), (webhookBody, key, String(webhookSignature.dropLast())),

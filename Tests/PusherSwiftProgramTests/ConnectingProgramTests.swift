@@ -4,9 +4,9 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-@Suite("Programs written for PusherSwift: configuration, connection", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: configuration and connection", .timeLimit(.minutes(5)))
 struct ConnectingProgramTests {
-    @Test("Configuration: the options reach the server, and the URLs are unchanged")
+    @Test("the server gets the options, and the URLs equal PusherSwift's URLs")
     func configuration() async throws {
         try await withProgram { server, settings, _ in
             let program = ConfigurationProgram(settings)
@@ -25,7 +25,7 @@ struct ConnectingProgramTests {
         #expect(query(ConfigurationProgram.plainURL())[1].hasSuffix("&protocol=7"))
     }
 
-    @Test("Connection delegate: an ordinary class gets every call, and may implement any of the methods")
+    @Test("an ordinary class that is the connection delegate gets every call, and each method is optional")
     func delegate() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.authorizeChannel = { request in
@@ -63,7 +63,7 @@ struct ConnectingProgramTests {
         }
     }
 
-    @Test("A screen that is its client's delegate is called on the main queue, and may capture any value")
+    @Test("a screen that is its client's delegate gets calls on the main queue, and can capture any value")
     func viewController() async throws {
         try await withProgram { server, settings, journal in
             let controller = await MainActor.run { () -> ViewController in
@@ -101,7 +101,7 @@ struct ConnectingProgramTests {
         }
     }
 
-    @Test("Reconnection: the properties can be set, and the limit of attempts applies")
+    @Test("the app can set the properties for reconnecting, and the client respects the limit on attempts")
     func reconnection() async throws {
         try await withProgram { server, settings, journal in
             let program = ReconnectionProgram(settings, say: journal.say)

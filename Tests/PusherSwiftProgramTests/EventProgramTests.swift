@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Programs written for PusherSwift: events in both directions", .timeLimit(.minutes(5)))
 struct EventProgramTests {
-    @Test("Binding: on the client, on a channel, with a method; unbinding by id, by name, and all at once")
+    @Test("the app can bind callbacks to a client and a channel, and unbind them by id, by name, and all at once")
     func binding() async throws {
         try await withProgram { server, settings, journal in
             let program = BindingProgram(settings, say: journal.say)
@@ -40,7 +40,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("Event data: decoded, read with JSONSerialization, and an event's other properties")
+    @Test("the app can read an event's data with decoders and JSONSerialization, and its other properties")
     func parsing() async throws {
         try await withProgram { server, settings, journal in
             let program = ParsingProgram(settings, say: journal.say)
@@ -59,7 +59,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("Client events: queued, sent in order as JSON values, rejected with a reason")
+    @Test("client events wait for the subscription, are sent in order as JSON values, and fail on public channels")
     func triggering() async throws {
         try await withProgram { server, settings, journal in
             let program = TriggeringProgram(settings, say: journal.say)
@@ -87,7 +87,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("Extensions of the classes, and a service for a whole app")
+    @Test("extensions of the classes and a service for a whole app work")
     func extensions() async throws {
         try await withProgram { server, settings, journal in
             let service = PusherService(settings)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Every public Swift symbol of PusherSwift", .timeLimit(.minutes(5)))
 struct EverySymbolTests {
-    @Test("those that are not deprecated, in use")
+    @Test("a program can use every symbol that is not deprecated")
     func current() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.clientEventsPerSecond = nil
@@ -65,7 +65,7 @@ struct EverySymbolTests {
         }
     }
 
-    @Test("those that are deprecated, in use")
+    @Test("a program can use every deprecated symbol")
     @available(*, deprecated)
     func deprecated() async throws {
         try await withProgram { server, settings, journal in

@@ -8,22 +8,22 @@ import Testing
 struct SubscribingProgramTests {
     private let names = ["private-a", "presence-a", "private-encrypted-a", "private-cache-a"]
 
-    @Test("Authenticated channels: by an endpoint")
+    @Test("an endpoint authorizes all kinds of channels")
     func endpoint() async throws {
         try await run(channelNames: names) { .endpoint(authEndpoint: $0.authEndpoint) }
     }
 
-    @Test("Authenticated channels: by a request builder, whose header reaches the backend")
+    @Test("a request builder's requests authorize channels, and their header reaches the backend")
     func requestBuilder() async throws {
         let server = try await run(channelNames: names) {
             .authRequestBuilder(authRequestBuilder: AuthRequestBuilder(url: $0.authEndpoint))
         }
-        // A subscription that times out on a slow machine is repeated.
+        // On a slow machine, the client may repeat a subscription that has timed out.
         #expect(Set(server.authorizationRequests.map(\.bodyText)).count == names.count)
         #expect(server.authorizationRequests.allSatisfy { $0.header("Authorization") == "myToken" })
     }
 
-    @Test("Authenticated channels: by an authorizer with state of its own")
+    @Test("an authorizer with mutable state authorizes channels")
     func authorizer() async throws {
         try await run(channelNames: ["private-a", "presence-a"]) { _, server in
             .authorizer(
@@ -38,13 +38,13 @@ struct SubscribingProgramTests {
         }
     }
 
-    @Test("Authenticated channels: by the secret, for development")
+    @Test("the app's secret authorizes channels during development")
     func inline() async throws {
         try await run(channelNames: ["private-a", "presence-a"]) { .inline(secret: $0.secret) }
     }
 
     @Test(
-        "Authenticated channels: without a method, with a builder without a request, with an authorizer that returns nil"
+        "a private channel fails without an auth method, without a request, and if the authorizer returns nil"
     )
     func refused() async throws {
         let methods: [AuthMethod] = [
@@ -85,7 +85,7 @@ struct SubscribingProgramTests {
         }
     }
 
-    @Test("Subscribing: every form, counts, the app's own signatures, and unsubscribing")
+    @Test("the app can subscribe in every form and with its own signatures, gets counts, and can unsubscribe")
     func forms() async throws {
         var options = PusherTestServer.Options()
         options.sendsSubscriptionCounts = true
@@ -115,7 +115,7 @@ struct SubscribingProgramTests {
         }
     }
 
-    @Test("Presence channels: the members, joins and leaves, and this client's own member")
+    @Test("a presence channel reports its members, joins, leaves, and the client's own member")
     func presence() async throws {
         try await withProgram { _, settings, _ in
             let journals = [Journal(), Journal()]

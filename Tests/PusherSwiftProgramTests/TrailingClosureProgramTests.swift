@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Trailing closures of subscribe, in Swift 5 mode", .timeLimit(.minutes(5)))
 struct TrailingClosureProgramTests {
-    @Test("closures with a member get members, and closures with an event get events")
+    @Test("closures with a member parameter get members, and closures with an event parameter get events")
     func closures() async throws {
         try await withProgram { server, settings, journal in
             let program = TrailingClosureProgram(

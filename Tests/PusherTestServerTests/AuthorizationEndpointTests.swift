@@ -23,7 +23,7 @@ struct AuthorizationEndpointTests {
 
     private let key = AuthorizationTests.application.key
 
-    @Test("a private channel is authorized")
+    @Test("the endpoint authorizes a private channel")
     func privateChannel() {
         let signature = "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"
         #expect(
@@ -32,7 +32,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("an encrypted channel is authorized")
+    @Test("the endpoint authorizes an encrypted channel")
     func encryptedChannel() {
         let signature = "e6a18892d037c5d5e76a2265df4f086ffc38631605530dfd214aa5bff495f533"
         let secret = "g3Au6SZ+UCU+IMfFsFva0rq+Gi4tzSHR6WCcWZbS9sY="
@@ -48,7 +48,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", form) { $0.encryptionMasterKey = "x" }?.status == 500)
     }
 
-    @Test("a presence channel: the form names the user")
+    @Test("the form names the user of a presence channel")
     func presenceChannel() {
         let form = "socket_id=1234.1234&channel_name=presence-foobar&user_id=11"
         let info = "&user_info=%7B%22name%22%3A%22Zo%C3%AB%20%F0%9F%9A%80%22%7D"
@@ -63,7 +63,7 @@ struct AuthorizationEndpointTests {
         #expect(nobody?.contains(#""channel_data":"{\"user_id\":\"1.2\"}""#) == true)
     }
 
-    @Test("a user: the form names the user")
+    @Test("the form names the user of a sign-in")
     func user() {
         let signature = "31a12919d25cfe278f8689d93abbcf79a1f40fe4996b9789a1f1a4d3529637e3"
         let form = "socket_id=1234.1234&user_id=1&user_info={%22name%22:%22Zo%C3%AB%22}&watchlist=[%222%22,%223%22]"
@@ -75,7 +75,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/user-auth", "socket_id=1.1&user_info=[")?.status == 400)
     }
 
-    @Test("several channels are authorized in one request")
+    @Test("one request authorizes several channels")
     func batch() {
         let body = answer(
             "/pusher/auth",
@@ -90,7 +90,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("closures decide the answers")
+    @Test("the closures in the options decide the answers of the endpoints")
     func closures() {
         let form = "socket_id=1.1&channel_name=presence-x&token=a%26b"
         let refused = answer("/pusher/auth", form) { options in
@@ -124,7 +124,7 @@ struct AuthorizationEndpointTests {
     }
 
     @Test(
-        "forms without a request are rejected",
+        "the endpoint rejects incomplete and invalid forms",
         arguments: [
             "", "&", "=", "&&==&", "socket_id=1.1", "channel_name=private-x", "socket_id=x&channel_name=private-x",
             "socket_id=1.1&channel_name=", "socket_id=1.1&channel_name=a%20b", "socket_id=1.1&channel_name=%23x",
@@ -141,7 +141,7 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", form.text)?.status == 400)
     }
 
-    @Test("bodies beyond the limit, and other methods, are rejected")
+    @Test("the endpoint rejects long bodies and other methods")
     func refusedRequests() {
         #expect(answer("/pusher/auth", String(repeating: "x", count: 1 << 20 + 1))?.status == 413)
         var server = server()
@@ -153,7 +153,7 @@ struct AuthorizationEndpointTests {
         #expect(server.post("/pusher/other", form).isEmpty)
     }
 
-    @Test("a GET has its form in the query, and its body does not count")
+    @Test("the endpoint reads the form of a GET from the query and ignores its body")
     func get() {
         var server = server()
         let form = "socket_id=1.1&channel_name=private-%40x"
@@ -173,7 +173,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("bytes that are not UTF-8 are rejected")
+    @Test("the endpoint rejects bytes that are not UTF-8")
     func notUTF8() {
         var server = server()
         let body = Array("socket_id=1.1&channel_name=private-x&user_info=".utf8) + [0xFF, 0xC0, 0x00]
@@ -219,7 +219,7 @@ struct AuthorizationEndpointTests {
         #expect(server.post("/pusher/auth", form).response == usual)
     }
 
-    @Test("a wrong signature and a wrong secret have the form of valid ones")
+    @Test("wrongSignature and wrongSharedSecret keep the form of valid authorizations")
     func wrongAnswers() throws {
         var server = BrainTranscript.connected()
         let form = "socket_id=7.1&channel_name=private-encrypted-x"
@@ -258,7 +258,7 @@ struct AuthorizationEndpointTests {
         #expect(status("/pusher/auth", "&channel_name=private-x") == 200)
     }
 
-    @Test("a fault without an end does not hide a counted one, and a newer one without an end replaces it")
+    @Test("faults with a count apply first, and a new fault without a count replaces the old one")
     func faultsTogether() {
         var server = server()
         func status(_ name: String) -> Int? {
@@ -277,7 +277,7 @@ struct AuthorizationEndpointTests {
 
     // MARK: In memory
 
-    @Test("in memory: answers, late answers, ends and silence")
+    @Test("in memory, the endpoint answers at once or late, drops the connection, or does not answer")
     func inMemory() throws {
         let loop = EmbeddedEventLoop()
         let server = InMemoryServer(eventLoop: loop)

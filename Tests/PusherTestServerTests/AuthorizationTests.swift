@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Subscriptions that need an authorization", .timeLimit(.minutes(5)))
 struct AuthorizationTests {
-    @Test("any signature is accepted if the options say so, but not a missing one")
+    @Test("acceptsAnySignature accepts any signature, but not a missing signature")
     func anySignature() {
         var server = BrainTranscript.connected { $0.acceptsAnySignature = true }
         let subscribe = Envelope.subscribe(channel: "private-a", auth: "testKey123:authorizerblah123")
@@ -27,7 +27,7 @@ struct AuthorizationTests {
     )
 
     @Test(
-        "signatures match Pusher's documents",
+        "signatures match the examples in Pusher's documentation",
         arguments: [
             ("private-foobar", nil, "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"),
             ("private-encrypted-foobar", nil, "e6a18892d037c5d5e76a2265df4f086ffc38631605530dfd214aa5bff495f533"),
@@ -64,7 +64,7 @@ struct AuthorizationTests {
     }
 
     @Test(
-        "each kind of channel is accepted with a signature",
+        "the server accepts each kind of channel with a valid signature",
         arguments: ["private-x", "private-encrypted-x", "private-cache-x", "private-encrypted-cache-x"]
     )
     func kinds(channel: String) {
@@ -73,7 +73,7 @@ struct AuthorizationTests {
         #expect(server.authorize(1, channel) == [.error(1, "Existing subscription to channel \(channel)")])
     }
 
-    @Test("rejections have Pusher's words")
+    @Test("the server refuses subscriptions with Pusher's messages")
     func words() {
         var server = BrainTranscript.connected()
         func subscribe(_ auth: String?, _ channel: String = "private-x", _ data: String? = nil) -> [ServerAction] {
@@ -113,14 +113,14 @@ struct AuthorizationTests {
         #expect(server.text(1, Envelope.subscribe(channel: "private-x", auth: signed.auth).jsonText).count == 1)
     }
 
-    @Test("channel_data is signed on every kind of channel")
+    @Test("signatures cover channel_data on every kind of channel")
     func channelDataOnPrivate() {
         var server = BrainTranscript.connected()
         #expect(server.authorize(1, "private-x", "anything") == [.succeeded(1, "private-x")])
     }
 
     @Test(
-        "a wrong signature in each dialect",
+        "each dialect refuses a wrong signature in its own form",
         arguments: [
             (Dialect.pusher, EventName.error), (.soketi, EventName.subscriptionError),
             (.reverb, EventName.error), (.pylon, EventName.subscriptionError), (.ipe, EventName.error),
@@ -134,7 +134,7 @@ struct AuthorizationTests {
         #expect(server.authorize(1, "private-x").events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("faults of subscriptions also apply to channels with an authorization")
+    @Test("subscription faults also apply to channels that need an authorization")
     func faults() {
         var server = BrainTranscript.connected()
         for channel in ["private-x", "presence-x", "private-encrypted-x"] {
@@ -145,7 +145,7 @@ struct AuthorizationTests {
         }
     }
 
-    @Test("hostile authorizations are rejected")
+    @Test("the server refuses hostile authorizations")
     func hostile() {
         var server = BrainTranscript.connected()
         let deep = String(repeating: "[", count: 20_000) + String(repeating: "]", count: 20_000)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("No message of a client stops the server", .timeLimit(.minutes(5)))
+@Suite("The server continues after every message of a client", .timeLimit(.minutes(5)))
 struct BadInputTests {
     static let values = [
         "null", "true", "1", "-1e999", "\"\"", "\"x\"", "[]", "[{}]", "{}", #"{"channel":1}"#, #"{"channel":null}"#,
@@ -27,11 +27,14 @@ struct BadInputTests {
         return messages
     }
 
-    @Test("messages of every wrong shape", arguments: [Dialect.pusher, .soketi, .reverb, .slanger])
+    @Test(
+        "the connection stays usable after malformed messages",
+        arguments: [Dialect.pusher, .soketi, .reverb, .slanger]
+    )
     func shapes(dialect: Dialect) throws {
         var server = BrainTranscript { options in
             options.dialect = dialect
-            // If the connection ended, the test would end too.
+            // Refuse sign-ins with an error. A close frame would close the connection, which the test still needs.
             options.dialect.users.signInRefusal = .error
         }
         _ = server.connect(1)
@@ -45,7 +48,7 @@ struct BadInputTests {
         #expect(server.subscribe(1, "a").events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("an invalid message is answered with an error")
+    @Test("the server answers an invalid message with an error")
     func errors() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -57,7 +60,7 @@ struct BadInputTests {
         #expect(server.text(1, #"{"event":"client-a","channel":"a"}"#) == [.error(1, text, code: "4301")])
     }
 
-    @Test("random bytes as messages do no harm")
+    @Test("the server continues after random bytes as messages")
     func random() {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array(#"{}[]",:\u0eventdachl pusr:bi1-."#.utf8)

@@ -23,7 +23,7 @@ struct CacheTests {
         #expect(server.join(3, channel, "1").events == [success, EventName.cacheMiss])
     }
 
-    @Test("an event is kept without a subscriber for the given time, and can be forgotten")
+    @Test("the server keeps an event without subscribers for the given time, and can delete it")
     func lifetime() throws {
         var server = BrainTranscript.connected(4) { $0.cacheLifetime = .seconds(2) }
         _ = try server.publish("e", "1", ["cache-x", "cache-y"])
@@ -36,7 +36,7 @@ struct CacheTests {
         #expect(server.subscribe(3, "cache-y").events.last == EventName.cacheMiss)
     }
 
-    @Test("client events are not cached, nor are the events of other channels")
+    @Test("the server caches neither client events nor events of other channels")
     func notKept() throws {
         var server = BrainTranscript.connected(3)
         for number in 1...2 { _ = server.authorize(number, "private-cache-x") }
@@ -47,7 +47,7 @@ struct CacheTests {
         #expect(server.subscribe(1, "my-cache-x").events.count == 1)
     }
 
-    @Test("the log of channels with an event is limited by their lifetime")
+    @Test("the server removes expired events from memory")
     func sweep() throws {
         var server = BrainTranscript { $0.cacheLifetime = .seconds(1) }
         for number in 0..<5_000 {
@@ -58,7 +58,7 @@ struct CacheTests {
     }
 
     @Test(
-        "a miss in each dialect",
+        "each dialect sends pusher:cache_miss in its own form",
         arguments: [
             (Dialect.pusher, #"{"event":"pusher:cache_miss","channel":"cache-x"}"#),
             (.soketi, #"{"event":"pusher:cache_miss","channel":"cache-x"}"#),
@@ -87,7 +87,7 @@ struct CacheTests {
         #expect(server.authorize(1, "private-cache-x").events == [success, EventName.cacheMiss])
     }
 
-    @Test("the miss comes before the count")
+    @Test("pusher:cache_miss precedes the subscription count")
     func order() {
         var server = BrainTranscript.connected { $0.sendsSubscriptionCounts = true }
         #expect(

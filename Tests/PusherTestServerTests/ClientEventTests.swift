@@ -9,7 +9,7 @@ struct ClientEventTests {
         .error(1, "Client event rejected - \(reason)", code: "4301")
     }
 
-    @Test("go to the other subscribers unchanged, never to the sender")
+    @Test("client events go to the other subscribers unchanged, never to the sender")
     func relaying() {
         var server = BrainTranscript.connected(4)
         for number in 1...3 { _ = server.authorize(number, "private-x") }
@@ -23,7 +23,10 @@ struct ClientEventTests {
         )
     }
 
-    @Test("say who sent them on presence channels", arguments: ["presence-x", "presence-cache-x"])
+    @Test(
+        "client events on presence channels have the sender's user id",
+        arguments: ["presence-x", "presence-cache-x"]
+    )
     func userId(channel: String) {
         var server = BrainTranscript.connected(2)
         for number in 1...2 { _ = server.join(number, channel, "\(number)") }
@@ -32,7 +35,7 @@ struct ClientEventTests {
     }
 
     @Test(
-        "are allowed on private and presence channels only",
+        "the server allows client events only on private and presence channels",
         arguments: ["x", "cache-x", "private-encrypted-x", "private-encrypted-cache-x", "#server-to-user-1", ""]
     )
     func otherChannels(channel: String) {
@@ -42,7 +45,7 @@ struct ClientEventTests {
         #expect(server.clientEvent(1, "client-e", "{}", channel) == [expected])
     }
 
-    @Test("are rejected without a subscription, if they are switched off, or if they are too large")
+    @Test("the server rejects client events that are too large, disabled, or without a subscription")
     func rejections() {
         var server = BrainTranscript.connected(2)
         #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == [EventName.error])
@@ -63,7 +66,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("at most ten in any second, for each connection separately")
+    @Test("each connection may send ten client events within one second")
     func rate() {
         var server = BrainTranscript.connected(2)
         for number in 1...2 { _ = server.authorize(number, "private-x") }
@@ -82,14 +85,14 @@ struct ClientEventTests {
         #expect(server.brain.openConnections.count == 2)
     }
 
-    @Test("no limit if the option is nil")
+    @Test("nil as clientEventsPerSecond removes the limit")
     func unlimited() {
         var server = BrainTranscript.connected(2) { $0.clientEventsPerSecond = nil }
         for number in 1...2 { _ = server.authorize(number, "private-x") }
         for _ in 1...100 { #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == ["client-e"]) }
     }
 
-    @Test("Reverb rejects data that is a string, as an invalid message")
+    @Test("Reverb rejects a client event whose data is a string, with the error for invalid messages")
     func strings() {
         var server = BrainTranscript.connected(2) { $0.dialect = .reverb }
         for number in 1...2 { _ = server.authorize(number, "private-x") }
@@ -99,7 +102,7 @@ struct ClientEventTests {
     }
 
     @Test(
-        "in each dialect",
+        "each dialect relays the data of client events in its own form",
         arguments: [
             (Dialect.pusher, #""data":{"a":"b"},"channel":"presence-x","user_id":"1"}"#),
             (.soketi, #""data":{"a":"b"},"channel":"presence-x","user_id":"1"}"#),
@@ -121,7 +124,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("pylon names the channel in its error")
+    @Test("pylon's error names the channel")
     func pylon() {
         var server = BrainTranscript.connected { $0.dialect = .pylon }
         let data = #"{"code":4301,"message":"Client event rejected - only supported on private and presence channels"}"#

@@ -3,16 +3,19 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Connections open and end", .timeLimit(.minutes(5)))
+@Suite("The beginning and the end of connections", .timeLimit(.minutes(5)))
 struct ConnectionTests {
-    @Test("a known key gets the socket id", arguments: ["/app/app-key", "/app/app-key?protocol=7", "/a/b/app/app-key"])
+    @Test(
+        "the server sends a socket id for a known key",
+        arguments: ["/app/app-key", "/app/app-key?protocol=7", "/a/b/app/app-key"]
+    )
     func establishes(target: String) {
         var server = BrainTranscript()
         #expect(server.connect(1, target) == [.accept(1), .established(1)])
         #expect(server.connect(2, target) == [.accept(2), .established(2)])
     }
 
-    @Test("an unknown key is accepted, gets an error 4001, and is closed with that code")
+    @Test("a client with an unknown key gets error 4001 and a close frame with this code")
     func unknownKey() {
         var server = BrainTranscript()
         let message = "App key other not in this cluster. Did you forget to specify the cluster?"
@@ -24,7 +27,7 @@ struct ConnectionTests {
         #expect(poxa.connect(1, "/app/other") == [.accept(1), .close(1, 4001, message), .scheduleClose(1)])
     }
 
-    @Test("an established connection ends as in the dialect: Pusher sends a close frame only")
+    @Test("each dialect closes an established connection in its own way")
     func terminations() {
         let message = "You got disconnected by the app."
         let close = [ServerAction.close(1, 4009, message), .scheduleClose(1)]
@@ -48,7 +51,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("each dialect rejects in its own way")
+    @Test("each dialect refuses connections in its own way")
     func refusals() {
         let message = "App key other not in this cluster. Did you forget to specify the cluster?"
         var reverb = BrainTranscript { $0.dialect = .reverb }
@@ -75,7 +78,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "the query is checked if the option says so",
+        "checksProtocolVersion makes the server check the query",
         arguments: [
             ("/app/app-key", 4008), ("/app/app-key?protocol=x", 4006), ("/app/app-key?protocol=", 4006),
             ("/app/app-key?protocol=3", 4007), ("/app/app-key?protocol=8", 4007), ("/other", 4005), ("/app/", 4005),
@@ -90,7 +93,7 @@ struct ConnectionTests {
         #expect(closes == [code])
     }
 
-    @Test("a subprotocol is echoed only if the option says so", arguments: [true, false])
+    @Test("echoesSubprotocol makes the server echo the subprotocol", arguments: [true, false])
     func subprotocol(isEchoed: Bool) {
         var server = BrainTranscript { $0.echoesSubprotocol = isEchoed }
         let header = Request.Header(name: "sec-websocket-protocol", value: "x, pusher-channels-protocol-7")
@@ -100,7 +103,7 @@ struct ConnectionTests {
         )
     }
 
-    @Test("activity_timeout is the last value that was set, or missing")
+    @Test("the greeting contains the activity_timeout that a test has set, or no activity_timeout")
     func activityTimeout() {
         var server = BrainTranscript { $0.activityTimeout = 30 }
         #expect(server.connect(1) == [.accept(1), .established(1, activityTimeout: 30)])
@@ -111,7 +114,7 @@ struct ConnectionTests {
         #expect(server.connect(3) == [.accept(3), .send(3, text)])
     }
 
-    @Test("a client's close frame is answered with its code, then TCP ends")
+    @Test("the server answers a close frame with the same code and then closes the TCP connection")
     func clientCloses() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -137,7 +140,7 @@ struct ConnectionTests {
         #expect(server.fire(2) == [.end(2)])
     }
 
-    @Test("violations of RFC 6455 close with the right code")
+    @Test("the server answers a violation of RFC 6455 with the right close code")
     func violation() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -146,7 +149,7 @@ struct ConnectionTests {
         #expect(server.receive(1, violation) == [.cancel(timer(1)), .end(1)])
     }
 
-    @Test("a client that is silent for the idle limit is closed or dropped; any frame postpones that")
+    @Test("the server closes or drops a connection without frames after the idle limit")
     func idleLimit() {
         var server = BrainTranscript { $0.dialect.idleLimit = .init(.seconds(30), ending: .close(code: 1000)) }
         #expect(server.connect(1) == [.accept(1), .established(1), .schedule(timer(1), after: .seconds(30))])
@@ -166,7 +169,7 @@ struct ConnectionTests {
         #expect(server.connect(4) == [.accept(4), .established(4)])
     }
 
-    @Test("WebSocket pings are answered with their payload")
+    @Test("the server answers a WebSocket ping with a pong that has the same payload")
     func webSocketPing() {
         var server = BrainTranscript()
         _ = server.connect(1)

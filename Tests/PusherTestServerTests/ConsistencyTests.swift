@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Whatever clients do, the server's state is consistent", .timeLimit(.minutes(5)))
+@Suite("Consistency of the server's state with random clients", .timeLimit(.minutes(5)))
 struct ConsistencyTests {
     /// A client's view of a presence channel, from the messages that it received.
     private struct Roster {
@@ -34,7 +34,7 @@ struct ConsistencyTests {
         }
     }
 
-    @Test("clients know the members, and nothing is left when all have left", arguments: 1...20)
+    @Test("clients know the members, and the server keeps no state after the last client has left", arguments: 1...20)
     func randomWalk(round: Int) throws {
         var server = BrainTranscript { options in
             options.webhookURL = "http://localhost"
@@ -83,7 +83,7 @@ struct ConsistencyTests {
         #expect(server.brain.absences.isEmpty && server.brain.timers.isEmpty)
     }
 
-    @Test("occupied and vacated, added and removed alternate in webhooks")
+    @Test("webhooks report channel_occupied and channel_vacated in turn, and member_added and member_removed in turn")
     func webhooksAlternate() throws {
         var server = BrainTranscript { $0.webhookURL = "http://localhost" }
         var states: [String: Bool] = [:]

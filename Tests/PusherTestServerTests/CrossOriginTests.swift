@@ -19,7 +19,7 @@ struct CrossOriginTests {
     }
 
     @Test(
-        "pages of this machine are allowed on every port, by http and https",
+        "the server allows pages of this machine on every port, with http and https",
         arguments: [
             "http://localhost", "https://localhost", "http://localhost:3000", "https://localhost:65535",
             "http://127.0.0.1", "https://127.0.0.1:8443", "http://[::1]", "http://[::1]:5173",
@@ -37,7 +37,7 @@ struct CrossOriginTests {
     }
 
     @Test(
-        "pages of other machines are not allowed",
+        "the server does not allow pages of other machines",
         arguments: [
             "https://example.com", "http://localhost.example.com", "http://localhost:", "http://localhost:80x",
             "http://localhost:65536", "http://localhost:+80", "http://localhost:80:80", "http://localhost@example.com",
@@ -58,7 +58,7 @@ struct CrossOriginTests {
         #expect(refusal.hasSuffix("origin \"\(origin)\" is not allowed: add it to allowedOrigins"))
     }
 
-    @Test("an option allows other origins, and they are echoed unchanged")
+    @Test("allowedOrigins adds origins, which the server echoes unchanged")
     func allowedOrigins() throws {
         let client = try EmbeddedConnection { $0.allowedOrigins = ["https://App.example.test", "null"] }
         for origin in ["https://app.example.test", "null", "http://localhost:1"] {
@@ -74,7 +74,7 @@ struct CrossOriginTests {
     }
 
     @Test(
-        "a preflight is answered on every path, with the headers that the page wants to send",
+        "the server answers a preflight on every path, with the requested header names",
         arguments: ["/pusher/auth", "/pusher/user-auth", "/apps/1/events", "/apps/1/channels?auth_key=x", "/nothing"]
     )
     func preflights(path: String) throws {
@@ -96,7 +96,7 @@ struct CrossOriginTests {
         #expect(client.isOpen)
     }
 
-    @Test("a preflight is recorded, but is not an authorization request and uses up no fault")
+    @Test("the server records a preflight, but does not treat it as an authorization request")
     func preflightsAndFaults() throws {
         let client = try EmbeddedConnection()
         client.server.failAuthorizations(1, with: .status(503, headers: [.init(name: "Retry-After", value: "1")]))
@@ -113,7 +113,7 @@ struct CrossOriginTests {
         #expect(answer.contains("\r\nAccess-Control-Allow-Origin: http://localhost\r\n"))
     }
 
-    @Test("the page may read rejections too")
+    @Test("an allowed page may also read the server's refusals")
     func refusals() throws {
         let allowed = "\r\nAccess-Control-Allow-Origin: http://localhost\r\n"
         let origin = "Origin: http://localhost\r\n"
@@ -131,7 +131,7 @@ struct CrossOriginTests {
         }
     }
 
-    @Test("a fault with a header field of its own keeps it")
+    @Test("CORS does not replace a header field that a fault sets")
     func ownFields() throws {
         let client = try EmbeddedConnection()
         let field = Request.Header(name: "access-control-allow-origin", value: "https://wrong.example.test")
@@ -142,7 +142,7 @@ struct CrossOriginTests {
         #expect(answer.ranges(of: "access-control-allow-origin").count == 1)
     }
 
-    @Test("other clients see no difference, and other OPTIONS requests are handled as before")
+    @Test("CORS affects neither other clients nor other OPTIONS requests")
     func withoutOrigin() throws {
         let client = try EmbeddedConnection()
         try client.send(Self.post())
@@ -154,7 +154,7 @@ struct CrossOriginTests {
         #expect(try client.statuses() == [405])
     }
 
-    @Test("on a socket: a page sends a preflight, and then gets its authorization")
+    @Test("on a socket, a page sends a preflight and then gets an authorization")
     func onSocket() async throws {
         try await PusherTestServer.withServer { server in
             var preflight = HTTPClientRequest(url: server.httpURL + "/pusher/auth")

@@ -19,7 +19,7 @@ struct EncryptionTests {
             network = InMemoryServer(eventLoop: loop, options: options)
         }
 
-        /// The messages that a client of these channels has received since `body` was called.
+        /// Returns the messages that a client of these channels receives while `body` runs.
         func messages(on channels: [String], _ body: () throws -> Void) throws -> [Envelope] {
             let link = network.open(Request(target: "/app/app-key"), on: loop) { _ in }
             defer {
@@ -48,7 +48,7 @@ struct EncryptionTests {
 
     private static let channel = "private-encrypted-x"
 
-    @Test("publishing seals for each encrypted channel with its own key, and does not change the others' data")
+    @Test("publish encrypts data with the key of each encrypted channel, and does not change other data")
     func publishing() throws {
         let setup = Setup()
         let channels = ["plain", Self.channel, "private-encrypted-cache-y"]
@@ -67,7 +67,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test("a signed request is sealed as a backend's library does it; events over HTTP are relayed unchanged")
+    @Test("publishRequest encrypts data as a backend's library does, and the server relays it unchanged")
     func publishRequest() throws {
         let setup = Setup()
         let signed = setup.server.publishRequest(event: "e", data: "{}", to: [Self.channel])
@@ -89,7 +89,7 @@ struct EncryptionTests {
         #expect(JSONMembers(parsing: plain.body)?.value("data") == "{}")
     }
 
-    @Test("after a rotation events need the new key, which new authorizations contain")
+    @Test("after a key rotation, only the key in new authorizations decrypts events")
     func rotation() throws {
         let setup = Setup()
         let old = try #require(setup.key(Self.channel))
@@ -104,7 +104,7 @@ struct EncryptionTests {
         #expect(try EncryptedEvent.open(data, with: new) == "1")
     }
 
-    @Test("a cached event stays sealed with its original key")
+    @Test("a cached event stays encrypted with its original key")
     func cache() throws {
         let setup = Setup()
         let channel = "private-encrypted-cache-x"
@@ -122,7 +122,10 @@ struct EncryptionTests {
         #expect(try EncryptedEvent.open(try #require(replayed).data, with: old) == "1")
     }
 
-    @Test("an invalid master key is rejected", arguments: ["", "x", "AAECAw==", "not base64!"])
+    @Test(
+        "start and publish throw an error for an invalid master key",
+        arguments: ["", "x", "AAECAw==", "not base64!"]
+    )
     func invalidKey(key: String) async throws {
         var options = Options()
         options.encryptionMasterKey = key

@@ -23,7 +23,7 @@ struct EndpointsOnSocketsTests {
         return (response.status.code, response.headers, String(buffer: body))
     }
 
-    @Test("a client requests an authorization, and subscribes with it")
+    @Test("a client requests an authorization and subscribes with it")
     func authorization() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -50,7 +50,7 @@ struct EndpointsOnSocketsTests {
         }
     }
 
-    @Test("waitForSignIn waits for the user's own channel, and publish returns the number of recipients")
+    @Test("waitForSignIn waits for the subscription to the user's own channel")
     func ownChannel() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -65,7 +65,7 @@ struct EndpointsOnSocketsTests {
             await #expect(throws: PusherTestServer.ServerError.self) {
                 try await server.waitForSignIn(of: "a", timeout: .milliseconds(1))
             }
-            // There is no way to wait for a rejected connection.
+            // The sign-in is enough, because the server does not answer the subscription.
             server.failSubscriptions(to: "#server-to-user-a", with: .unanswered)
             #expect(try await server.waitForSignIn(of: "a", timeout: .patience).count == 1)
             server.failSubscriptions(to: "#server-to-user-a", with: nil)
@@ -81,7 +81,7 @@ struct EndpointsOnSocketsTests {
         }
     }
 
-    @Test("authorizations fail as requested")
+    @Test("each fault makes authorizations fail in its own way")
     func authorizationFaults() async throws {
         try await PusherTestServer.withServer { server in
             let form = "socket_id=1.1&channel_name=private-x"
@@ -108,7 +108,7 @@ struct EndpointsOnSocketsTests {
         }
     }
 
-    @Test("webhooks are posted, again after a failure, and the server shuts down cleanly")
+    @Test("the server posts webhooks and repeats a failed post")
     func webhooks() async throws {
         var backendOptions = Options()
         backendOptions.host = LoopbackAddress.ofItsOwn()
@@ -122,8 +122,8 @@ struct EndpointsOnSocketsTests {
                 let client = try await SocketClient.connect(to: server)
                 _ = try await client.socketID()
                 for channel in ["a", "b"] { client.send(Envelope.subscribe(channel: channel).jsonText) }
-                // Webhooks are posted one after the other. When the second one arrives, the outcome of the first is
-                // known.
+                // The server posts webhooks one after another. When the second webhook arrives, the outcome of the
+                // first is known.
                 await waitUntil {
                     server.webhooks.count == 2
                         && backend.authorizationRequests.last?.bodyText == server.webhooks.last
@@ -144,7 +144,7 @@ struct EndpointsOnSocketsTests {
         }
     }
 
-    @Test("an invalid webhook URL is recorded, and does not trap")
+    @Test("the server records a webhook with an invalid URL as failed")
     func invalidWebhookURL() async throws {
         var options = Options()
         options.webhookURL = "no url"

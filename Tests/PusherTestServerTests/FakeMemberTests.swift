@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Members without a connection", .timeLimit(.minutes(5)))
+@Suite("Simulated members of presence channels", .timeLimit(.minutes(5)))
 struct FakeMemberTests {
     /// A client on the channel, and a server in virtual time.
     private final class Room {
@@ -30,7 +30,7 @@ struct FakeMemberTests {
             try? loop.syncShutdownGracefully()
         }
 
-        /// Subscribes as Ada, and drops the messages in between.
+        /// Subscribes as Ada, and drops the messages that arrive meanwhile.
         func open() {
             let inbox = self.inbox
             let link = front.open(Request(target: "/app/app-key"), on: loop) { event in inbox.value.append(event) }
@@ -52,7 +52,7 @@ struct FakeMemberTests {
         }
     }
 
-    @Test("they join and leave like other members")
+    @Test("fake members join and leave like other members")
     func joinAndLeave() throws {
         let room = Room()
         room.open()
@@ -71,7 +71,7 @@ struct FakeMemberTests {
         #expect(room.server.members(of: Room.name).map(\.userId) == ["ada"])
     }
 
-    @Test("they have socket ids from the row that connections have, so none has that of another")
+    @Test("fake members and connections have different socket ids")
     func socketIDs() throws {
         let room = Room()
         let bob = try room.server.join("bob", in: Room.name)
@@ -83,7 +83,7 @@ struct FakeMemberTests {
         #expect(bob.userId == "bob")
     }
 
-    @Test("later subscribers find them")
+    @Test("later subscribers get the fake members in the list")
     func found() throws {
         let room = Room()
         try room.server.join("bob", in: Room.name)
@@ -94,7 +94,7 @@ struct FakeMemberTests {
         #expect(room.server.members(of: Room.name).map(\.userId) == ["bob"])
     }
 
-    @Test("a user who has joined twice leaves once")
+    @Test("a user with two fake members leaves when both have left")
     func twice() throws {
         let room = Room()
         room.open()
@@ -107,7 +107,7 @@ struct FakeMemberTests {
         #expect(room.texts().count == 1)
     }
 
-    @Test("their client events go to the connections, with their user id")
+    @Test("client events of fake members go to the connections, with the member's user id")
     func clientEvents() throws {
         let room = Room()
         let bob = try room.server.join("bob", in: Room.name)
@@ -133,7 +133,7 @@ struct FakeMemberTests {
         #expect(room.texts().count == 1)
     }
 
-    @Test("an invalid call throws, and the error names the rule")
+    @Test("an invalid call throws an error that names the rule")
     func refused() throws {
         let room = Room { $0.maximumMemberCount = 1 }
         func failure(_ userId: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {
@@ -158,7 +158,7 @@ struct FakeMemberTests {
         }
     }
 
-    @Test("they end with the server")
+    @Test("fake members leave when the server shuts down")
     func shutdown() async throws {
         let server = PusherTestServer()
         try await server.start()

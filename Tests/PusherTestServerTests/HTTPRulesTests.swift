@@ -9,7 +9,7 @@ struct HTTPRulesTests {
     private static let upgrade =
         "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
 
-    @Test("a request for an unknown protocol is answered, and the connection ended")
+    @Test("the server answers a request for an unknown protocol and closes the connection")
     func otherUpgrade() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await ByteConnection.connect(port: server.port)
@@ -23,7 +23,7 @@ struct HTTPRulesTests {
         }
     }
 
-    @Test("answers to HEAD, and with some statuses, have no body, and the next one follows at once")
+    @Test("answers to HEAD, and answers with some statuses, have no body")
     func bodies() async throws {
         try await PusherTestServer.withServer { server in
             server.failAuthorizations(1, with: .status(204, body: "none"))
@@ -43,7 +43,7 @@ struct HTTPRulesTests {
     }
 
     @Test(
-        "an upgrade without a WebSocket version, or with an invalid key, is rejected",
+        "the server rejects an upgrade without a version or with an invalid key",
         arguments: [
             ("Sec-WebSocket-Version: 13\r\n", "400 Bad Request"),
             ("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a2V5\r\n", "400 Bad Request"),
@@ -64,7 +64,7 @@ struct HTTPRulesTests {
     }
 
     @Test(
-        "a close frame with an invalid code, or a reason that is not text, is a violation",
+        "the server answers a close frame with an invalid code or reason with an error code",
         arguments: [
             ([0x03, 0xED], 1002), ([0x03, 0xEE], 1002), ([0x03, 0xE7], 1002), ([0xFF, 0xFF], 1002),
             ([0x03, 0xE8, 0xFF], 1007),
@@ -76,7 +76,7 @@ struct HTTPRulesTests {
             let fields = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
             client.write(Self.upgrade + fields)
             _ = await client.readHead()
-            // Masked with zeros.
+            // The mask consists of zeros.
             client.write([0x88, 0x80 | UInt8(payload.count), 0, 0, 0, 0] + payload)
             let record = try await server.nextRecord(timeout: .patience) {
                 if case .closeSent = $0.event { true } else { false }
@@ -89,7 +89,7 @@ struct HTTPRulesTests {
         }
     }
 
-    @Test("a plus is a space in forms and queries, and itself in paths")
+    @Test("a plus means a space in forms and queries, and a plus in paths")
     func plus() {
         #expect(PercentEncoding.decode("a+b%2Bc") == "a+b+c")
         #expect(Form("user=a+b%2Bc")["user"] == "a b+c")

@@ -9,14 +9,14 @@ import Testing
 struct HTTPTransportFaultTests {
     private static let polling = "/app/app-key/1/polling"
 
-    /// A polled session that has its greeting, and has no receiving request.
+    /// Opens a polled session that has its greeting and no receiving request.
     private func polled(_ world: TransportWorld, _ session: String = polling) {
         for _ in 1...2 { _ = world.poll(session) }
     }
 
     // MARK: Those of every connection
 
-    @Test("dropped connections: TCP of the stream or the held poll ends, and so does the session")
+    @Test("dropConnections ends the session and drops its stream or held poll")
     func drop() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -30,13 +30,13 @@ struct HTTPTransportFaultTests {
         #expect(poll.hasFailed && poll.body.isEmpty)
         #expect(world.server.connections.isEmpty)
         #expect(world.server.records.count { $0.event == .connectionEnded } == 3)
-        // The frames for the next poll are lost, and a poll does not reopen the session.
+        // The frames for the next poll are lost, and the poll does not reopen the session.
         #expect(world.poll("/app/app-key/1/between").status == 404)
         #expect(world.stream().status == 404 && world.send("[]", Self.polling).status == 404)
         #expect(world.stream("/app/app-key/1/new").body == "o\n" + greeting(4))
     }
 
-    @Test("a silent server accepts sends, but sends no answers, heartbeats or open frame")
+    @Test("a silent server accepts requests, but sends no messages, heartbeats or open frame")
     func silence() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -51,7 +51,7 @@ struct HTTPTransportFaultTests {
         #expect(world.server.receivedMessages() == [Envelope.ping.jsonText])
         let new = world.stream("/app/app-key/1/new")
         #expect(new.status == 200 && new.body.isEmpty && new.isOpen)
-        // Commands still apply to it.
+        // Commands still apply to a silent connection.
         world.server.sendText("x", to: .socket("7.1"))
         world.run()
         #expect(stream.next() == frame("x"))
@@ -63,7 +63,7 @@ struct HTTPTransportFaultTests {
         #expect(new.body == "o\na[]\n")
     }
 
-    @Test("delayed messages come late and in order; the open frame and heartbeats are not delayed")
+    @Test("a delay applies to messages in order, but not to the open frame and heartbeats")
     func delay() {
         let world = TransportWorld()
         world.server.delayMessages(by: .seconds(2))
@@ -80,7 +80,7 @@ struct HTTPTransportFaultTests {
         #expect(stream.next() == "c[4200,\"\"]\n" && stream.hasEnded)
     }
 
-    @Test("new connections fail as requested, over a stream")
+    @Test("each fault makes new connections over a stream fail in its own way")
     func connectionFaults() {
         let world = TransportWorld()
         func stream(_ fault: PusherTestServer.ConnectionFault, _ name: String) -> TransportWorld.Response {
@@ -108,11 +108,11 @@ struct HTTPTransportFaultTests {
         silent.abort()
         world.advance(by: .seconds(5))
         #expect(world.server.connections.map(\.socketID) == ["7.9"])
-        // A rejected client may connect again.
+        // A refused client may connect again.
         #expect(world.stream("/app/app-key/1/a").body == "o\n" + greeting(10))
     }
 
-    @Test("new connections fail as requested, by polls")
+    @Test("each fault makes new connections over polls fail in its own way")
     func connectionFaultsOfPolls() {
         let world = TransportWorld()
         world.server.failConnections(1, with: .closedAfterHandshake(code: 4100))
@@ -130,7 +130,7 @@ struct HTTPTransportFaultTests {
         #expect(stalled.isSilent && again.isSilent)
     }
 
-    @Test("a WebSocket ping is a heartbeat, raw bytes are sent unchanged, and nothing is binary")
+    @Test("over HTTP, a ping becomes a heartbeat, raw bytes stay unchanged, and binary frames are dropped")
     func frames() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -143,7 +143,7 @@ struct HTTPTransportFaultTests {
         #expect(stream.next() == "h\nx{\na[\"\\u0001\\\"\\\\\\n\"]\n")
     }
 
-    @Test("an idle limit counts the client's messages, also over HTTP")
+    @Test("over HTTP, the client's messages restart the idle limit")
     func idleLimit() {
         let world = TransportWorld()
         world.server.setIdleLimit(.init(.seconds(30)))
@@ -156,7 +156,7 @@ struct HTTPTransportFaultTests {
         #expect(stream.hasFailed && world.server.connections.isEmpty)
     }
 
-    @Test("keys can be rotated, users terminated, and presence reported, also over HTTP")
+    @Test("presence, key rotation and the termination of users also work over HTTP")
     func channels() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -186,7 +186,7 @@ struct HTTPTransportFaultTests {
 
     // MARK: Those of requests
 
-    @Test("requests get a status, and the session is unchanged")
+    @Test("the server answers requests with the status of the fault, and does not change the session")
     func statuses() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -204,7 +204,7 @@ struct HTTPTransportFaultTests {
             if case .transportRequestFailed(let fault) = record.event { fault } else { nil }
         }
         #expect(faults == [.status(404), .status(503)])
-        // A fault with a count applies before one without.
+        // A fault with a count applies before a fault without a count.
         world.server.failTransportRequests(with: .status(502))
         world.server.failTransportRequests(1, of: .sending, with: .status(501))
         #expect(world.send("[]").status == 501)
@@ -215,7 +215,7 @@ struct HTTPTransportFaultTests {
         #expect(world.send("[]").status == 204)
     }
 
-    @Test("requests are dropped, stay unanswered, or lose only their answer")
+    @Test("faults drop requests, leave them unanswered, or drop only the answer")
     func lostRequests() {
         let world = TransportWorld()
         _ = world.stream()
@@ -234,7 +234,7 @@ struct HTTPTransportFaultTests {
         #expect(world.stream("/app/app-key/1/x").hasFailed && world.server.connections.count == 1)
     }
 
-    @Test("requests arrive late, and newer ones overtake them")
+    @Test("newer requests overtake delayed requests")
     func delayedRequests() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -247,7 +247,7 @@ struct HTTPTransportFaultTests {
         #expect(first.status == 204)
         let answers = ["b", "a"].map { Dialect.pusher.subscriptionSucceeded(channel: $0) }
         #expect(stream.next() == answers.map { frame($0) }.joined())
-        // A request that has already ended has no effect.
+        // A delayed request has no effect if the client has aborted it.
         world.server.failTransportRequests(2, with: .delayed(.seconds(2)))
         let given = world.poll(Self.polling)
         world.send(messages: [Envelope.ping.jsonText]).abort()
@@ -256,7 +256,7 @@ struct HTTPTransportFaultTests {
         #expect(world.server.connections.count == 1 && world.server.receivedMessages().count == 2)
     }
 
-    @Test("a duplicated poll gets 2010, and the session ends")
+    @Test("a duplicated poll gets 2010 and ends the session")
     func duplicatedPoll() {
         let world = TransportWorld()
         polled(world)
@@ -268,7 +268,7 @@ struct HTTPTransportFaultTests {
         #expect(world.server.connections.isEmpty && world.poll(Self.polling).status == 404)
     }
 
-    @Test("streams end, cleanly or not, and their sessions can continue")
+    @Test("a session continues after the server completes its stream or cuts its stream")
     func endedStreams() {
         let world = TransportWorld()
         let first = world.stream()
@@ -291,7 +291,7 @@ struct HTTPTransportFaultTests {
         #expect(poll.isSilent)
     }
 
-    @Test("lost sessions: sends get 404, and receiving requests a second open frame or 404")
+    @Test("in a lost session, sends get 404, and receiving requests get an open frame or 404")
     func lostSessions() {
         for (answer, status, body) in [
             (PusherTestServer.LostSession.newSession, 200, "o\n"), (.notFound, 404, "the session has ended"),
@@ -318,7 +318,7 @@ struct HTTPTransportFaultTests {
         }
     }
 
-    @Test("a proxy that buffers holds streams back until they are long enough, or end")
+    @Test("bufferStreams holds bytes back until enough bytes are waiting or the stream ends")
     func bufferingProxy() {
         let world = TransportWorld()
         world.server.bufferStreams(until: 1_000)
@@ -350,7 +350,7 @@ struct HTTPTransportFaultTests {
 
     // MARK: The network
 
-    @Test("the network fails exchanges as it fails links")
+    @Test("network faults affect exchanges as well as links")
     func network() {
         let world = TransportWorld()
         world.network.failLinks(1, with: .unreachable)
@@ -370,12 +370,12 @@ struct HTTPTransportFaultTests {
         world.network.cutLinks()
         world.run()
         #expect(stream.hasFailed)
-        // The message is sent again, because the server knows what has arrived.
+        // The server sends the message again, because the message has not arrived.
         #expect(world.stream().body == frame("lost") + "a[]\n")
         #expect(world.network.exchanges.count == 1)
     }
 
-    @Test("10,000 events arrive once and in order, over streams and polls that are cut, ended and moved")
+    @Test("10,000 events arrive once and in order, even if streams and polls fail, end and move")
     func onceAndInOrder() throws {
         var generator = SeededGenerator(seed: 26)
         for isStreaming in [true, false] {

@@ -9,7 +9,7 @@ import Testing
 @Suite("Hostile clients over HTTP", .timeLimit(.minutes(5)))
 struct HTTPTransportLimitTests {
     @Test(
-        "invalid session names are not found",
+        "the server answers invalid session names with 404",
         arguments: [
             "/app/app-key/1/", "/app/app-key//abc", "/app/app-key/1/a.b", "/app/app-key/../abc", "/app/app-key/1/a%2Fb",
             "/app/app-key/1/é", "/app/app-key/1/a b", "/app/app-key/1", "/app-key/1/abc", "/app/app-key/1/2/abc",
@@ -28,7 +28,7 @@ struct HTTPTransportLimitTests {
     }
 
     @Test(
-        "a body that is not an array of strings gets 500, and has no effect",
+        "a body that is not an array of strings gets 500 and has no effect",
         arguments: [
             "", "{}", "null", "1", #""x""#, "[1]", #"["a",null]"#, #"["a",["b"]]"#, #"["a""#, #"["a"] x"#, "[,]",
             String(repeating: "[", count: 100_000), "[\"\u{0}\"]",
@@ -45,7 +45,7 @@ struct HTTPTransportLimitTests {
         #expect(stream.next() == "a[]\n")
     }
 
-    @Test("bytes that are not UTF-8 get 500")
+    @Test("a body that is not UTF-8 gets 500")
     func notUTF8() {
         let options = PusherTestServer.HTTPTransports()
         let target = "\(TransportWorld.session)/xhr_send"
@@ -59,7 +59,7 @@ struct HTTPTransportLimitTests {
         #expect(good?.messages == ["é\n"])
     }
 
-    @Test("a body that is too long gets 413, and a message that is too long closes with 1009")
+    @Test("a body that is too long gets 413, and a message that is too long gets close code 1009")
     func sizes() {
         let world = TransportWorld {
             $0.maximumRequestSize = 1_000
@@ -77,14 +77,14 @@ struct HTTPTransportLimitTests {
         #expect(world.server.receivedMessages().isEmpty)
     }
 
-    @Test("a send to an unknown session gets 404, and makes none")
+    @Test("a send to an unknown session gets 404 and does not open a session")
     func noSession() {
         let world = TransportWorld()
         #expect(world.send(messages: [Envelope.ping.jsonText]).status == 404)
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("too many sessions get 503, and others ending frees places")
+    @Test("requests beyond the limit of sessions get 503 until another session ends")
     func manySessions() {
         let world = TransportWorld { $0.httpTransports.maximumSessionCount = 100 }
         for number in 0..<150 {
@@ -98,7 +98,7 @@ struct HTTPTransportLimitTests {
         #expect(world.poll("/app/app-key/1/101").status == 200)
     }
 
-    @Test("a limited number of ended sessions is remembered")
+    @Test("the server remembers a limited number of ended sessions")
     func lostSessions() {
         var lost = LostSessions()
         for number in 0..<5_000 { lost.insert("\(number)") }
@@ -106,7 +106,7 @@ struct HTTPTransportLimitTests {
         #expect(!lost.contains("3975") && lost.contains("3976") && lost.contains("4999"))
     }
 
-    @Test("a session in which too many bytes wait is lost")
+    @Test("the server drops a session in which too many bytes wait")
     func queueLimit() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 10_000 }
         _ = world.poll()
@@ -128,7 +128,7 @@ struct HTTPTransportLimitTests {
         #expect(stream.hasFailed)
     }
 
-    @Test("a client that never reads but keeps sending heartbeats fills its queue, and is lost")
+    @Test("the server drops the session of a client that sends heartbeats but never reads")
     func heartbeatsWithoutEnd() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 1_000 }
         _ = world.poll()
@@ -138,7 +138,7 @@ struct HTTPTransportLimitTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("bytes that a proxy holds back count as waiting")
+    @Test("bytes that a proxy holds back count toward the limit of waiting bytes")
     func heldBytes() {
         let world = TransportWorld { $0.httpTransports.maximumQueueSize = 10_000 }
         world.server.bufferStreams(until: .max)
@@ -150,7 +150,7 @@ struct HTTPTransportLimitTests {
         #expect(world.server.connections.isEmpty && stream.hasFailed)
     }
 
-    @Test("receiving requests that replace each other endlessly leave nothing behind")
+    @Test("receiving requests that replace each other do not leave state behind")
     func manyRequests() {
         let world = TransportWorld()
         for _ in 1...1_000 { _ = world.stream() }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("In memory, in virtual time", .timeLimit(.minutes(5)))
+@Suite("The server in memory, in virtual time", .timeLimit(.minutes(5)))
 struct InMemoryTests {
     private final class Setup {
         let loop = EmbeddedEventLoop()
@@ -22,7 +22,7 @@ struct InMemoryTests {
         }
 
         deinit {
-            // Server, links and timers would keep each other alive.
+            // Drop the connections, because server, links and timers retain each other.
             server.server.dropConnections()
             try? loop.syncShutdownGracefully()
         }
@@ -32,7 +32,7 @@ struct InMemoryTests {
             return server.open(Request(target: target), on: loop) { event in inbox.value.append(event) }
         }
 
-        /// The input since the last call, after running all work that is due.
+        /// Runs all work that is due, and returns the events since the last call.
         func events(after time: TimeAmount = .zero) -> [InMemoryLink.Event] {
             loop.advanceTime(by: time)
             defer { inbox.value = [] }
@@ -44,7 +44,7 @@ struct InMemoryTests {
         Dialect.pusher.connectionEstablished(socketID: "7.1", activityTimeout: 120)
     )
 
-    @Test("a conversation, never from within a call")
+    @Test("a client gets events, but never during a call of the client")
     func conversation() throws {
         let setup = Setup()
         let link = setup.open()
@@ -63,7 +63,7 @@ struct InMemoryTests {
         #expect(setup.events().isEmpty)
     }
 
-    @Test("the server closes and drops")
+    @Test("the client notices that the server closes or drops the connection")
     func endings() {
         let setup = Setup()
         _ = setup.open()
@@ -79,7 +79,7 @@ struct InMemoryTests {
         #expect(ends.count == 2)
     }
 
-    @Test("a client that aborts hears nothing more")
+    @Test("a client gets no events after an abort")
     func abort() {
         let setup = Setup()
         let link = setup.open()
@@ -94,7 +94,7 @@ struct InMemoryTests {
         #expect(setup.server.server.connections.isEmpty && setup.server.links.isEmpty)
     }
 
-    @Test("latency holds in both directions")
+    @Test("latency applies in both directions")
     func latency() {
         let setup = Setup()
         setup.server.latency = .milliseconds(50)
@@ -117,7 +117,7 @@ struct InMemoryTests {
         #expect(setup.events(after: .seconds(1)) == [.closed(code: 4201, reason: "Pong reply not received in time")])
     }
 
-    @Test("messages are held back for as long as was asked")
+    @Test("the server delays messages for the requested time")
     func delay() {
         let setup = Setup()
         setup.server.server.delayMessages(by: .seconds(3))
@@ -127,7 +127,7 @@ struct InMemoryTests {
         #expect(setup.events(after: .seconds(1)) == [Self.established])
     }
 
-    @Test("links fail")
+    @Test("each fault makes links fail in its own way")
     func linkFaults() {
         let setup = Setup()
         setup.server.failLinks(1, with: .unreachable)
@@ -152,7 +152,7 @@ struct InMemoryTests {
         #expect(setup.server.server.connections.isEmpty)
     }
 
-    @Test("a network blocks upgrades in each way, and lets other requests through")
+    @Test("each upgrade fault of the network blocks WebSockets, but not other requests")
     func blockedUpgrades() {
         let setup = Setup()
         for (fault, events) in [
@@ -176,7 +176,7 @@ struct InMemoryTests {
         #expect(setup.events().first == .opened(subprotocol: nil))
     }
 
-    @Test("upgrades fail")
+    @Test("each fault makes upgrades fail in its own way")
     func upgradeFaults() {
         let setup = Setup()
         setup.server.server.failConnections(1, with: .refused(status: 503))
@@ -209,7 +209,7 @@ struct InMemoryTests {
         #expect(box.value == #"200 {"channels":{}}"#)
     }
 
-    @Test("an asynchronous test's loop")
+    @Test("the server runs on the event loop of an asynchronous test")
     func asyncTestingLoop() async throws {
         let loop = NIOAsyncTestingEventLoop()
         let server = InMemoryServer(eventLoop: loop)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("On real sockets", .timeLimit(.minutes(5)))
+@Suite("The server on real sockets", .timeLimit(.minutes(5)))
 struct ListenerTests {
     private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (UInt, String) {
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
@@ -19,7 +19,7 @@ struct ListenerTests {
         return (response.status.code, String(buffer: body))
     }
 
-    @Test("a client connects, subscribes and gets events that are published by HTTP", arguments: ["127.0.0.1", "::1"])
+    @Test("a client connects, subscribes and gets events that HTTP requests publish", arguments: ["127.0.0.1", "::1"])
     func endToEnd(host: String) async throws {
         var options = Options()
         options.host = host
@@ -48,7 +48,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("a rejected request has a reason")
+    @Test("the answer to a rejected request contains a reason")
     func refusedRequest() async throws {
         try await PusherTestServer.withServer { server in
             let other = PusherTestServer.Application(secret: "other")
@@ -58,7 +58,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("the upgrade's answer follows RFC 6455, and no byte after the request is lost")
+    @Test("the server answers an upgrade as RFC 6455 requires, and loses no byte after the request")
     func upgrade() async throws {
         var options = Options()
         options.echoesSubprotocol = true
@@ -80,7 +80,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("close frames, the end of TCP, and both for one connection only")
+    @Test("commands close or drop all connections, or only one connection")
     func endings() async throws {
         try await PusherTestServer.withServer { server in
             let first = try await SocketClient.connect(to: server)
@@ -97,7 +97,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("invalid bytes are sent unchanged")
+    @Test("the server sends invalid bytes unchanged")
     func garbage() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -114,7 +114,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("upgrades are rejected, dropped and stalled")
+    @Test("faults refuse, drop and stall upgrades")
     func upgradeFaults() async throws {
         try await PusherTestServer.withServer { server in
             server.failConnections(1, with: .refused(status: 503))
@@ -138,7 +138,7 @@ struct ListenerTests {
     }
 
     @Test(
-        "frames that RFC 6455 forbids are violations",
+        "the server answers frames that RFC 6455 forbids with a close code",
         arguments: [
             (SocketClient.frame(0x81, [0x31], isMasked: false), 1002), (SocketClient.frame(0xC1, [0x31]), 1002),
             (SocketClient.frame(0x83, []), 1002), (SocketClient.frame(0x80, []), 1002),
@@ -167,7 +167,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("fragments are joined")
+    @Test("the server joins the fragments of a message")
     func fragments() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -181,7 +181,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("invalid HTTP is answered with 400")
+    @Test("the server answers invalid HTTP with 400")
     func notHTTP() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server, path: nil)
@@ -193,7 +193,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("TLS")
+    @Test("a client connects over TLS")
     func tls() async throws {
         let certificates = try TestCertificates()
         var options = Options()
@@ -208,7 +208,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("an unreadable certificate is an error of start()")
+    @Test("start() throws an error for an unreadable certificate")
     func invalidCertificate() async throws {
         var options = Options()
         options.tls = PusherTestServer.TLS(certificateChain: "x", privateKey: "y")
@@ -218,7 +218,7 @@ struct ListenerTests {
         #expect(error?.code == .invalidCertificate)
     }
 
-    @Test("start and shutdown can be repeated; the port is kept")
+    @Test("repeated starts and shutdowns keep the port")
     func restart() async throws {
         var options = Options()
         options.host = LoopbackAddress.ofItsOwn()
@@ -243,7 +243,7 @@ struct ListenerTests {
         await server.shutdown()
     }
 
-    @Test("a released server stops listening")
+    @Test("a server stops listening when the app releases the server")
     func dropped() async throws {
         var server: PusherTestServer? = PusherTestServer()
         try await server?.start()

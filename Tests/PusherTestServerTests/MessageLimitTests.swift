@@ -14,7 +14,7 @@ struct MessageLimitTests {
         }
     }
 
-    @Test("counts accepted messages, in windows of a second from the first one, for each connection separately")
+    @Test("the limit counts the accepted messages of each connection in windows of a second")
     func windows() {
         var server = connected(2)
         server.brain.now = .seconds(5)
@@ -26,7 +26,7 @@ struct MessageLimitTests {
         #expect(server.text(1, "nonsense") == [.send(1, exceeded)])
         #expect(server.brain.openConnections.first?.subscribedChannels == ["a"])
         #expect(server.subscribe(2, "b").events == [EventName.subscriptionSucceededInternal])
-        // Rejected messages have not counted.
+        // The server has not counted rejected messages.
         server.brain.now += .milliseconds(1)
         for name in ["b", "c"] {
             #expect(server.subscribe(1, name).events == [EventName.subscriptionSucceededInternal])
@@ -34,7 +34,7 @@ struct MessageLimitTests {
         #expect(server.subscribe(1, "d") == [.send(1, exceeded)])
     }
 
-    @Test("ends the connection after the error, if the option says so")
+    @Test("endsConnection makes the server drop the connection after the error")
     func ends() {
         var server = connected(endsConnection: true)
         for name in ["a", "b"] { _ = server.subscribe(1, name) }
@@ -42,7 +42,7 @@ struct MessageLimitTests {
         #expect(server.brain.openConnections.isEmpty)
     }
 
-    @Test("does not exist by default")
+    @Test("messages have no limit by default")
     func none() {
         var server = BrainTranscript.connected { $0.dialect = .reverb }
         for number in 1...100 {

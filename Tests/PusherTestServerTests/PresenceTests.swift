@@ -18,7 +18,7 @@ struct PresenceTests {
         message("pusher_internal:member_removed", member, "presence-x", isString: isString)
     }
 
-    @Test("a new member gets the list, and the others are told of joins and leaves")
+    @Test("a new member gets the list, and the other members get joins and leaves")
     func joinAndLeave() {
         var server = BrainTranscript.connected(3)
         let info = #"{"name":"A","n":1.50}"#
@@ -80,7 +80,7 @@ struct PresenceTests {
         #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userId: "a"))))
     }
 
-    @Test("no subscription_count on presence channels")
+    @Test("presence channels get no subscription_count")
     func counts() {
         var server = BrainTranscript.connected(2) { $0.sendsSubscriptionCounts = true }
         #expect(server.join(1, "presence-x", "1").count == 1)
@@ -88,7 +88,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "channel_data without a user is rejected",
+        "the server refuses channel_data without a user",
         arguments: [
             nil, "", "x", "[]", "{}", #"{"user_id":null}"#, #"{"user_id":""}"#, #"{"user_id":{}}"#,
             #"{"user_id":true}"#,
@@ -108,7 +108,7 @@ struct PresenceTests {
         #expect(server.brain.presenceMembers(of: "presence-x").count == 1)
     }
 
-    @Test("the longest id and the largest info are accepted")
+    @Test("the server accepts the longest id and the largest info")
     func limits() {
         var server = BrainTranscript.connected()
         let id = #""\#(String(repeating: "u", count: 128))""#
@@ -116,7 +116,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", id, info: info).events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("the hundred and first user is rejected, another connection of a user is not")
+    @Test("the server refuses the 101st user, but not another connection of a user")
     func memberLimit() {
         var server = BrainTranscript.connected(102)
         for number in 1...100 { _ = server.join(number, "presence-x", "\(number)") }
@@ -148,7 +148,7 @@ struct PresenceTests {
     // MARK: Dialects
 
     @Test(
-        "numeric ids in each dialect",
+        "each dialect treats numeric ids in its own way",
         arguments: [
             (Dialect.pusher, #"["1"]"#), (.soketi, "[1]"), (.reverb, "[1]"), (.pylon, #"["1"]"#),
             (.poxa, #"["1"]"#),
@@ -166,7 +166,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", "1") == [.send(1, text)])
     }
 
-    @Test("ipe rejects numeric ids with unrelated words")
+    @Test("ipe refuses numeric user ids with error 4200")
     func numericIDsOfIpe() {
         var server = BrainTranscript.connected { $0.dialect = .ipe }
         let text = Dialect.ipe.error(code: 4200, message: "Generic reconnect immediately")
@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(server.join(1, "presence-x", #""1""#).events == [EventName.subscriptionSucceededInternal])
     }
 
-    @Test("Reverb writes the hash as a list if the ids count from 0")
+    @Test("Reverb writes the hash as a list if the ids are 0, 1, 2 and so on")
     func listHash() {
         var server = BrainTranscript.connected(3) { $0.dialect = .reverb }
         #expect(
@@ -195,7 +195,7 @@ struct PresenceTests {
         )
     }
 
-    @Test("slanger leaves out the own user, announces it to itself, and lists a user once for each connection")
+    @Test("slanger also sends member_added to the new user, and lists a user once for each connection")
     func slanger() {
         var server = BrainTranscript.connected(3) { $0.dialect = .slanger }
         #expect(
@@ -212,7 +212,7 @@ struct PresenceTests {
         #expect(server.unsubscribe(3, "presence-x").texts(to: 1) == [removed(#"{"user_id":2}"#, isString: false)])
     }
 
-    @Test("pusher-fake has no ids, announces each connection, and removes members too early")
+    @Test("pusher-fake sends no list of ids, announces each connection, and removes members too early")
     func pusherFake() {
         var server = BrainTranscript.connected(3) { $0.dialect = .pusherFake }
         let hash = succeeded(#"{"count":1,"hash":{"1":null}}"#)
@@ -224,7 +224,7 @@ struct PresenceTests {
         #expect(server.unsubscribe(2, "presence-x").texts(to: 1) == [removed(member)])
     }
 
-    @Test("a second subscription gets the list if the dialect answers with success")
+    @Test("a second subscription gets the list if the dialect confirms it again")
     func duplicate() {
         var server = BrainTranscript.connected { $0.dialect = .poxa }
         let first = server.join(1, "presence-x", "1")

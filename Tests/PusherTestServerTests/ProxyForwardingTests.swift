@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Requests that the proxy forwards", .timeLimit(.minutes(5)))
 struct ProxyForwardingTests {
-    /// Sends the request, answers as the origin, and returns what the origin and the client received.
+    /// Sends a request and answers as the origin. Returns the head at the origin, the answer at the client, and the
+    /// recorded status.
     private func exchange(
         _ request: (_ port: Int) -> String,
         answer: String
@@ -23,14 +24,14 @@ struct ProxyForwardingTests {
                 origin.write(answer)
                 origin.endOutput()
                 let text = await client.readText()
-                // The connection to the origin ends with the answer.
+                // The proxy closes its connection to the origin after the answer.
                 _ = await origin.readToEnd()
                 return (head, text, proxy.requests.last?.status)
             }
         }
     }
 
-    @Test("an authorization request of a client with a proxy is forwarded")
+    @Test("the proxy forwards the authorization request of a client")
     func authorization() async throws {
         try await PusherTestServer.withServer { server in
             var options = TestProxy.Options()
@@ -66,7 +67,7 @@ struct ProxyForwardingTests {
         }
     }
 
-    @Test("fields for the next hop are not forwarded, in either direction")
+    @Test("the proxy does not forward hop-by-hop fields in either direction")
     func hopByHop() async throws {
         let (origin, client, status) = try await exchange(
             { port in
@@ -98,7 +99,7 @@ struct ProxyForwardingTests {
         )
     }
 
-    @Test("answers that end with the connection, in chunks, without a body, to HTTP/1.0")
+    @Test("the proxy forwards answers in chunks, without a length, without a body, and to HTTP/1.0")
     func framing() async throws {
         let get = { (port: Int) in "GET http://127.0.0.1:\(port)/ HTTP/1.1\r\n\r\n" }
         let closed = try await exchange(get, answer: "HTTP/1.1 200 OK\r\n\r\nabc")
@@ -116,7 +117,7 @@ struct ProxyForwardingTests {
         #expect(head.client.contains("Content-Length: 7\r\n") && head.client.hasSuffix("\r\n\r\n"))
     }
 
-    @Test("an origin without an answer is 502; an incomplete answer does not look complete")
+    @Test("the proxy sends 502 for an invalid answer, and no final chunk for an incomplete body")
     func badOrigins() async throws {
         let get = { (port: Int) in "GET http://127.0.0.1:\(port)/ HTTP/1.1\r\n\r\n" }
         for answer in ["", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-"] {
@@ -128,7 +129,7 @@ struct ProxyForwardingTests {
         #expect(!broken.hasSuffix("0\r\n\r\n"))
     }
 
-    @Test("large bodies in both directions, in chunks, after 100 Continue")
+    @Test("the proxy forwards large chunked bodies in both directions after 100 Continue")
     func largeBodies() async throws {
         let chunk = String(repeating: "0123456789abcdef", count: 4_096)
         let count = 64
@@ -140,7 +141,7 @@ struct ProxyForwardingTests {
                 client.write("POST http://127.0.0.1:\(port)/ HTTP/1.1\r\n\(fields)\r\n")
                 #expect(await client.readHead() == ["HTTP/1.1 100 Continue"])
                 for _ in 1...count { client.write("10000\r\n\(chunk)\r\n") }
-                // Bytes after the request do not belong to it.
+                // Bytes after the end of the request are not part of the request.
                 client.write("0\r\n\r\nGET http://127.0.0.1:\(port)/second HTTP/1.1\r\n\r\n")
                 let origin = try #require(await incoming.next())
                 let head = await origin.readHead()
@@ -166,7 +167,7 @@ struct ProxyForwardingTests {
     }
 
     @Test(
-        "a client that closes ends its request, whether it was sent completely or not",
+        "the proxy cancels the request of a client that closes the connection",
         arguments: [
             "GET http://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n",
             "POST http://127.0.0.1:PORT/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc",
@@ -189,7 +190,7 @@ struct ProxyForwardingTests {
         }
     }
 
-    @Test("the proxy does not read from one side while the other accepts nothing")
+    @Test("the proxy does not read from one side while the other side accepts nothing")
     func backPressure() throws {
         let (first, second) = (EmbeddedChannel(), EmbeddedChannel())
         let reads = ReadCounter()
@@ -210,7 +211,7 @@ struct ProxyForwardingTests {
         second.isWritable = false
         first.read()
         #expect(reads.count == before + 2)
-        // There is no one to wait for any more.
+        // The closed side no longer blocks the other side.
         _ = try second.finish(acceptAlreadyClosed: true)
         second.embeddedEventLoop.run()
         #expect(reads.count == before + 3)

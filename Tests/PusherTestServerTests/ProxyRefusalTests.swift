@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Requests that the proxy refuses", .timeLimit(.minutes(5)))
 struct ProxyRefusalTests {
-    @Test("without the right user name and password the answer is 407")
+    @Test("the proxy answers a wrong user name or password with 407")
     func authentication() async throws {
         var proxyOptions = TestProxy.Options()
         proxyOptions.credentials = .init(username: "ada", password: "secret")
@@ -35,7 +35,7 @@ struct ProxyRefusalTests {
     }
 
     @Test(
-        "targets on other machines, unknown names, and addresses without a listener are refused",
+        "the proxy refuses other machines, unknown names and addresses without a listener",
         arguments: [
             "nowhere.example.test:80", "192.0.2.1:80", "0.0.0.0:80", "[::]:80", "[::ffff:127.0.0.1]:80",
             "2130706433:80",
@@ -55,10 +55,10 @@ struct ProxyRefusalTests {
         }
     }
 
-    @Test("a port without a listener is refused")
+    @Test("the proxy refuses a port without a listener")
     func nobody() async throws {
         try await TestProxy.withProxy { proxy in
-            // A port that was free a moment ago may belong to another test now, but no test listens at this address.
+            // Another test may already use a port that was free before, but no test listens at this address.
             let text = try await answer(of: proxy, to: "CONNECT 127.77.0.5:9 HTTP/1.1\r\n\r\n")
             #expect(text.hasPrefix("HTTP/1.1 502 "))
             #expect(proxy.requests.map(\.status) == [502])
@@ -66,7 +66,7 @@ struct ProxyRefusalTests {
     }
 
     @Test(
-        "requests that are not for a proxy are refused",
+        "the proxy refuses requests that are not for a proxy",
         arguments: [
             "nonsense\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", "CONNECT 127.0.0.1 HTTP/1.1\r\n\r\n",
             "CONNECT 127.0.0.1: HTTP/1.1\r\n\r\n", "CONNECT 127.0.0.1:0 HTTP/1.1\r\n\r\n",
@@ -85,7 +85,7 @@ struct ProxyRefusalTests {
         }
     }
 
-    @Test("heads without an end are refused")
+    @Test("the proxy refuses heads without an end")
     func giantHeads() async throws {
         try await withServerAndProxy { server, proxy in
             let field = "X: \(String(repeating: "x", count: 1_000))\r\n"
@@ -93,7 +93,7 @@ struct ProxyRefusalTests {
             #expect(try await answer(of: proxy, to: many).hasPrefix("HTTP/1.1 431 "))
             let long = "CONNECT " + String(repeating: "a", count: 5 << 20)
             #expect(try await answer(of: proxy, to: long).hasPrefix("HTTP/1.1 431 "))
-            // An incomplete head, and the end of the stream.
+            // The client sends an incomplete head and ends its output.
             let client = try await ByteConnection.connect(port: proxy.port)
             client.write("CONNECT 127")
             client.endOutput()
@@ -108,7 +108,7 @@ struct ProxyRefusalTests {
 
 @Suite("Faults of the proxy", .timeLimit(.minutes(5)))
 struct ProxyFaultTests {
-    @Test("each fault applies as often as requested, one after the other, then the proxy works as usual")
+    @Test("each fault applies to the requested number of requests")
     func counted() async throws {
         try await withServerAndProxy { server, proxy in
             proxy.refuse(0, with: 500)
@@ -134,7 +134,7 @@ struct ProxyFaultTests {
         }
     }
 
-    @Test("silence lasts until it is ended; open tunnels continue")
+    @Test("the proxy is silent until a command ends the fault, and open tunnels continue")
     func silence() async throws {
         try await withServerAndProxy { server, proxy in
             let standing = try await SocketClient.connect(to: server, through: proxy)
@@ -154,7 +154,7 @@ struct ProxyFaultTests {
         }
     }
 
-    @Test("a status applies to all requests, a new one replaces it, and a wait without an event times out")
+    @Test("a new status replaces the earlier status for all requests")
     func statuses() async throws {
         try await TestProxy.withProxy { proxy in
             for status in [502, 407, 204, -1] {

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Tunnels through the proxy", .timeLimit(.minutes(5)))
 struct ProxyTunnelTests {
-    @Test("a WebSocket to a name that only the proxy knows is tunnelled", arguments: ["127.0.0.1", "::1"])
+    @Test("the proxy tunnels a WebSocket to a host name that only the proxy knows", arguments: ["127.0.0.1", "::1"])
     func webSocket(host: String) async throws {
         var options = PusherTestServer.Options()
         options.host = host
@@ -43,7 +43,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("TLS is tunnelled, for a WebSocket and for HTTP")
+    @Test("the proxy tunnels TLS for a WebSocket and for HTTP")
     func tls() async throws {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
@@ -82,7 +82,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("no byte after the head is lost, however it is split, and the end arrives too")
+    @Test("the proxy loses no byte after a split head, and passes on the end of the connection")
     func earlyBytes() async throws {
         try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
@@ -92,7 +92,7 @@ struct ProxyTunnelTests {
                 client.endOutput()
                 let origin = try #require(await incoming.next())
                 #expect(await origin.readText() == "early")
-                // The other half stays open.
+                // The other half of the tunnel stays open.
                 #expect(await client.readHead() == ["HTTP/1.1 200 Connection established"])
                 origin.write("late")
                 origin.endOutput()
@@ -112,7 +112,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("many megabytes in both directions at once, in two tunnels, arrive completely")
+    @Test("two tunnels carry many megabytes in both directions at once")
     func largeTransfer() async throws {
         var generator = SeededGenerator(seed: 7)
         let bytes = (0..<(6 << 20)).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -144,7 +144,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("tunnels are dropped, on both sides; new ones can follow")
+    @Test("the proxy drops both sides of tunnels and accepts new tunnels")
     func dropTunnels() async throws {
         try await withServerAndProxy { server, proxy in
             let first = try await SocketClient.connect(to: server, through: proxy)
@@ -162,7 +162,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("shutdown leaves nothing, and the port is kept for another start")
+    @Test("shutdown closes all sockets, and another start uses the same port")
     func shutdown() async throws {
         try await ByteConnection.withListener { port, origins in
             var incoming = origins.makeAsyncIterator()
@@ -196,7 +196,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("a released proxy ends its tunnels")
+    @Test("a proxy closes its tunnels when the app releases the proxy")
     func dropped() async throws {
         try await ByteConnection.withListener { port, origins in
             var incoming = origins.makeAsyncIterator()

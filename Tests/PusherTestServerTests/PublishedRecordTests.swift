@@ -13,7 +13,7 @@ struct PublishedRecordTests {
         }
     }
 
-    @Test("they count the recipients of an event, and show an event without any")
+    @Test("records contain the number of recipients of an event, even if it is 0")
     func count() throws {
         var server = BrainTranscript.connected(3)
         _ = server.subscribe(1, "a")

@@ -53,7 +53,7 @@ struct RESTTests {
     }
 
     @Test(
-        "signatures match Pusher's documents",
+        "signatures match the examples in Pusher's documentation",
         arguments: [
             (
                 "POST", "/apps/3/events", [:],
@@ -79,7 +79,7 @@ struct RESTTests {
         #expect(signed(method, path, parameters, body).parameters["auth_signature"] == signature)
     }
 
-    @Test("an event reaches the subscribers except the excluded one")
+    @Test("an event reaches all subscribers except the excluded connection")
     func publish() throws {
         var server = server()
         let body = #"{"name":"e","channels":["a"],"data":"{\"some\":\"d\\u00e4ta\"}","socket_id":"7.1"}"#
@@ -96,7 +96,7 @@ struct RESTTests {
         )
     }
 
-    /// A signed request, whose query may contain a parameter twice.
+    /// Makes a signed request, whose query may contain a parameter twice.
     private func request(query: [(name: String, value: String)], body: String = "") -> Request {
         var parameters = query
         parameters += [
@@ -114,7 +114,7 @@ struct RESTTests {
     }
 
     @Test(
-        "the parameters of an event may be in the query, and are signed with it",
+        "the signed query may contain the parameters of an event",
         arguments: [
             [("channel", "a")], [("channels[]", "a"), ("channels[]", "b")], [("channels[]", "a")], [("channels", "a")],
         ] as [[(name: String, value: String)]]
@@ -132,7 +132,7 @@ struct RESTTests {
         #expect(answer(changed)?.status == 401)
     }
 
-    @Test("parameters in the query are checked, and those in the body have priority")
+    @Test("the server checks parameters in the query, and prefers parameters in the body")
     func eventInQueryAndBody() {
         #expect(answer(request(query: [("name", "e"), ("channel", "a")]))?.status == 400)
         #expect(answer(request(query: [("data", "{}"), ("channel", "a")]))?.status == 400)
@@ -152,7 +152,7 @@ struct RESTTests {
         #expect(answer(request(query: [("name", "e"), ("data", "{}"), ("channel", "a")], body: "x"))?.status == 400)
     }
 
-    @Test("numbers of subscribers are returned on request")
+    @Test("the server returns numbers of subscribers on request")
     func info() {
         let body = #"{"name":"e","channel":"a","data":"","info":"subscription_count"}"#
         #expect(
@@ -170,7 +170,7 @@ struct RESTTests {
     }
 
     @Test(
-        "each part of the signature is checked",
+        "the server checks each part of the signature",
         arguments: [
             ("auth_key", nil), ("auth_key", "other"), ("auth_version", nil), ("auth_version", "2.0"),
             ("auth_timestamp", nil), ("auth_timestamp", "x"), ("auth_timestamp", "-9223372036854775808"),
@@ -194,7 +194,7 @@ struct RESTTests {
         #expect(answer(signed("GET", "/apps/3/channels"), now: Self.now + difference)?.status == status)
     }
 
-    @Test("a changed body, path, method or secret is rejected")
+    @Test("the server rejects a changed body, path, method or secret")
     func changed() {
         let original = signed("POST", "/apps/3/events", [:], #"{"name":"e","channel":"a","data":"{}"}"#)
         var body = original
@@ -215,7 +215,7 @@ struct RESTTests {
     }
 
     @Test(
-        "each part of the body is checked",
+        "the server checks each part of the body",
         arguments: [
             ("", 400), ("x", 400), ("[]", 400), ("{}", 400), (#"{"name":1,"channel":"a","data":"{}"}"#, 400),
             (#"{"name":"","channel":"a","data":"{}"}"#, 400), (#"{"name":"e","channel":"a"}"#, 400),
@@ -243,7 +243,7 @@ struct RESTTests {
     }
 
     @Test(
-        "unknown paths are rejected",
+        "the server rejects unknown paths",
         arguments: [
             ("GET", "/"), ("GET", ""), ("GET", "/apps"), ("GET", "/apps/3"), ("GET", "/apps/4/channels"),
             ("GET", "/apps/3/events"), ("GET", "/apps/3/batch_events"), ("GET", "/app/app-key"),
@@ -279,7 +279,7 @@ struct RESTTests {
             .withoutRecords
     }
 
-    @Test("users are counted once, and listed")
+    @Test("the server counts and lists each user once")
     func users() throws {
         var server = try populated()
         func body(_ path: String, _ info: String = "") -> String? {
@@ -307,7 +307,7 @@ struct RESTTests {
         #expect(ask(&server, "GET", "/apps/3/channels/%23server-to-user-1").response?.status == 400)
     }
 
-    @Test("the cached event, and for how long it is kept")
+    @Test("the answer contains the cached event and its remaining lifetime")
     func cache() throws {
         var server = try populated()
         server.brain.now = .seconds(1_740)
@@ -319,7 +319,7 @@ struct RESTTests {
         #expect(body("x") == #"{"occupied":false}"#)
     }
 
-    @Test("a signed-in user gets events, and can be terminated")
+    @Test("REST requests publish events to a signed-in user, and terminate the user's connections")
     func signedInUser() throws {
         var server = try populated()
         let event = ##"{"name":"e","channel":"#server-to-user-a/b c","data":"1"}"##
@@ -332,7 +332,7 @@ struct RESTTests {
         #expect(server.brain.openConnections.count == 2)
     }
 
-    @Test("a batch has up to ten events, all or none")
+    @Test("the server publishes all events of a batch of up to ten, or none")
     func batch() throws {
         var server = try populated()
         func post(_ body: String) -> [ServerAction] { ask(&server, "POST", "/apps/3/batch_events", [:], body) }

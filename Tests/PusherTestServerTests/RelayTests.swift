@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The relay, and its effects on connections", .timeLimit(.minutes(5)))
 struct RelayTests {
-    @Test("many megabytes in both directions at once arrive completely, and so does the end")
+    @Test("the relay passes on many megabytes in both directions at once, and then the end of the connection")
     func passesOn() async throws {
         var generator = SeededGenerator(seed: 7)
         let bytes = (0..<(4 << 20)).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -27,7 +27,7 @@ struct RelayTests {
         }
     }
 
-    @Test("swallowed bytes are lost, the other direction continues, and the end is passed on after the fault")
+    @Test("the relay drops swallowed bytes in one direction, and passes on the end of a connection after the fault")
     func swallowed() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toClient, with: .swallowed)
@@ -36,7 +36,7 @@ struct RelayTests {
             client.write("heard")
             #expect(await server.read(5) == Array("heard".utf8))
             server.close()
-            // Only the relay notices that the server has gone.
+            // Only the relay notices the end of the server's side.
             try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 5 && $0.isOpen }
             relay.passOn(.toClient)
             #expect(await client.readText() == "")
@@ -44,7 +44,7 @@ struct RelayTests {
         }
     }
 
-    @Test("held bytes are not passed on: they are lost with the connection")
+    @Test("held bytes are lost when the connection ends")
     func heldForEver() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .held)
@@ -71,7 +71,7 @@ struct RelayTests {
         }
     }
 
-    @Test("delayed and trickled bytes arrive in order; later bytes come after them")
+    @Test("delayed and trickled bytes arrive in order, before later bytes")
     func order() async throws {
         try await withRelay { relay, client, server in
             relay.fail(with: .delayed(.milliseconds(50)))
@@ -87,7 +87,7 @@ struct RelayTests {
         }
     }
 
-    @Test("trickled bytes keep their pace however they are written, and start when delayed ones are due")
+    @Test("the relay trickles bytes of separate writes at the requested pace, after a delayed byte")
     func pace() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .delayed(.milliseconds(200)))
@@ -96,7 +96,7 @@ struct RelayTests {
             client.write("0")
             try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 1 }
             relay.fail(.toServer, with: .trickled(every: .milliseconds(100)))
-            // The first byte that is passed on from now on starts the pace, even if it is a delayed one.
+            // The pace begins with the next byte that the relay passes on, even if this byte was delayed.
             let fault = clock.now
             for count in 2...6 {
                 client.write("1")
@@ -109,7 +109,7 @@ struct RelayTests {
         }
     }
 
-    @Test("bytes that were held back before the silence still arrive")
+    @Test("bytes that an earlier fault held back still arrive")
     func delayedBeforeSwallowed() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .delayed(.milliseconds(50)))
@@ -122,7 +122,7 @@ struct RelayTests {
         }
     }
 
-    @Test("each nth byte is changed, counted from the beginning of the fault")
+    @Test("the relay changes each nth byte, counted from the beginning of the fault")
     func corrupted() async throws {
         try await withRelay { relay, client, server in
             client.write([1, 2, 3])
@@ -140,7 +140,7 @@ struct RelayTests {
         }
     }
 
-    @Test("a client that is silent for the idle limit is closed on both sides, even if the server sends")
+    @Test("the relay closes both sides when the client is idle for too long, even if the server sends bytes")
     func idleLimit() async throws {
         try await withRelay { relay, client, server in
             relay.limitIdleTime(to: .seconds(3_600))
@@ -152,14 +152,14 @@ struct RelayTests {
             #expect(await client.readToEnd() == [])
             #expect(await server.readToEnd() == [])
             try await relay.waitForOpenConnections(count: 0, timeout: .patience)
-            // The same for a new connection, which sends nothing at all.
+            // The limit also ends a new connection that sends nothing.
             let next = try await ByteConnection.connect(port: relay.port)
             #expect(await next.readToEnd() == [])
             next.close()
         }
     }
 
-    @Test("as many new connections as requested are ended, reset or silent")
+    @Test("the relay closes, resets or ignores the requested number of new connections")
     func connectionFaults() async throws {
         try await ByteConnection.withListener { port, servers in
             let relay = PusherTestRelay(options: .init(serverPort: port))
@@ -185,7 +185,7 @@ struct RelayTests {
     }
 
     @Test(
-        "connections are dropped or reset on both sides; without a listener they are refused, and open ones continue"
+        "the relay drops or resets both sides, and stopListening only affects new connections"
     )
     func ends() async throws {
         try await ByteConnection.withListener { port, servers in
@@ -219,7 +219,7 @@ struct RelayTests {
         }
     }
 
-    @Test("a missing server ends the client's connection; a released relay ends all")
+    @Test("the relay closes clients' connections if it cannot reach the server, or when the app releases the relay")
     func ending() async throws {
         let lonely = PusherTestRelay(options: .init(serverHost: "127.77.0.1", serverPort: 9))
         try await lonely.start()
@@ -241,7 +241,7 @@ struct RelayTests {
         "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUPGRADE: WebSocket\r\n"
         + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
-    @Test("WebSocket upgrades are swallowed, answered or reset, however they are split; other requests pass")
+    @Test("the relay swallows, answers or resets split WebSocket upgrades, and relays other requests")
     func blockedUpgrades() async throws {
         try await PusherTestServer.withServer { server in
             try await PusherTestRelay.withRelay(to: server) { relay in
@@ -295,7 +295,7 @@ struct RelayTests {
         }
     }
 
-    /// A relay, and both ends of one connection through it.
+    /// Runs `body` with a relay and both ends of one connection through the relay.
     private func withRelay(
         _ body: (PusherTestRelay, _ client: ByteConnection, _ server: ByteConnection) async throws -> Void
     ) async throws {

@@ -11,7 +11,7 @@ struct SubscriptionTests {
         return server
     }
 
-    @Test("success, duplicate and unknown, in Pusher's words")
+    @Test("the server answers subscriptions, duplicates and unknown channels with Pusher's messages")
     func words() {
         var server = connected()
         #expect(server.subscribe(1, "news") == [.succeeded(1, "news")])
@@ -24,7 +24,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "channels that need an authorization are rejected without one",
+        "the server refuses a subscription without a required authorization",
         arguments: ["private-x", "presence-x", "private-encrypted-x", "private-cache-x", "presence-cache-x"]
     )
     func authorization(channel: String) {
@@ -33,14 +33,14 @@ struct SubscriptionTests {
         #expect(server.brain.subscriptionCount(of: channel) == 0)
     }
 
-    @Test("invalid names are rejected", arguments: ["", "a b", "#server-to-user-1", "ä", "a/b"])
+    @Test("the server refuses invalid names", arguments: ["", "a b", "#server-to-user-1", "ä", "a/b"])
     func names(channel: String) {
         var server = connected()
         #expect(server.subscribe(1, channel) == [.error(1, "Invalid channel name: \(channel)")])
     }
 
     @Test(
-        "success in each dialect",
+        "each dialect confirms a subscription in its own form",
         arguments: [
             (Dialect.pusher, #","data":"{}","channel":"a"}"#), (.soketi, #","channel":"a"}"#),
             (.pylon, #","data":"","channel":"a"}"#), (.poxa, #","data":{},"channel":"a"}"#),
@@ -54,7 +54,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "refusals in each dialect",
+        "each dialect refuses a subscription in its own form",
         arguments: [
             (
                 Dialect.pusher,
@@ -81,7 +81,10 @@ struct SubscriptionTests {
         #expect(server.subscribe(1, "private-a") == [.send(1, text)])
     }
 
-    @Test("duplicates in each dialect", arguments: Dialect.DuplicateSubscription.allCases)
+    @Test(
+        "each dialect answers a duplicate subscription in its own way",
+        arguments: Dialect.DuplicateSubscription.allCases
+    )
     func duplicates(form: Dialect.DuplicateSubscription) {
         var server = connected { $0.dialect.duplicateSubscription = form }
         _ = server.subscribe(1, "a")
@@ -96,7 +99,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "ping and pong in each form",
+        "ping and pong have the form of the dialect",
         arguments: [
             (Dialect.EmptyData.missing, ""), (.object, #","data":{}"#), (.string, #","data":"{}""#),
             (.emptyString, #","data":"""#), (.nullString, #","data":"null""#),
@@ -111,7 +114,7 @@ struct SubscriptionTests {
         #expect(server.brain.sendPing(.all).withoutRecords.first == .send(1, #"{"event":"pusher:ping"\#(rest)}"#))
     }
 
-    @Test("each change of a subscription count goes to all subscribers, if the option says so")
+    @Test("with sendsSubscriptionCounts, all subscribers get each change of the count")
     func counts() {
         var server = connected(3) { $0.sendsSubscriptionCounts = true }
         func count(_ number: Int, _ count: Int) -> ServerAction {
@@ -130,7 +133,7 @@ struct SubscriptionTests {
         #expect(server.brain.subscriptionCount(of: "a") == 0)
     }
 
-    @Test("events go to all subscribers except one, byte for byte")
+    @Test("events go to all subscribers except the excluded connection, byte for byte")
     func publishing() throws {
         var server = connected(3)
         for number in 1...2 { _ = server.subscribe(number, "a") }

@@ -25,7 +25,7 @@ struct WebhookTests {
         }
     }
 
-    @Test("the signature matches Pusher's documents")
+    @Test("the signature matches the example in Pusher's documentation")
     func vector() {
         let body = #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
         let sender = WebhookSender(url: "http://localhost", application: AuthorizationTests.application)
@@ -37,7 +37,7 @@ struct WebhookTests {
         )
     }
 
-    @Test("a channel is occupied by its first subscriber, and vacated some time after its last")
+    @Test("webhooks report a channel as occupied at the first subscriber, and as vacated some time after the last")
     func occupation() {
         var server = connected(2)
         #expect(events(server.subscribe(1, "a")) == [#"[{"name":"channel_occupied","channel":"a"}]"#])
@@ -51,7 +51,7 @@ struct WebhookTests {
         #expect(server.brain.absences.isEmpty)
     }
 
-    @Test("members who return soon are reported once")
+    @Test("webhooks report a member who returns soon only once")
     func members() {
         var server = connected(3)
         #expect(
@@ -75,7 +75,7 @@ struct WebhookTests {
         )
     }
 
-    @Test("client events, cache misses and counts")
+    @Test("webhooks report client events, cache misses and counts")
     func others() {
         var server = connected(2) { $0.sendsSubscriptionCounts = true }
         _ = server.join(1, "presence-x", "1")
@@ -98,7 +98,7 @@ struct WebhookTests {
         )
     }
 
-    @Test("users' own channels cause no webhooks, and without a URL there are none")
+    @Test("the server makes no webhooks for users' own channels, or without a URL")
     func nothing() {
         var server = connected(1)
         _ = server.signIn(1, #"{"id":"a"}"#)
@@ -110,7 +110,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "each answer and each failure is recorded, and a webhook is posted until it succeeds, at most six times",
+        "the server posts a webhook up to six times until it succeeds, and records each try",
         arguments: [
             ([200], ["200"]), ([500, 404, 204], ["500", "404", "204"]), ([nil, 299], ["failed", "299"]),
             ([302, nil, 500, nil, 500, 503, 200], ["302", "failed", "500", "failed", "500", "503"]),
@@ -143,7 +143,7 @@ struct WebhookTests {
         #expect(delays.withLockedValue { $0 } == expected)
     }
 
-    @Test("in memory they are recorded, with the server's time")
+    @Test("a server in memory records webhooks with its virtual time")
     func inMemory() {
         let loop = EmbeddedEventLoop()
         var options = Options()

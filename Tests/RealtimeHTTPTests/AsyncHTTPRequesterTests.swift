@@ -8,7 +8,7 @@ import Testing
 struct AsyncHTTPRequesterTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 
-    @Test("method, address, header fields and body arrive unchanged")
+    @Test("the server gets method, address, header fields and body unchanged")
     func request() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(201, ["X-Kind": "test"], "{}")
@@ -47,7 +47,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("every status is an answer", arguments: [200, 204, 304, 400, 403, 404, 429, 500, 503, 599])
+    @Test("returns an answer with any status", arguments: [200, 204, 304, 400, 403, 404, 429, 500, 503, 599])
     func status(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             .answer(status, ["Retry-After": "5"])
@@ -58,7 +58,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("an answer in chunks is read")
+    @Test("the requester reads an answer in chunks")
     func chunks() async throws {
         try await HTTPTestServer.serving { _ in
             .chunks(["{", "\"a\":", "1}"])
@@ -68,7 +68,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("a body is cut at the limit, and the rest is not read", arguments: [200, 403])
+    @Test("the requester truncates a body at the limit, without reading the rest", arguments: [200, 403])
     func tooLarge(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             .endless(status: status)
@@ -81,7 +81,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("a body of exactly the limit is not cut")
+    @Test("the requester returns the whole body if its size is exactly the limit")
     func justFitting() async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200, [:], "1234567890")
@@ -95,7 +95,7 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("many requests at once work")
+    @Test("the requester makes many requests at once")
     func many() async throws {
         try await HTTPTestServer.serving {
             .answer(200, [:], $0.body)
@@ -114,7 +114,7 @@ struct AsyncHTTPRequesterTests {
     }
 
     @Test(
-        "an invalid request is not sent",
+        "the requester does not send an invalid request",
         arguments: [
             ("", "not a URL"), ("/pusher/auth", "not an http"), ("example.com", "not an http"),
             ("ftp://example.com", "not an http"), ("file:///etc/passwd", "not an http"),
@@ -128,7 +128,7 @@ struct AsyncHTTPRequesterTests {
         #expect(error?.message.contains(why) == true)
     }
 
-    @Test("method and header fields that would break the request are rejected, without showing their values")
+    @Test("the requester rejects an invalid method or header field without showing its value")
     func invalidHeaders() async throws {
         #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is not an HTTP method")
         #expect(await requester.failure(.to("http://a", method: ""))?.kind == .invalidRequest)

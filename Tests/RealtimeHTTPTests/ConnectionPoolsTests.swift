@@ -7,7 +7,7 @@ struct ConnectionPoolsTests {
     private final class Pool: Sendable {}
     private typealias Pools = ConnectionPools<String, Pool>
 
-    @Test("requests of the same kind share a pool, and those of another kind have another one")
+    @Test("requests of the same kind share a pool")
     func ways() {
         var pools = Pools()
         let first = pools.take(for: "direct", origin: "a", make: Pool.init).pool
@@ -21,7 +21,7 @@ struct ConnectionPoolsTests {
         #expect(pools.all.count == 2)
     }
 
-    @Test("after a cancelled request there is a new pool; the old one ends with its last request")
+    @Test("the pool of a cancelled request gets no more requests, and is shut down after its last request")
     func givenUp() {
         var pools = Pools()
         let old = pools.take(for: "direct", origin: "a", make: Pool.init).pool
@@ -39,7 +39,7 @@ struct ConnectionPoolsTests {
         #expect(pools.all.isEmpty)
     }
 
-    @Test("requests to many different hosts do not make a pool's memory grow")
+    @Test("a pool serves a limited number of hosts")
     func newHosts() {
         var pools = Pools()
         var ended: [Pool] = []
@@ -51,7 +51,7 @@ struct ConnectionPoolsTests {
         #expect(ended.count == (100 - 1) / Pools.maximumOrigins)
         #expect(pools.all.count == 1)
 
-        // A pool with running requests is kept until they have ended.
+        // Retired pools remain only until all their requests have ended.
         for number in 0..<Pools.maximumOrigins {
             #expect(pools.take(for: "direct", origin: "https://\(number).test", make: Pool.init).ended == nil)
         }

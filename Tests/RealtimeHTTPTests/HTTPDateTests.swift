@@ -6,7 +6,7 @@ import Testing
 @Suite("Dates of HTTP")
 struct HTTPDateTests {
     @Test(
-        "a date is read correctly",
+        "reads a valid date",
         arguments: [
             ("Thu, 01 Jan 1970 00:00:00 GMT", 0), ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("Tue, 29 Feb 2000 12:00:00 GMT", 951_825_600), ("Fri, 31 Dec 2100 23:59:60 GMT", 4_133_980_800),
@@ -16,7 +16,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.secondsSince1970(text) == seconds)
     }
 
-    @Test("the days of two centuries agree with Foundation's calendar")
+    @Test("reads each day of two centuries like Foundation's calendar")
     func calendar() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
@@ -33,7 +33,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "an invalid date is nil",
+        "returns nil for an invalid date",
         arguments: [
             "", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 29 Feb 1900 00:00:00 GMT",

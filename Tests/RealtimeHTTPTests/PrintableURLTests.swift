@@ -1,10 +1,10 @@
 import RealtimeHTTP
 import Testing
 
-@Suite("URLs in texts", .timeLimit(.minutes(5)))
+@Suite("URLs in messages", .timeLimit(.minutes(5)))
 struct PrintableURLTests {
     @Test(
-        "user, password, query and fragment are left out, even if they are not percent-encoded",
+        "a printable URL has no user, password, query or fragment, even without percent-encoding",
         arguments: [
             ("https://example.com/a?b=@c#d", "https://example.com/a"),
             ("https://user:hidden@example.com/a", "https://example.com/a"),

@@ -11,7 +11,7 @@ struct RedirectTests {
         "Authorization": "Bearer token", "Cookie": "a=b", "X-Custom": "1", "Content-Type": "text/plain",
     ]
 
-    @Test("a POST stays a POST, with its body and its headers", arguments: [301, 302, 307, 308])
+    @Test("a POST remains a POST after a redirect, with its body and its headers", arguments: [301, 302, 307, 308])
     func sameMethod(status: Int) async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/a/old" ? .redirect(status, "new?x=1") : .answer(200, [:], "there")
@@ -27,7 +27,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("a request that fails after a redirect names the place where it failed")
+    @Test("the error after a redirect names the URL that failed")
     func failsElsewhere() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/old" ? .redirect(307, "/new") : .redirect(307, "ftp://example.com")
@@ -41,7 +41,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("303 is followed by a GET without a body")
+    @Test("the requester sends a GET without a body after status 303")
     func seeOther() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/old" ? .redirect(303, "/new") : .answer(200)
@@ -55,7 +55,10 @@ struct RedirectTests {
         }
     }
 
-    @Test("another host or port gets no request at all", arguments: [301, 302, 303, 307, 308])
+    @Test(
+        "the requester rejects a redirect to another host or port, and sends nothing there",
+        arguments: [301, 302, 303, 307, 308]
+    )
     func otherOrigin(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             .answer(200)
@@ -83,7 +86,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "within an origin a redirect is followed with the whole request, however the origin is written",
+        "the requester recognizes a redirect within the origin in any spelling, and sends the whole request",
         arguments: [
             ("http://a.test/x", "http://A.test:80/y"), ("https://a.test/x", "HTTPS://a.test:443/y"),
             ("https://a.test:8443/x", "/y"), ("https://A.test:8443/x", "//a.test:8443/y"),
@@ -98,7 +101,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "another scheme, host or port is another origin, even https after http; the error names both",
+        "the error names both origins if scheme, host or port differ",
         arguments: [
             ("http://a.test/x", "https://a.test/x", "http://a.test to https://a.test,"),
             ("https://a.test/x", "http://a.test/x", "https://a.test to http://a.test,"),
@@ -118,7 +121,7 @@ struct RedirectTests {
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test("five redirects are followed, six are not", arguments: [5, 6])
+    @Test("the requester follows five redirects, but not six", arguments: [5, 6])
     func limit(count: Int) async throws {
         try await HTTPTestServer.serving { request in
             let number = Int(request.uri.dropFirst()) ?? 0
@@ -137,7 +140,7 @@ struct RedirectTests {
     }
 
     @Test(
-        "it leads to http and https only, and to no name in brackets",
+        "the requester does not follow a redirect to an invalid URL",
         arguments: [
             "ftp://example.com/a", "file:///etc/passwd", "http://", "javascript:alert(1)", "//:0/",
             "http://[example.com]/a", "//[127.0.0.1]/",
@@ -153,7 +156,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("a redirect without a location, and other 3xx, are the answer", arguments: [300, 301, 302, 304, 305, 308])
+    @Test("returns 3xx answers that are not redirects to a location", arguments: [300, 301, 302, 304, 305, 308])
     func noLocation(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             status == 300 || status > 303 && status < 307 ? .redirect(status, "/new") : .answer(status)

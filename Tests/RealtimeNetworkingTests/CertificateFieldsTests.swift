@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The fields of a certificate")
 struct CertificateFieldsTests {
-    @Test("issuer, subject and purpose are read")
+    @Test("the parser reads issuer, subject and purpose")
     func fields() throws {
         let root = try fields(TestChain(.direct).rootPEM)
         #expect(root.issuer == root.subject)
@@ -19,7 +19,7 @@ struct CertificateFieldsTests {
         #expect(try !fields(TestChain(.forClients).chainPEM).isForServers)
     }
 
-    @Test("names are compared whole, in any case, with an asterisk for the first label only")
+    @Test("an asterisk matches only as the first label, and names match regardless of case")
     func names() throws {
         var server = try fields(TestChain(.direct).chainPEM)
         #expect(server.hostNames == ["localhost"])
@@ -34,7 +34,7 @@ struct CertificateFieldsTests {
         for host in others { #expect(!server.isFor(host: host), "\(host)") }
     }
 
-    @Test("a certificate that is cut anywhere, or has any byte changed, is read or rejected, and does no harm")
+    @Test("the parser does not crash on a truncated or damaged certificate")
     func damaged() throws {
         let bytes = try der(TestChain(.withIntermediate).chainPEM)
         for length in bytes.indices { #expect(CertificateFields(der: Array(bytes.prefix(length))) == nil) }

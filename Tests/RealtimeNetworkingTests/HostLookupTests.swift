@@ -18,7 +18,7 @@ struct HostLookupTests {
         return try await ipv6 + ipv4
     }
 
-    @Test("the system's addresses have the port, and this machine's own name has its own addresses")
+    @Test("returns the system's addresses with the port")
     func system() async throws {
         let found = try await begin(HostLookup(eventLoop: eventLoop), of: "localhost")
         #expect(!found.isEmpty)
@@ -26,9 +26,9 @@ struct HostLookupTests {
         #expect(found.allSatisfy { $0.port == 80 })
     }
 
-    @Test("an invalid name fails with the system's words")
+    @Test("fails with the system's message for an invalid name")
     func unknown() async throws {
-        // Too long for a label, so no name server is asked.
+        // The label is too long, so the system fails without a query to a name server.
         let host = String(repeating: "a", count: 70)
         let error = await #expect(throws: HostLookup.Failure.self) {
             try await begin(HostLookup(eventLoop: eventLoop), of: host)
@@ -36,7 +36,7 @@ struct HostLookupTests {
         #expect(error.map { !"\($0)".isEmpty } == true)
     }
 
-    @Test("a lookup that hangs does not delay another one on the same event loop")
+    @Test("a lookup that hangs does not delay another lookup on the same event loop")
     func hanging() async throws {
         let expected = try Self.found.get()
         let answer = DispatchSemaphore(value: 0)
@@ -51,7 +51,7 @@ struct HostLookupTests {
         #expect(try await late == expected)
     }
 
-    @Test("a cancelled lookup ends at once, however long the system takes, and its answer is dropped")
+    @Test("a cancelled lookup ends at once, and ignores the system's late answer")
     func cancelled() async throws {
         let answer = DispatchSemaphore(value: 0)
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
@@ -68,7 +68,7 @@ struct HostLookupTests {
         answer.signal()
     }
 
-    @Test("a lookup that is cancelled before it begins is not made")
+    @Test("a lookup that is cancelled before it begins does not reach the system")
     func cancelledBefore() async throws {
         let threads = LookupThreads(maximum: 1)
         let (begun, begin) = AsyncStream.makeStream(of: String.self)
@@ -85,7 +85,7 @@ struct HostLookupTests {
         #expect(await begun.reduce(into: []) { $0.append($1) } == ["b.example"])
     }
 
-    @Test("if too many lookups are requested, those that wait get the first answer for their host")
+    @Test("lookups that wait for a thread get the first answer for their host")
     func shared() async throws {
         let expected = try Self.found.get()
         let threads = LookupThreads(maximum: 1)
@@ -107,7 +107,7 @@ struct HostLookupTests {
         #expect(await begun.reduce(into: []) { $0.append($1) } == ["a.example", "b.example"])
     }
 
-    @Test("a waiting lookup that is cancelled is not made, and the others take their turn in order")
+    @Test("a cancelled lookup leaves the queue, and the other lookups run in order")
     func turns() async throws {
         let expected = try Self.found.get()
         let threads = LookupThreads(maximum: 1)

@@ -35,7 +35,7 @@ struct ProxyRulesTests {
     // MARK: The environment
 
     @Test(
-        "The variables, as curl reads them",
+        "reads the same environment variables as curl",
         arguments: [
             ([:], nil, nil),
             (variables, "tls.example:3128", "plain.example:3129"),
@@ -56,14 +56,14 @@ struct ProxyRulesTests {
         #expect(try proxy(for: "ws.example.com", direct) == nil)
     }
 
-    @Test("HTTP_PROXY in capitals, which a request header named Proxy can set in a CGI program, is ignored")
+    @Test("ignores HTTP_PROXY in capitals, which a request header can set in a CGI program")
     func capitals() throws {
         let rules = rules(["HTTP_PROXY": "http://a.example:1"])
         #expect(try proxy(for: "ws.example.com", port: 80, useTLS: false, rules) == nil)
     }
 
     @Test(
-        "This machine is never reached through a proxy from the environment",
+        "connects to this machine without the proxy of the environment",
         arguments: [
             "localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1",
         ]
@@ -73,7 +73,7 @@ struct ProxyRulesTests {
         #expect(try proxy(for: host, rules(exempting: [])) == "proxy.example:3128")
     }
 
-    @Test("User name and password in the URL, percent-encoded")
+    @Test("reads a percent-encoded user name and password from the URL")
     func credentials() throws {
         let rules = rules(["https_proxy": "http://ad%40min:p%3Ass@a.example:1", "no_proxy": "b.example"])
         let proxy = try rules.proxy(forHost: "c.example", port: 443, useTLS: true, tls: TLSOptions())
@@ -84,7 +84,7 @@ struct ProxyRulesTests {
     }
 
     @Test(
-        "An invalid proxy in the environment is rejected, and its password is not shown",
+        "rejects an invalid proxy in the environment without showing its password",
         arguments: [
             ("https://me:secret@a.example", "https_proxy"), ("socks5://me:secret@a.example:1080", "all_proxy"),
             ("http://me:secret@", "https_proxy"), ("http://me:secret@a b:1", "https_proxy"),
@@ -102,7 +102,7 @@ struct ProxyRulesTests {
         #expect(error?.message.contains(variable) == true)
     }
 
-    @Test("An invalid variable does not affect connections that do not use it")
+    @Test("an invalid variable does not affect connections that do not use it")
     func oneUnusable() throws {
         let rules = rules([
             "HTTPS_PROXY": "http://a.example:1", "ALL_PROXY": "socks5://b.example:1080", "NO_PROXY": "c.example",
@@ -117,7 +117,7 @@ struct ProxyRulesTests {
     // MARK: Exemptions
 
     @Test(
-        "Hosts that are exempt",
+        "connects to exempt hosts directly",
         arguments: [
             ("*", "any.example"), ("example.com", "example.com"), ("example.com", "ws.Example.com"),
             (".example.com", "example.com"), ("*.example.com", "a.b.example.com"), ("EXAMPLE.com.", "example.com."),
@@ -135,7 +135,7 @@ struct ProxyRulesTests {
     }
 
     @Test(
-        "Hosts that are not exempt",
+        "connects to hosts that are not exempt through the proxy",
         arguments: [
             ("example.com", "notexample.com"), ("example.com", "example.com.evil.example"),
             ("ws.example.com", "example.com"),
@@ -149,7 +149,7 @@ struct ProxyRulesTests {
     }
 
     @Test(
-        "An invalid entry is rejected in the option, and ignored in the environment",
+        "rejects an invalid exemption in the option, and ignores it in the environment",
         arguments: [
             "", "a b", "10.0.0.0/33", "10.0.0.0/x", "10.0.0.0/8/8", "a.example:0", "a.example:x", "a:b:c", "/",
             "::1/129", "a..b", "::ffff:10.0.0.1/95", "::ffff:10.0.0.1/129", "::ffff:10.0.0.1/-9223372036854775808",
@@ -166,7 +166,7 @@ struct ProxyRulesTests {
         )
     }
 
-    @Test("TLS to an address goes through a proxy only if the certificate is not checked for it")
+    @Test("TLS to an address uses a proxy only if the client does not check the certificate's host")
     func addresses() throws {
         let rules = rules(exempting: [])
         #expect(throws: NetworkError.self) {
@@ -176,7 +176,7 @@ struct ProxyRulesTests {
         #expect(try proxy(for: "10.0.0.1", rules) != nil)
     }
 
-    @Test("Printing or dumping a proxy shows no credentials")
+    @Test("printing or dumping a proxy shows no credentials")
     func secrecy() {
         let proxy = HTTPProxy.server(
             host: "proxy.example",

@@ -15,7 +15,7 @@ struct DigestTests {
     }
 
     @Test(
-        "MD5: the digests of RFC 1321, appendix A.5",
+        "MD5 gives the digests of RFC 1321, appendix A.5",
         arguments: [
             Vector(message: "", digest: "d41d8cd98f00b204e9800998ecf8427e"),
             Vector(message: "a", digest: "0cc175b9c0f1b6a831c399e269772661"),
@@ -34,7 +34,7 @@ struct DigestTests {
     }
 
     @Test(
-        "SHA-1: the digests of RFC 3174, section 7.3, of FIPS 180 and of RFC 6455, section 1.3",
+        "SHA-1 gives the digests of RFC 3174 (7.3), FIPS 180 and RFC 6455 (1.3)",
         arguments: [
             Vector(message: "", digest: "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
             Vector(message: "abc", digest: "a9993e364706816aba3e25717850c26c9cd0d89d"),
@@ -55,7 +55,7 @@ struct DigestTests {
     }
 
     @Test(
-        "SHA-256: the digests of FIPS 180",
+        "SHA-256 gives the digests of FIPS 180",
         arguments: [
             Vector(message: "", digest: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             Vector(message: "abc", digest: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -69,8 +69,9 @@ struct DigestTests {
         #expect(Hexadecimal.digits(of: RealtimePrimitives.SHA256.digest(of: vector.bytes)) == vector.digest)
     }
 
-    /// The padding depends on the length: if fewer than nine bytes of the last block are free, it needs another one.
-    @Test("random messages of 0 to 300 bytes, and long ones, have the digests that swift-crypto makes")
+    /// The test uses many lengths, because the padding depends on the length. If the last block has fewer than nine
+    /// free bytes, the padding needs another block.
+    @Test("the digests of random messages are equal to the digests of swift-crypto")
     func everyLength() {
         var generator = SeededGenerator(seed: 1)
         for count in Array(0...300) + [4_095, 4_096, 65_537] {

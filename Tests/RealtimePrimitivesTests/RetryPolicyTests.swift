@@ -7,14 +7,14 @@ struct RetryPolicyTests {
         RetryContext(retryCount: retryCount, elapsed: .zero, reason: CancellationError(), random: random)
     }
 
-    @Test("The default doubles from one second up to half a minute, without end")
+    @Test("the default policy doubles its waits from 1 s to 30 s, and never stops")
     func defaults() {
         let policy: some RetryPolicy = .exponential()
         let bounds = (0...9).map { policy.delay(for: Self.context($0, random: 1)) }
         #expect(bounds == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map { .seconds($0) })
     }
 
-    @Test("The number of a policy's tries can be limited, whatever the waits")
+    @Test("a policy can limit the attempts of another policy")
     func end() {
         let policies: [any RetryPolicy] = [.atMost(2), .atMost(2, .delays([.seconds(1)]))]
         for policy in policies {
@@ -24,13 +24,13 @@ struct RetryPolicyTests {
         #expect((0...3).map { limited.delay(for: Self.context($0)) } == [.seconds(1), .seconds(2), nil, nil])
     }
 
-    @Test("Jitter is full: evenly between zero and the limit", arguments: [0, 0.25, 0.5, 0.875])
+    @Test("a wait is random between zero and its maximum", arguments: [0, 0.25, 0.5, 0.875])
     func jitter(random: Double) {
         #expect(ExponentialBackOff().delay(for: Self.context(3, random: random)) == .seconds(8) * random)
     }
 
     @Test(
-        "A number outside 0 to 1 counts as the nearest one",
+        "the policy clamps a random number to the range from 0 to 1",
         arguments: [(-1.0, 0), (2, 8), (.nan, 0), (.infinity, 8)]
     )
     func senselessRandom(random: Double, seconds: Int) {
@@ -38,7 +38,7 @@ struct RetryPolicyTests {
     }
 
     @Test(
-        "Base, factor and cap",
+        "base, factor and cap determine the maximum of each wait",
         arguments: [
             (
                 ExponentialBackOff(base: .milliseconds(100), factor: 3, cap: .seconds(1)),
@@ -60,7 +60,7 @@ struct RetryPolicyTests {
         #expect((0..<5).map { policy.bound(retryCount: $0) } == milliseconds.map { .milliseconds($0) })
     }
 
-    @Test("A large count is answered at once, with the cap", arguments: [64, 2_000, Int.max])
+    @Test("the policy computes the wait for a large retry count without a long loop", arguments: [64, 2_000, Int.max])
     func largeCounts(retryCount: Int) {
         for factor in [2, 1.000_001, 1e300, .infinity] {
             let bound = ExponentialBackOff(factor: factor).bound(retryCount: retryCount)
@@ -68,7 +68,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test("A negative count, and invalid members, do not trap")
+    @Test("a negative retry count and invalid parameters do not trap")
     func nonsense() {
         #expect(ExponentialBackOff().bound(retryCount: .min) == .seconds(1))
         var policy = ExponentialBackOff()
@@ -80,7 +80,7 @@ struct RetryPolicyTests {
         #expect(policy.bound(retryCount: 9) == .seconds(Int64.max))
     }
 
-    @Test("A list is used in order, and its last wait repeated or not")
+    @Test("a list gives its waits in order, and optionally repeats the last wait")
     func list() {
         let delays: [Duration] = [.zero, .seconds(1), .seconds(5)]
         func waits(_ policy: some RetryPolicy) -> [Duration?] { (0..<5).map { policy.delay(for: Self.context($0)) } }
@@ -88,7 +88,7 @@ struct RetryPolicyTests {
         #expect(waits(.delays(delays, repeatsLast: false)) == [.zero, .seconds(1), .seconds(5), nil, nil])
     }
 
-    @Test("An empty list stops at once", arguments: [true, false])
+    @Test("a policy with an empty list allows no retry", arguments: [true, false])
     func emptyList(repeatsLast: Bool) {
         #expect(StandardRetryPolicy.delays([], repeatsLast: repeatsLast).delay(for: Self.context(0)) == nil)
     }

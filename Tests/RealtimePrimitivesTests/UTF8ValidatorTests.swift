@@ -1,14 +1,14 @@
 import RealtimePrimitives
 import Testing
 
-@Suite("UTF-8, piece by piece")
+@Suite("Validation of UTF-8 in pieces")
 struct UTF8ValidatorTests {
-    /// Every byte at which a rule of UTF-8 begins or ends.
+    /// The bytes at which a rule of UTF-8 begins or ends.
     static let edges: [UInt8] = [
         0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF4, 0xF5,
     ]
 
-    @Test("agrees with the standard library on every combination of four bytes at the rules' edges", arguments: edges)
+    @Test("agrees with the standard library on all combinations of four edge bytes", arguments: edges)
     func edgeCombinations(first: UInt8) {
         for second in Self.edges {
             for third in Self.edges {
@@ -16,7 +16,7 @@ struct UTF8ValidatorTests {
                     let bytes = [first, second, third, fourth]
                     let isValid = String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
                     if Self.accepts([bytes]) != isValid { Issue.record("\(bytes) whole") }
-                    // With more bytes after it, so that it is checked by the word.
+                    // The test appends more bytes, because the validator checks whole words only before the last bytes.
                     if Self.accepts([bytes + [0x41, 0x41, 0x41]]) != isValid { Issue.record("\(bytes) in the middle") }
                     if Self.accepts(bytes.map { [$0] }) != isValid { Issue.record("\(bytes) in single bytes") }
                 }
@@ -33,7 +33,7 @@ struct UTF8ValidatorTests {
     }
 
     @Test(
-        "rejects at the first invalid byte",
+        "rejects the first byte that makes the text invalid",
         arguments: [
             [0x41, 0xC0], [0xE0, 0x9F], [0xED, 0xA0], [0xF0, 0x8F], [0xF4, 0x90], [0xF5], [0x80], [0xC3, 0x41],
         ]

@@ -2,10 +2,10 @@ import EventSourceTestServer
 import Foundation
 import Testing
 
-@Suite("Programs with event streams in Swift 6", .timeLimit(.minutes(5)))
+@Suite("Swift 6 programs with event streams", .timeLimit(.minutes(5)))
 @MainActor
 struct ServerSentEventsProgramTests {
-    @Test("a screen belongs to the main actor")
+    @Test("a screen on the main actor shows a feed")
     func feed() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: a\n\ndata: b\n\n")])
@@ -16,10 +16,10 @@ struct ServerSentEventsProgramTests {
         }
     }
 
-    @Test("a call by the Model Context Protocol is resumed by a GET")
+    @Test("the client resumes a call of the Model Context Protocol with a GET")
     func tool() async throws {
         try await EventSourceTestServer.withServer { server in
-            // The server first sends an id without an event, and ends, so that the client reconnects.
+            // The server first sends an id without an event, and completes the response. Then the client reconnects.
             server.script([.text("id: 1\nretry: 10\n\n"), .text("id: 2\ndata: {\"result\":42}\n\n")])
             var data: [String] = []
             for try await event in callTool(["method": "answer"], url: server.url).events {
@@ -33,7 +33,7 @@ struct ServerSentEventsProgramTests {
         }
     }
 
-    @Test("an answer is streamed, and a refusal has its reason")
+    @Test("the view model shows a streamed answer, or the reason of a refusal")
     func assistant() async throws {
         try await EventSourceTestServer.withServer { server in
             let chunks = ["data: {\"text\": \"Hel\"}\n\n", "data: {\"text\": \"lo\"}\n\ndata: [DONE]\n\n"]

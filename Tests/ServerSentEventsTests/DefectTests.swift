@@ -7,8 +7,8 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// Known defects of other clients. Each test shows that this client does not have one.
-@Suite("Defects of other clients", .timeLimit(.minutes(5)))
+/// Tests for known defects of other clients, which this client does not have.
+@Suite("Defects of other event stream clients", .timeLimit(.minutes(5)))
 struct DefectTests {
     private func events(of chunks: [String]) async throws -> [ServerSentEvent] {
         try await EventSourceTestServer.withServer { server in
@@ -19,19 +19,19 @@ struct DefectTests {
         }
     }
 
-    @Test("events are dropped or doubled if CR LF or a character is split")
+    @Test("the parser returns each event once if a CR LF or a character is split")
     func cuts() {
         let bytes = Array("data: €\r\n\r\ndata: b\r\n\r\n".utf8)
         for place in 0...bytes.count { #expect(ParserRun(bytes.cut(at: [place])).events.map(\.data) == ["€", "b"]) }
     }
 
-    @Test("an empty first line of data is lost")
+    @Test("the client delivers an empty first line of data")
     func emptyFirstLine() async throws {
         let events = try await events(of: ["data:\ndata: b\n\n"])
         #expect(events.map(\.data) == ["\nb"])
     }
 
-    @Test("an incomplete last event is delivered, or its id kept")
+    @Test("the client discards an incomplete last event and its id")
     func unfinished() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("id: 1\ndata: a\n\nid: 2\ndata: b\n"), TestResponse(status: 204)])
@@ -43,13 +43,13 @@ struct DefectTests {
         }
     }
 
-    @Test("the last id is lost with an event without one")
+    @Test("an event without an id has the last id")
     func lastID() async throws {
         let events = try await events(of: ["id: 1\ndata: a\n\ndata: b\n\n"])
         #expect(events.map(\.id) == ["1", "1"])
     }
 
-    @Test("the reconnection time is reset by an event without one")
+    @Test("the client keeps the reconnection time if later events contain none")
     func reconnectionTime() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("retry: 7000\ndata: a\n\ndata: b\n\n")])
@@ -59,19 +59,19 @@ struct DefectTests {
         }
     }
 
-    @Test("a byte order mark within the stream is removed")
+    @Test("the client delivers a byte order mark that is not at the start of the stream")
     func marks() async throws {
         let events = try await events(of: ["data: a\n\ndata: \u{FEFF}b\n\n"])
         #expect(events.map(\.data) == ["a", "\u{FEFF}b"])
     }
 
-    @Test("an event without data is delivered")
+    @Test("the client does not deliver an event without data")
     func noData() async throws {
         let events = try await events(of: ["event: a\n\nid: 1\n\ndata: x\n\n"])
         #expect(events == [ServerSentEvent(data: "x", id: "1")])
     }
 
-    @Test("a redirect without a location is followed forever", arguments: [301, 302, 303, 307, 308])
+    @Test("the stream fails after a redirect without a location", arguments: [301, 302, 303, 307, 308])
     func endlessRedirect(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: nil)])
@@ -80,7 +80,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a POST is repeated without a request to do so")
+    @Test("the client does not repeat a POST by default")
     func repeatedPost() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
@@ -91,7 +91,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the client reconnects after status 204")
+    @Test("the client does not reconnect after status 204")
     func noContent() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 204)])
@@ -102,7 +102,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the client reconnects after it was closed")
+    @Test("the client does not reconnect after the app closes the stream")
     func reconnectAfterClose() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream())
@@ -116,7 +116,7 @@ struct DefectTests {
         #expect(world.requestCount == 1)
     }
 
-    @Test("each reconnect leaves a connection behind")
+    @Test("the client closes old connections when it reconnects")
     func leakedConnections() async throws {
         try await EventSourceTestServer.withServer { server in
             let most = NIOLockedValueBox(0)
@@ -126,13 +126,13 @@ struct DefectTests {
             }
             for try await _ in EventStream(server.url, options: .quick).events {}
             #expect(server.requests.count == 100)
-            // A connection that ends, and the next one.
+            // Two connections can overlap while one closes and the next one opens.
             #expect(most.withLockedValue { $0 } <= 3)
             await waitUntil { server.connectionCount == 0 }
         }
     }
 
-    @Test("an event source lives until it is disconnected")
+    @Test("releasing a connected event source disconnects it")
     func immortal() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open()])
@@ -148,7 +148,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a stream without a reference keeps its connection")
+    @Test("releasing the iterator of a stream closes the connection")
     func released() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
@@ -161,7 +161,7 @@ struct DefectTests {
         }
     }
 
-    @Test("a stream that has ended or failed keeps itself alive", arguments: [200, 204, 307, 404])
+    @Test("a stream releases its connector after it has ended or failed", arguments: [200, 204, 307, 404])
     func immortalStream(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: status)])
@@ -171,12 +171,12 @@ struct DefectTests {
                 _ = await Recording(EventStream(server.url, options: .once, connector: connector)).end()
             }
             connector = nil
-            // The event loop releases it a little later.
+            // The event loop releases the connector with a short delay.
             await waitUntil { weakConnector == nil }
         }
     }
 
-    @Test("two sources share an id")
+    @Test("two streams to the same URL have independent ids")
     func sharedID() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("id: 1\ndata: x\n\n")])
@@ -188,7 +188,7 @@ struct DefectTests {
         }
     }
 
-    @Test("streams share the state of a parser")
+    @Test("concurrent streams do not mix their data")
     func sharedParser() async throws {
         try await withThrowingTaskGroup { group in
             for number in 1...20 {
@@ -200,7 +200,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the error is lost after a response")
+    @Test("an event source reports the loss of a connection after the response has begun")
     func swallowedError() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.disconnect])])
@@ -209,7 +209,7 @@ struct DefectTests {
         }
     }
 
-    @Test("the state is open after the end, or a response of status 404 opens the source")
+    @Test("an event source opens only after status 200, and is closed after the response")
     func states() async throws {
         for status in [200, 404] {
             try await EventSourceTestServer.withServer { server in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The scripted server of event streams", .timeLimit(.minutes(5)))
 struct TestServerTests {
-    @Test("reads scripts from JSON, and writes them")
+    @Test("reads and writes scripts as JSON")
     func json() throws {
         let json = """
             [{"status": 503, "headers": {"Retry-After": "1", "Content-Type": null}},
@@ -33,7 +33,7 @@ struct TestServerTests {
         }
     }
 
-    @Test("plays steps in order, with waits, and repeats the last response")
+    @Test("the server carries out steps in order, and repeats the last response")
     func steps() async throws {
         try await EventSourceTestServer.withServer { server in
             let steps: [TestResponse.Step] = [
@@ -59,7 +59,7 @@ struct TestServerTests {
     func waitsEnd() async throws {
         let server = try await EventSourceTestServer.start()
         let cancelled = Task { await server.received(1) }
-        // The main actor runs tasks in order, so the first one waits when the second one has run.
+        // The main actor runs tasks in order, so the first task is already waiting.
         await Task {}.value
         cancelled.cancel()
         await cancelled.value
@@ -69,7 +69,7 @@ struct TestServerTests {
         await waiting.value
     }
 
-    @Test("numbers in a script can be as large and as small as JSON allows")
+    @Test("a script can contain very large and very small numbers")
     func numbers() async throws {
         let json = #"[{"steps": [{"every": 0, "send": "x", "times": -1}, {"send": "data: a\n\n"}, {"wait": 1e300}]}]"#
         let script = try JSONDecoder().decode([TestResponse].self, from: Data(json.utf8))
@@ -92,7 +92,7 @@ struct TestServerTests {
         }
     }
 
-    @Test("forgets requests, and closes connections")
+    @Test("the server can delete its recorded requests and close its connections")
     func control() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: a\n\n"), TestResponse(status: 204)])

@@ -13,7 +13,8 @@ struct SignalRErrorTests {
         .messageBiggerThan2GB, .unexpectedMessageType("a."), .streamCancelled,
     ]
 
-    /// Does not compile if a case is added. Add it here and to the list.
+    /// Checks that the list is complete. If you add a case to the error, this function no longer compiles. Then add the
+    /// case here and to the list.
     private static func isListed(_ error: SignalRError) -> Bool {
         switch error {
         case .incompleteMessage, .invalidDataType, .failedToEncodeHandshakeRequest, .failedToDecodeResponseData,
@@ -24,12 +25,12 @@ struct SignalRErrorTests {
             .eventSourceInvalidTransferFormat, .invalidUrl, .invocationError, .unsupportedTransport,
             .messageBiggerThan2GB, .unexpectedMessageType, .streamCancelled:
             true
-        // Microsoft's words.
+        // The message is the same as in Microsoft's client.
         case .serverTimeout: false
         }
     }
 
-    @Test("each has what failed and why", arguments: all)
+    @Test("the message of each error contains the failed operation and the reason", arguments: all)
     func form(error: SignalRError) {
         #expect("\(error)".contains(/^[A-Z][^:]*: .*\.$/))
         #expect(Self.isListed(error))

@@ -6,7 +6,7 @@ struct DocumentedExampleTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
     @Test(
-        "a program that is compiled here contains each one, line by line",
+        "the programs of this target contain every example, line by line",
         arguments: [
             ("PusherClient", "Production", 14), ("PusherClient", "ObservingAClient", 3),
             ("PusherClient", "ReceivingEvents", 5), ("PusherTestServer", "PusherTestServer", 4),
@@ -34,7 +34,7 @@ struct DocumentedExampleTests {
         }
     }
 
-    /// The lines without indentation, without the spaces that align comments, and without empty lines.
+    /// Returns the lines without indentation, without alignment of comments, and without empty lines.
     private static func trimmed(_ text: String) -> String {
         text.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }.filter { !$0.isEmpty }
             .joined(separator: "\n")

@@ -23,7 +23,7 @@ struct ProductionTests {
         )
     }
 
-    @Test("a proxy with credentials, pins, a client certificate, headers and items of the query")
+    @Test("a client connects with a proxy, pins and a client certificate, or with headers and query items")
     func network() async throws {
         let certificates = try TestCertificates(hosts: ["ws.example.test"], addresses: [])
         var options = PusherTestServer.Options()
@@ -54,7 +54,7 @@ struct ProductionTests {
                 )
                 try await pusher.connected()
                 try await pusher.subscribe("private-orders").subscribed()
-                // More than two, if a slow machine made one too late and the client repeated it.
+                // On a slow machine, the client may repeat a connection that has timed out.
                 #expect(!proxy.requests.isEmpty && proxy.requests.allSatisfy { $0.method == "CONNECT" })
                 await pusher.disconnected()
             }
@@ -73,7 +73,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("switching servers, and the user's texts during an outage")
+    @Test("the app switches servers, and shows messages to the user during an outage")
     func lifecycle() async throws {
         var second = PusherTestServer.Options()
         second.application = .init(id: "2", key: "second", secret: "second-secret")
@@ -101,7 +101,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("sharing a channel, observing it from a screen, and naming the connection of a request")
+    @Test("parts of an app share a channel, a screen observes the channel, and a request names the connection")
     @MainActor
     func use() async throws {
         try await PusherTestServer.withServer { server in
@@ -127,7 +127,7 @@ struct ProductionTests {
         }
     }
 
-    @Test("long events are sent and received in parts")
+    @Test("the app sends and receives long events in parts")
     func chunks() async throws {
         try await PusherTestServer.withServer { server in
             let text = String(repeating: "Grüße aus 東京! \"\\\n", count: 1_000)
@@ -168,7 +168,7 @@ struct ProductionTests {
     }
 
     #if ServiceLifecycle
-        @Test("a service among others")
+        @Test("the client runs as a service beside other services")
         func service() async throws {
             try await PusherTestServer.withServer { server in
                 let pusher = Pusher(key: "app-key", options: PusherClientOptions(endpoint: server.endpoint))

@@ -31,7 +31,7 @@ struct ReceivingTests {
             let orders = Task { await Receiving.orders(pusher) { writer.yield("order \($0.id)") } }
             try await pusher.connected()
             try await channel.subscribed()
-            // The tasks may still be on their way to the channel.
+            // The tasks may not have reached the channel yet.
             try await waitUntil {
                 try await channel.subscribed()
                 if await store.reloads == 0 { server.dropConnections() }
@@ -52,7 +52,7 @@ struct ReceivingTests {
         }
     }
 
-    @Test("the test server's examples work: an event reaches a user as soon as waitForSignIn(of:) has returned")
+    @Test("the test server's examples work, and an event reaches a user after waitForSignIn(of:)")
     func channelsAndUsers() async throws {
         try await ChannelsAndUsers.authorizations()
         try await PusherTestServer.withServer(options: ChannelsAndUsers.pages()) { ChannelsAndUsers.failures($0) }

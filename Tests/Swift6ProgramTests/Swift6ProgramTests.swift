@@ -10,7 +10,7 @@ struct Swift6ProgramTests {
     init() { DefaultLogger.silence() }
 
     @Test(
-        "A screen of the main actor is a delegate, and gets events on the main actor whatever the callback queue",
+        "A screen of the main actor gets events on the main actor, with any callback queue",
         arguments: [false, true]
     )
     @MainActor
@@ -26,7 +26,7 @@ struct Swift6ProgramTests {
                 callbackQueue: hasQueueOfItsOwn ? .queue(DispatchQueue(label: "own")) : .main
             )
             let screen = Screen(options: options, key: server.options.application.key) { writer.yield($0) }
-            // A delegate of the main actor has to be called on the main queue.
+            // The client must call a delegate of the main actor on the main queue.
             let recorder = Recorder { writer.yield($0) }
             if hasQueueOfItsOwn { screen.pusher.delegate = recorder }
             screen.viewDidLoad()
@@ -94,7 +94,7 @@ struct Swift6ProgramTests {
 }
 
 extension AsyncStream<String> {
-    /// Waits until each of them has arrived.
+    /// Waits until each of the lines has arrived.
     func waitForAll(_ expected: Set<String>) async {
         var missing = expected
         for await line in self {

@@ -15,7 +15,10 @@ struct TestServerAccessTests {
         await pusher.disconnected()
     }
 
-    @Test("it connects, authorizes and signs in, without TLS and with TLS.localhost", arguments: ["127.0.0.1", "::1"])
+    @Test(
+        "the client connects, authorizes and signs in, without TLS and with TLS.localhost",
+        arguments: ["127.0.0.1", "::1"]
+    )
     func works(host: String) async throws {
         for tls in [nil, PusherTestServer.TLS.localhost] {
             var options = PusherTestServer.Options()
@@ -28,7 +31,7 @@ struct TestServerAccessTests {
         }
     }
 
-    @Test("TLS.localhost is also valid for the name localhost, and clients that do not trust its root reject it")
+    @Test("TLS.localhost is also valid for the name localhost, and other clients reject its root")
     func name() async throws {
         var options = PusherTestServer.Options()
         options.tls = .localhost
@@ -67,7 +70,7 @@ struct TestServerAccessTests {
         }
     }
 
-    @Test("it reconnects at once after a loss")
+    @Test("the client reconnects at once after a loss")
     func reconnects() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(key: server.access.key, options: PusherClientOptions(testing: server.access))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The programs of the articles on the test server", .timeLimit(.minutes(5)))
 struct TestingAnAppTests {
-    @Test("a client with the server's options is authorized by it")
+    @Test("a client with the server's options subscribes to a private channel")
     func client() async throws {
         try await PusherTestServer.withServer(options: TestingAnApp.secured()) { server in
             let pusher = TestingAnApp.client(of: server)
@@ -17,7 +17,7 @@ struct TestingAnAppTests {
         }
     }
 
-    @Test("fixed texts: a socket id, an authorization without a valid signature, and the answers to subscriptions")
+    @Test("the server sends fixed socket ids and answers, and accepts a fixed signature")
     func fixedAnswers() async throws {
         let fixed = AuthMethod.authorizer { _ in PusherAuth(auth: "testKey123:authorizerblah123") }
         try await PusherTestServer.withServer(options: TestingAnApp.anySignature()) { server in

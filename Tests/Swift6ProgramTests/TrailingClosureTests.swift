@@ -15,7 +15,7 @@ struct TrailingClosureTests {
         return Pusher(key: server.options.application.key, options: options)
     }
 
-    @Test("closures with a member get members, and closures with an event get events")
+    @Test("closures with a member parameter get members, and closures with an event parameter get events")
     func closures() async throws {
         try await PusherTestServer.withServer { server in
             let (lines, writer) = AsyncStream.makeStream(of: String.self)

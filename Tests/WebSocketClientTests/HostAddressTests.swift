@@ -9,13 +9,13 @@ import Testing
 
 @testable import WebSocketClient
 
-@Suite("Hosts that have several addresses", .timeLimit(.minutes(5)))
+@Suite("Hosts with several addresses", .timeLimit(.minutes(5)))
 struct HostAddressTests {
-    /// Addresses of this machine without any listener of a test, whatever the port.
+    /// Addresses of this machine on which no test listens, on any port.
     private static let dead = ["127.77.0.1", "127.77.0.2"]
     private static let deadIPv6 = "::ffff:127.77.0.3"
 
-    /// Knows one name and its addresses.
+    /// A resolver that knows one name and its addresses.
     private struct FixedResolver: Resolver, Sendable {
         var ipv4: [String] = []
         var ipv6: [String] = []
@@ -45,7 +45,7 @@ struct HostAddressTests {
     }
 
     @Test(
-        "the client connects to the first address that answers, IPv6 or IPv4",
+        "the client uses the first address that answers, IPv6 or IPv4",
         arguments: [
             ("127.0.0.1", ["127.0.0.1"], [deadIPv6]), ("::1", [dead[0]], ["::1"]), ("127.0.0.1", ["127.0.0.1"], []),
             ("::1", [], ["::1"]), ("127.0.0.1", dead + ["127.0.0.1"], [deadIPv6]),
@@ -64,7 +64,7 @@ struct HostAddressTests {
         }
     }
 
-    @Test("if none answers, the attempt fails once, with the port in its error")
+    @Test("if no address answers, the attempt fails once, and the error contains the port")
     func noneAnswers() async throws {
         let port = 9
         let socket = try connect(to: port, FixedResolver(ipv4: Self.dead, ipv6: [Self.deadIPv6]))
@@ -74,7 +74,7 @@ struct HostAddressTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("a cancelled attempt ends its lookup, and releases all waiting objects")
+    @Test("the cancellation of an attempt cancels its lookup, and releases all waiting objects")
     func abandoned() async throws {
         let threads = LookupThreads(maximum: 1)
         let answer = DispatchSemaphore(value: 0)
@@ -108,7 +108,7 @@ struct HostAddressTests {
         #expect(!isLookedUp.withLockedValue { $0 })
     }
 
-    @Test("if the name has no address, the error says that it was not resolved")
+    @Test("the error says that a name without an address was not resolved")
     func noAddress() async throws {
         let socket = try connect(to: 80, FixedResolver())
         #expect(await socket.next()?.error == .nameResolutionFailed)

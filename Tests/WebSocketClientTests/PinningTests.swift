@@ -6,7 +6,7 @@ import TestTLS
 import Testing
 import WebSocketClient
 
-@Suite("Pins, and certificates of clients", .timeLimit(.minutes(5)))
+@Suite("Pins and client certificates", .timeLimit(.minutes(5)))
 struct PinningTests {
     private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
@@ -15,7 +15,7 @@ struct PinningTests {
     }
 
     @Test(
-        "a matching pin permits the upgrade: one of several, with a prefix or without",
+        "the client upgrades the connection if one of its pins matches, with or without a prefix",
         arguments: ["", "sha256/"]
     )
     func match(prefix: String) async throws {
@@ -35,7 +35,7 @@ struct PinningTests {
     }
 
     @Test(
-        "without a matching pin, no byte of the upgrade is sent, whatever else is verified",
+        "the client sends no byte of the upgrade without a matching pin",
         arguments: [TLSOptions.CertificateVerification.full, .noHostnameVerification, .insecurelyTrustAnyCertificate]
     )
     func mismatch(verification: TLSOptions.CertificateVerification) async throws {
@@ -56,13 +56,14 @@ struct PinningTests {
                 return
             }
             #expect(closure.error?.code == .pinMismatch)
-            // The pin to use after an intended change of the server's key.
+            // The error contains the server's pin. After an intended change of the key, the developer can copy it from
+            // the error.
             #expect(closure.error?.message.contains("sha256/\(certificates.serverPin)") == true)
         }
         #expect(received.withLockedValue { $0 } == [""])
     }
 
-    @Test("a pin does not replace the authority")
+    @Test("the client refuses a pinned certificate of an untrusted authority")
     func authority() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.serverContext) { peer in
@@ -78,7 +79,7 @@ struct PinningTests {
         }
     }
 
-    @Test("a server that demands a certificate accepts a client that has one, and no other")
+    @Test("if the server requires a client certificate, the client connects only with a certificate")
     func clientCertificate() async throws {
         let certificates = try TestCertificates()
         for showsCertificate in [true, false] {
@@ -99,7 +100,7 @@ struct PinningTests {
         }
     }
 
-    @Test("an error of setting up TLS is reported as such, and no connection is made")
+    @Test("the client makes no connection, and reports the error, if it cannot set up TLS")
     func noContext() async throws {
         let certificates = try TestCertificates()
         let mismatch = TLSOptions.ClientCertificate(
@@ -116,7 +117,7 @@ struct PinningTests {
         _ = try await socket.abort()
     }
 
-    @Test("invalid pins and certificates are named before the first attempt")
+    @Test("the client names invalid pins and certificates before the first attempt")
     func invalid() throws {
         let certificates = try TestCertificates()
         let pem = certificates.clientPEM

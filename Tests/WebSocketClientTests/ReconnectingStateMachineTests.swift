@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebSocketClient
 
-/// Each line of a transcript is an input and the machine's reaction.
+/// Each line of a transcript has an input and the reaction of the machine.
 @Suite("The state machine of a reconnecting WebSocket")
 struct ReconnectingStateMachineTests {
     typealias Machine = ReconnectingStateMachine
@@ -32,7 +32,7 @@ struct ReconnectingStateMachineTests {
         .init(kind: kind, serial: serial)
     }
 
-    /// A machine whose first connection is open since second 0.
+    /// Returns a machine whose first connection is open since second 0.
     private static func open(_ heartbeat: ReconnectingWebSocket.Heartbeat = .default) -> Machine {
         var machine = machine(heartbeat)
         _ = machine.connect(now: .zero)
@@ -41,7 +41,7 @@ struct ReconnectingStateMachineTests {
         return machine
     }
 
-    @Test("connects, loses the connection, waits, and connects again")
+    @Test("reconnects after a loss and a wait")
     func life() {
         var machine = Self.machine()
         #expect(
@@ -78,14 +78,14 @@ struct ReconnectingStateMachineTests {
                 ]
         )
         _ = machine.requested(2, .success(Self.request), now: .seconds(7))
-        // The count and the time since the loss continue until a connection has held.
+        // The count and the time since the loss continue until a connection has been open long enough.
         #expect(
             machine.closed(2, Self.loss, now: .seconds(8)).last
                 == .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(3), reason: Self.reason)
         )
     }
 
-    @Test("a connection that held for long enough resets the back-off")
+    @Test("a long connection resets the retry count")
     func reset() {
         for (seconds, count) in [(9, 1), (10, 0)] {
             var machine = Self.open()
@@ -101,7 +101,7 @@ struct ReconnectingStateMachineTests {
         }
     }
 
-    @Test("an attempt that takes too long is aborted, and one without a request from the app fails")
+    @Test("aborts a slow attempt, and fails an attempt whose closure throws")
     func failedAttempts() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -125,7 +125,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("the retry policy ends the attempts, and waiting messages fail with the reason")
+    @Test("waiting messages fail with the reason of the loss when the retry policy stops the client")
     func end() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -140,7 +140,7 @@ struct ReconnectingStateMachineTests {
         #expect(machine.send("two", 2) == [.fail(2, Self.closed)])
     }
 
-    @Test("messages wait for a connection, in order and up to the limits; a cancelled one is not sent")
+    @Test("queues messages in order up to the limits, and does not send a cancelled message")
     func queue() {
         var machine = Self.machine()
         #expect(machine.send("one", 1) == [])
@@ -162,7 +162,7 @@ struct ReconnectingStateMachineTests {
         #expect(machine.send("five", 6) == [.write(1, 6, "five")])
     }
 
-    @Test("the heartbeat is sent only after silence, and any message answers it")
+    @Test("sends the heartbeat only after silence, and accepts any message as an answer")
     func heartbeat() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(20))
@@ -181,11 +181,11 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("a connection whose heartbeat is not answered is lost, unless reading is paused")
+    @Test("drops a connection without an answer to the heartbeat, unless reading is paused")
     func dead() {
         var machine = Self.open()
         _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
-        // The app takes no messages, so an answer cannot be seen.
+        // The app takes no messages, so the client has paused reading and cannot receive an answer.
         #expect(
             machine.timerFired(Self.timer(.answer, 3), isPaused: true, now: .seconds(40))
                 == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(30))]
@@ -200,7 +200,7 @@ struct ReconnectingStateMachineTests {
         #expect(error.code == .pongTimedOut)
     }
 
-    @Test("after a suspension, missed timers are handled")
+    @Test("handles missed timers after a suspension")
     func suspended() {
         var waiting = Self.open()
         _ = waiting.closed(1, Self.loss, now: .zero)
@@ -222,7 +222,7 @@ struct ReconnectingStateMachineTests {
         #expect(open.catchUp(now: .seconds(42)) == [])
     }
 
-    @Test("an app that makes no request in time fails the attempt, and a permanent error ends all")
+    @Test("an attempt fails if the app's request is late, and a permanent error stops the client")
     func noRequest() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
@@ -238,7 +238,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("without a heartbeat there is no timer")
+    @Test("schedules no timer without a heartbeat")
     func noHeartbeat() {
         var machine = Self.machine(.off)
         _ = machine.connect(now: .zero)
@@ -250,7 +250,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("closing ends it in every state, with the resources of that state")
+    @Test("closing works in every state, and releases the resources of the state")
     func closing() {
         let closed = Machine.Action.publish(.closed(WebSocketClosure(code: nil)))
         var idle = Self.machine()
@@ -281,7 +281,7 @@ struct ReconnectingStateMachineTests {
         #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
     }
 
-    @Test("inputs from an earlier attempt or timer are ignored")
+    @Test("ignores inputs from an earlier attempt or timer")
     func stale() {
         var machine = Self.open()
         _ = machine.closed(1, Self.loss, now: .zero)

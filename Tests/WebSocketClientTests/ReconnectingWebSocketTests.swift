@@ -14,13 +14,13 @@ struct ReconnectingWebSocketTests {
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/" }
 
-    /// A number for each connection.
+    /// Returns the number of the connection.
     private func numbered(_ connections: Log<Void>) -> Int {
         connections.append(())
         return connections.count
     }
 
-    @Test("messages of all connections arrive in one sequence, and early sends wait")
+    @Test("one sequence delivers the messages of all connections, and a send waits for a connection")
     func reconnects() async throws {
         let connections = Log<Void>()
         let received = Log<[UInt8]>()
@@ -46,7 +46,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("the states report each loss, and end with the WebSocket")
+    @Test("the states contain each loss, and end when the WebSocket is closed")
     func states() async throws {
         let connections = Log<Void>()
         try await withScriptedServer { peer in
@@ -83,7 +83,7 @@ struct ReconnectingWebSocketTests {
     }
 
     @Test(
-        "a dead connection is noticed by the heartbeat, a ping or a text of the app, and replaced",
+        "the client replaces a connection on which the heartbeat gets no answer",
         arguments: [true, false]
     )
     func heartbeat(isText: Bool) async throws {
@@ -93,7 +93,7 @@ struct ReconnectingWebSocketTests {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
             if numbered(connections) == 1 {
-                // It accepts connections and never answers.
+                // The server accepts connections and never answers.
                 heartbeat.yield(await peer.readFrame())
                 await peer.readToClose()
             } else {
@@ -114,7 +114,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("the request is made again for each attempt, and the policy stops by the reason")
+    @Test("the client calls the closure for each attempt, and stops when the policy returns nil")
     func request() async throws {
         struct StopIfForbidden: RetryPolicy {
             func delay(for context: RetryContext) -> Duration? {
@@ -151,7 +151,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("a waiting message is cancelled with its task; too many are rejected; invalid options are rejected at once")
+    @Test("the client cancels a waiting message, and rejects too many messages and invalid options")
     func waiting() async throws {
         var options = Self.atOnce
         let webSocket = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
@@ -177,7 +177,7 @@ struct ReconnectingWebSocketTests {
         #expect(malformed?.code == .invalidOption && malformed.map { "\($0)".contains("hush") } == false)
     }
 
-    @Test("each connection begins with the opening messages, before waiting ones; an invalid request ends it")
+    @Test("sends opening messages before waiting messages, and fails with an invalid request")
     func opening() async throws {
         let received = Log<String>()
         try await withScriptedServer { peer in
@@ -204,7 +204,7 @@ struct ReconnectingWebSocketTests {
         #expect(error?.code == .invalidHost)
     }
 
-    @Test("if the server does not answer the close frame, close() returns the error, and the messages end")
+    @Test("close() returns an error if the server does not answer the close frame")
     func unansweredClose() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -223,7 +223,7 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("releasing it closes the connection")
+    @Test("releasing the WebSocket closes the connection")
     func released() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

@@ -6,7 +6,7 @@ import WebSocketClient
 
 @Suite("The buffer for a server that does not read")
 struct SendBufferTests {
-    @Test("a write that is sent at once breaks no limit, however large, nor do later ones while the server reads")
+    @Test("the client allows writes of any size if the server reads between them")
     func burst() throws {
         let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
         connection.stopReading()
@@ -20,7 +20,7 @@ struct SendBufferTests {
         try connection.finish()
     }
 
-    @Test("of several pings the latest is answered, when the server reads")
+    @Test("the client answers the latest of several pings when the server reads")
     func postponedPong() throws {
         let connection = try EmbeddedConnection(.init())
         connection.stopReading()
@@ -31,7 +31,7 @@ struct SendBufferTests {
         try connection.finish()
     }
 
-    @Test("if the server reads nothing, at most twice the limit is buffered beyond the first write")
+    @Test("the client buffers at most twice the limit after the first write if the server does not read")
     func bound() throws {
         for burst in [60_000, 1] {
             let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))

@@ -8,7 +8,7 @@ import WebSocketClient
 struct UpgradeTests {
     static let request = WebSocketRequest(host: "ws.example.com", port: 443, useTLS: true, path: "/app/key?a=b")
 
-    @Test("the request has path, host and the caller's headers")
+    @Test("the request has the path, the host and the caller's headers")
     func text() throws {
         var request = Self.request
         request.subprotocols = ["pusher-channels-protocol-7", "v8"]
@@ -32,7 +32,7 @@ struct UpgradeTests {
     }
 
     @Test(
-        "the Host header has a port unless it is the scheme's, and brackets around IPv6",
+        "the Host header contains a port that is not the default, and brackets around an IPv6 address",
         arguments: [
             ("example.com", 80, false, "example.com"), ("example.com", 443, false, "example.com:443"),
             ("example.com", 443, true, "example.com"), ("example.com", 80, true, "example.com:80"),
@@ -45,7 +45,7 @@ struct UpgradeTests {
         #expect(try UpgradeRequest(request).text.contains("\r\nHost: \(expected)\r\n"))
     }
 
-    @Test("the caller's Host header replaces ours")
+    @Test("the caller's Host header replaces the default")
     func ownHost() throws {
         var request = Self.request
         request.headers = [.init(name: "host", value: "other")]
@@ -53,7 +53,7 @@ struct UpgradeTests {
         #expect(text.contains("\r\nhost: other\r\n") && !text.contains("Host:"))
     }
 
-    @Test("a value that cannot be sent is not shown, because it may be a secret")
+    @Test("the error does not show an invalid header value, which may be secret")
     func secretValue() {
         var request = Self.request
         request.headers = [.init(name: "Authorization", value: "Bearer token\n")]
@@ -62,7 +62,7 @@ struct UpgradeTests {
         #expect(error.map { "\($0)".contains("token") } == false)
     }
 
-    @Test("no text can inject a header into the request")
+    @Test("a value of the caller cannot inject a header into the request")
     func smuggling() {
         func code(_ change: (inout WebSocketRequest) -> Void) -> WebSocketError.Code? {
             var request = Self.request
@@ -83,7 +83,7 @@ struct UpgradeTests {
     }
 
     @Test(
-        "the right answer is accepted however it is split, and later bytes are untouched",
+        "the reader accepts a valid answer in any pieces, and leaves later bytes in the buffer",
         arguments: [1, 2, 5, 1000]
     )
     func accepted(size: Int) throws {
@@ -102,7 +102,7 @@ struct UpgradeTests {
         #expect(isAccepted && String(buffer: unread) == "frames")
     }
 
-    @Test("the server may choose one of the offered subprotocols, and the client knows it")
+    @Test("reports the subprotocol that the server chose")
     func subprotocol() throws {
         var offer = Self.request
         offer.subprotocols = ["v8", "v7"]
@@ -119,7 +119,7 @@ struct UpgradeTests {
         ("HTTP/1.1 200 OK\r\n", "HTTP status 200"),
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
-        // An alert, and the beginning of a handshake.
+        // The bytes are an alert, and the beginning of a handshake.
         ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "because it is TLS, and the client does not use TLS (useTLS)"),
         ("\u{16}\u{3}\u{3}\u{0}\n", "because it is TLS, and the client does not use TLS (useTLS)"),
         ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
@@ -141,7 +141,7 @@ struct UpgradeTests {
         (LongText(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
     ]
 
-    @Test("any other answer is rejected, and the message has the reason", arguments: wrongAnswers)
+    @Test("the reader rejects any other answer, with the reason", arguments: wrongAnswers)
     func refused(answer: LongText, expected: String) throws {
         let answer = answer.text
         for size in [answer.utf8.count, 1] {
@@ -159,7 +159,7 @@ struct UpgradeTests {
         }
     }
 
-    @Test("extensions and subprotocols that were not offered are rejected")
+    @Test("rejects extensions and subprotocols that the client did not offer")
     func notOffered() throws {
         for extra in ["Sec-WebSocket-Extensions: permessage-deflate\r\n", "Sec-WebSocket-Protocol: v8\r\n"] {
             let request = try UpgradeRequest(Self.request)

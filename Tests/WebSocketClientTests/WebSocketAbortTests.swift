@@ -7,12 +7,14 @@ import WebSocketClient
 
 @Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketAbortTests {
-    /// The number of turns of the event loop before the abort: from before the first step until after the upgrade.
+    /// The numbers of turns of the event loop before the abort. The first abort comes before the first step, and the
+    /// last abort comes after the upgrade.
     static let turns = Array(0...24)
 
-    // The scripted server returns only after each of its connections has ended, so none can survive.
+    // The scripted server returns only after all its connections have ended, so the test fails if a connection remains
+    // open.
 
-    @Test("over TCP, at any time", arguments: turns)
+    @Test("the client aborts a TCP connection at any time", arguments: turns)
     func plain(turns: Int) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -22,7 +24,7 @@ struct WebSocketAbortTests {
         }
     }
 
-    @Test("while a name is looked up, and while its addresses are tried", arguments: turns)
+    @Test("the client aborts during the lookup, and while it tries addresses", arguments: turns)
     func hostName(turns: Int) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -32,7 +34,7 @@ struct WebSocketAbortTests {
         }
     }
 
-    @Test("over TLS, at any time", arguments: turns)
+    @Test("the client aborts a TLS connection at any time", arguments: turns)
     func secured(turns: Int) async throws {
         let certificates = try TestCertificates()
         let connector = WebSocketConnector(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
@@ -48,7 +50,7 @@ struct WebSocketAbortTests {
         }
     }
 
-    @Test("with a server that accepts and stays silent", arguments: [true, false])
+    @Test("the client aborts an attempt to a server that stays silent", arguments: [true, false])
     func silentServer(useTLS: Bool) async throws {
         let (accepted, continuation) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in
@@ -61,9 +63,9 @@ struct WebSocketAbortTests {
         }
     }
 
-    @Test("while the TCP connection is being made")
+    @Test("the client aborts while it makes the TCP connection")
     func connecting() async throws {
-        // It accepts nothing, so most of these connections wait for a place in its queue.
+        // The listener accepts no connection, so most of these connections wait in its queue.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1)
             .serverChannelOption(.autoRead, value: false)
@@ -77,7 +79,7 @@ struct WebSocketAbortTests {
         try await listener.close()
     }
 
-    @Test("twice, and with every other call after it")
+    @Test("all calls after an abort have no effect")
     func afterAbort() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 import WebSocketClient
 
-@Suite("The end of a WebSocket", .timeLimit(.minutes(5)))
+@Suite("Closing and loss of a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketClosingTests {
-    @Test("the server's close is echoed once and reported at once", arguments: [1000, 1001, 4004, 4200])
+    @Test("the client echoes and reports a close frame once, at once", arguments: [1000, 1001, 4004, 4200])
     func closedByServer(code: Int) async throws {
         try await withScriptedServer { peer in
             let close = ScriptedPeer.Frame.close(code, "bye").payload
@@ -17,7 +17,7 @@ struct WebSocketClosingTests {
                 followedBy: serverFrame(8, close) + serverFrame(1, "late") + serverFrame(8, close)
             )
             #expect(await peer.readFrame() == .close(code))
-            // No other bytes arrive, and the connection stays open until the client ends it.
+            // No other bytes arrive, and the connection stays open until the client closes it.
             try await peer.write(serverFrame(1, "later"))
             #expect(await peer.readFrame() == nil)
         } _: { port in
@@ -29,7 +29,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a close without a code is echoed without one, and reported as 1005")
+    @Test("the client echoes a close frame without a code, and reports it as 1005")
     func closedWithoutCode() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(8))
@@ -42,7 +42,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("the client does not wait for a server that has closed but keeps the socket, after the timeout")
+    @Test("the client closes the socket after the timeout if the server keeps it open")
     func serverKeepsSocket() throws {
         let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
         try connection.receive(serverFrame(8, [0x03, 0xE8]))
@@ -53,7 +53,7 @@ struct WebSocketClosingTests {
         try connection.finish()
     }
 
-    @Test("the client does not wait for a server that does not answer its close, after the timeout")
+    @Test("the client closes the socket after the timeout if the server does not answer its close frame")
     func unanswered() throws {
         let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
         connection.connection.close(code: 4201, reason: "")
@@ -64,7 +64,7 @@ struct WebSocketClosingTests {
         try connection.finish()
     }
 
-    /// Expects the client to end the connection five seconds from now.
+    /// Expects the client to close the connection five seconds from now.
     private func expectEnd(of connection: EmbeddedConnection) {
         connection.loop.advanceTime(by: .seconds(5) - .nanoseconds(1))
         #expect(connection.channel.isActive)
@@ -72,7 +72,7 @@ struct WebSocketClosingTests {
         #expect(!connection.channel.isActive)
     }
 
-    @Test("closing before the socket is open ends it", arguments: [0, 1, 2, 3, 4, 8])
+    @Test("a close before the connection is open cancels the attempt", arguments: [0, 1, 2, 3, 4, 8])
     func closedEarly(ticks: Int) async throws {
         try await withScriptedServer { peer in
             await peer.readToEnd()
@@ -85,7 +85,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a lost connection has no code", arguments: [[], serverFrame(1, "cut off").dropLast()])
+    @Test("after a loss, the client reports no close code", arguments: [[], serverFrame(1, "cut off").dropLast()])
     func lost(lastBytes: [UInt8]) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: lastBytes)
@@ -115,7 +115,10 @@ struct WebSocketClosingTests {
         Offence(bytes: [0x82, 127, 0, 0, 0, 0xFF, 0, 0, 0, 0], code: 1009, error: .messageTooBig),
     ]
 
-    @Test("a violation is answered with its code and reported, after earlier messages", arguments: offences)
+    @Test(
+        "after a violation, the client reports the earlier messages, and sends the close code of the violation",
+        arguments: offences
+    )
     func violation(offence: Offence) async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "fine") + offence.bytes)
@@ -132,7 +135,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a server that does not read costs no more memory than the limit")
+    @Test("the client closes the connection at the limit if the server does not read")
     func unreadMessages() async throws {
         let (isOver, continuation) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in
@@ -143,7 +146,8 @@ struct WebSocketClosingTests {
             let socket = try SocketUnderTest(port: port, options: .init(maximumSendBufferSize: 1 << 16))
             #expect(await socket.nextOutcome() == .opened)
             try await socket.perform {
-                // More than the sockets' buffers hold; it ends long before.
+                // The messages exceed the buffers of the sockets, so the client closes the connection long before the
+                // last message.
                 for _ in 0..<256 {
                     $0.send(String(repeating: "x", count: 1 << 16), promise: nil)
                     $0.flush()
@@ -156,7 +160,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("the receiver may end the connection during a read")
+    @Test("the receiver can close or abort the connection during a read")
     func abortFromEvent() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one") + serverFrame(1, "two"))
@@ -188,7 +192,7 @@ struct WebSocketClosingTests {
         }
     }
 
-    @Test("a server that pings without reading the answers costs no memory")
+    @Test("the client does not accumulate answers to pings if the server does not read")
     func pingFlood() async throws {
         let (allSent, continuation) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in
@@ -196,7 +200,7 @@ struct WebSocketClosingTests {
             try await peer.setReading(false)
             var pings: [UInt8] = []
             for _ in 0..<1_000 { pings += serverFrame(9, Array(repeating: 0, count: 125)) }
-            // Far more than the sockets' buffers hold, so that the answers cannot all be under way.
+            // The pings exceed the buffers of the sockets, so the sockets cannot hold all answers.
             for _ in 0..<60 { try await peer.write(pings) }
             try await peer.write(serverFrame(9, "last") + serverFrame(1, "end"))
             for await _ in allSent.prefix(1) {}
@@ -214,7 +218,8 @@ struct WebSocketClosingTests {
             #expect(await socket.nextOutcome() == .opened)
             #expect(await socket.nextOutcome() == .text("end"))
             continuation.yield()
-            // When all waiting answers are written, so is the last one, and the server need not wait for it any longer.
+            // This message follows the waiting answers. When the system has accepted it, the system also has the last
+            // answer, and the server does not have to wait longer.
             try await socket.send("end")
             try await socket.perform { $0.close(code: .normalClosure, reason: "") }
             guard case .closed? = await socket.nextOutcome() else { return #expect(Bool(false)) }

@@ -60,7 +60,7 @@ struct WebSocketFrameReaderTests {
         Violation(serverFrame(1, [0xC3]), .invalidText),
         Violation(serverFrame(1, [0xC3], isFinal: false) + serverFrame(0, [0x41]), .invalidText),
         Violation(serverFrame(1, [0xF0, 0x9F], isFinal: false) + serverFrame(0), .invalidText),
-        // The end of the frame may be missing.
+        // The client rejects the frame although its end is missing.
         Violation([0x81, 100, 0x41, 0xFF], .invalidText),
     ]
     static let closes =
@@ -74,7 +74,7 @@ struct WebSocketFrameReaderTests {
         }
 
     @Test(
-        "invalid frames are rejected, whole or byte by byte",
+        "the reader rejects invalid frames, whole or byte by byte",
         arguments: [reservedBits, reservedOpcodes, maskedFrames, controlFrames, lengths, sequences, texts, closes]
             .joined()
     )
@@ -85,7 +85,7 @@ struct WebSocketFrameReaderTests {
     }
 
     @Test(
-        "every close code of the RFC and of apps is accepted",
+        "accepts every close code of the RFC and of apps",
         arguments: [1000, 1003, 1007, 1014, 3000, 4999]
     )
     func closeCode(code: Int) throws {
@@ -93,7 +93,7 @@ struct WebSocketFrameReaderTests {
         #expect(try Self.read(bytes) == [.close(WebSocketCloseCode(rawValue: code), "bye")])
     }
 
-    @Test("a close frame may be empty")
+    @Test("accepts an empty close frame")
     func emptyClose() throws {
         #expect(try Self.read(serverFrame(8)) == [.close(.noStatusReceived, "")])
     }
@@ -112,12 +112,12 @@ struct WebSocketFrameReaderTests {
         .binary(ByteBuffer(repeating: 7, count: 300)), .close(4000, ""),
     ]
 
-    @Test("the result is the same however the bytes are split", arguments: [1, 2, 3, 7, 13, 64, 1000, 4096, 1_000_000])
+    @Test("returns the same messages from pieces of any size", arguments: [1, 2, 3, 7, 13, 64, 1000, 4096, 1_000_000])
     func cuts(size: Int) throws {
         #expect(try Self.read(Self.conversation, cutEvery: size, limit: 1 << 20) == Self.conversationOutputs)
     }
 
-    @Test("a text may be cut into fragments at any byte")
+    @Test("accepts a text message that is fragmented at any byte")
     func textCutAnywhere() throws {
         let bytes = Array("aκ你🎺z".utf8)
         for cut in 0...bytes.count {
@@ -126,7 +126,7 @@ struct WebSocketFrameReaderTests {
         }
     }
 
-    @Test("a message may have very many fragments, and may be as large as the limit", .timeLimit(.minutes(5)))
+    @Test("accepts a message with many fragments, up to the limit", .timeLimit(.minutes(5)))
     func manyFragments() throws {
         var bytes = serverFrame(1, "x", isFinal: false)
         for _ in 0..<70_000 { bytes += [0x00, 0x01, 0x78] }
@@ -136,7 +136,7 @@ struct WebSocketFrameReaderTests {
         #expect(outputs.last == .text(ByteBuffer(string: String(repeating: "x", count: 70_002))))
     }
 
-    @Test("a text in one frame is a slice of the read bytes")
+    @Test("returns a text message in one frame as a slice of the read bytes")
     func noCopy() throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         let bytes = ByteBuffer(bytes: serverFrame(1, "hello"))
@@ -146,7 +146,7 @@ struct WebSocketFrameReaderTests {
         #expect(text.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) } == original + 2)
     }
 
-    @Test("the memory of read bytes is released, and other memory is kept", arguments: [0, 1, 3])
+    @Test("the reader releases a buffer only after it has read all bytes of the buffer", arguments: [0, 1, 3])
     func memory(left: Int) throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         var bytes = ByteBuffer(bytes: [0x81, 2, 0x68, 0x69] + [0x81, 126, 0].prefix(left))
@@ -158,7 +158,7 @@ struct WebSocketFrameReaderTests {
         withExtendedLifetime(reader) {}
     }
 
-    @Test("texts are read in place until the receiver has enough, and the rest is not read")
+    @Test("reads text messages in place until the receiver stops, and leaves the rest")
     func textsInPlace() throws {
         var reader = WebSocketFrameReader(maximumMessageSize: 1024)
         reader.append(
@@ -177,7 +177,8 @@ struct WebSocketFrameReaderTests {
         #expect(try reader.next() == .ping(ByteBuffer(string: "ping")))
     }
 
-    /// Reads everything with ``WebSocketFrameReader/next()``, and the same again with whole texts in place.
+    /// Reads everything with ``WebSocketFrameReader/next()``, and then again with
+    /// ``WebSocketFrameReader/readTexts(_:)``.
     static func read(_ bytes: [UInt8], cutEvery size: Int = .max, limit: Int = 1024) throws -> [Output] {
         let careful = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: false) }
         let fast = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: true) }

@@ -5,7 +5,7 @@ import WebSocketClient
 @Suite("Frames of the client")
 struct WebSocketFrameWriterTests {
     @Test(
-        "a text is masked, with the shortest form of its length",
+        "masks a text message, and writes its length in the shortest form",
         arguments: [0, 1, 7, 125, 126, 65_535, 65_536, 70_003]
     )
     func text(length: Int) throws {
@@ -16,14 +16,14 @@ struct WebSocketFrameWriterTests {
         #expect(payload.elementsEqual(text.utf8))
     }
 
-    @Test("no two frames have the same key")
+    @Test("uses a different key for each frame")
     func keys() {
         let payload = ByteBuffer(repeating: 0, count: 4)
         let frames = (0..<8).map { _ in WebSocketFrameWriter.frame(.binary, payload, allocator: ByteBufferAllocator()) }
         #expect(Set(frames).count > 1)
     }
 
-    @Test("a close frame has code and reason, and at most 125 bytes")
+    @Test("writes a close frame with code and reason, in at most 125 bytes")
     func close() throws {
         let short = WebSocketFrameWriter.closeFrame(4000, reason: "why", allocator: ByteBufferAllocator())
         #expect(try #require(Self.unmask(short)).payload == [0x0F, 0xA0] + Array("why".utf8))
@@ -32,7 +32,7 @@ struct WebSocketFrameWriterTests {
         #expect(try #require(Self.unmask(long)).payload == [0x0F, 0xA0] + Array(reason.utf8.prefix(120)))
     }
 
-    @Test("a close frame without a code is empty", arguments: [1005, -1, 65_536])
+    @Test("writes an empty close frame without a code", arguments: [1005, -1, 65_536])
     func closeWithoutCode(code: Int) throws {
         let frame = WebSocketFrameWriter.closeFrame(
             WebSocketCloseCode(rawValue: code),

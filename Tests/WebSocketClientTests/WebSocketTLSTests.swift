@@ -8,7 +8,7 @@ import WebSocketClient
 
 @Suite("WebSockets over TLS", .timeLimit(.minutes(5)))
 struct WebSocketTLSTests {
-    @Test("the certificate has to be for the host, a name or an address", arguments: ["localhost", "127.0.0.1"])
+    @Test("accepts only a certificate for the name or address of the host", arguments: ["localhost", "127.0.0.1"])
     func full(host: String) async throws {
         let right = try TestCertificates()
         let roots = TLSOptions(trustRoots: .only(pem: right.rootPEM))
@@ -23,7 +23,7 @@ struct WebSocketTLSTests {
         )
     }
 
-    @Test("an untrusted authority is rejected")
+    @Test("the client rejects an untrusted authority")
     func unknownAuthority() async throws {
         let certificates = try TestCertificates()
         let expected = "not from a trusted authority"
@@ -34,14 +34,14 @@ struct WebSocketTLSTests {
         #expect(try await failure(certificates, unnamed)?.contains(expected) == true)
     }
 
-    @Test("an expired certificate is rejected, and the message says so")
+    @Test("the client rejects an expired certificate, and the error says that it has expired")
     func expired() async throws {
         let certificates = try TestCertificates(isExpired: true)
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
         #expect(try await failure(certificates, options)?.contains("the certificate has expired") == true)
     }
 
-    @Test("without the check of the name, the authority is still checked")
+    @Test("the client checks the authority even if it does not check the host name")
     func noHostnameVerification() async throws {
         let certificates = try TestCertificates(hosts: ["example.com"], addresses: [])
         let options = TLSOptions(
@@ -51,7 +51,7 @@ struct WebSocketTLSTests {
         #expect(try await failure(certificates, options) == nil)
     }
 
-    @Test("the insecure option accepts anything")
+    @Test("the client accepts any certificate with the insecure option")
     func insecure() async throws {
         let certificates = try TestCertificates(hosts: ["example.com"], addresses: [], isExpired: true)
         let options = TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate)
@@ -59,7 +59,7 @@ struct WebSocketTLSTests {
     }
 
     @Test(
-        "invalid trust roots are an error at once",
+        "invalid trust roots throw at once",
         arguments: ["", "rubbish", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
     )
     func invalidPEM(pem: String) {
@@ -70,7 +70,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a port without TLS is an error")
+    @Test("the attempt fails at a port without TLS")
     func noTLS() async throws {
         try await withScriptedServer { peer in
             try await peer.write("HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -86,7 +86,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a client without TLS at a port with TLS: the error names useTLS only if the server has answered with TLS")
+    @Test("if a server answers with TLS to a client without TLS, the error names useTLS")
     func onlyTLS() async throws {
         let alert: [UInt8] = [0x15, 3, 3, 0, 2, 2, 10]
         for answer in [alert, []] {
@@ -103,7 +103,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("a server that ends the connection during the handshake is an error")
+    @Test("the attempt fails if the server closes the connection during the handshake")
     func endedDuringHandshake() async throws {
         try await withScriptedServer { _ in
         } _: { port in
@@ -114,7 +114,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("one connector opens many sockets, with messages and a clean end")
+    @Test("one connector opens many connections that exchange messages and close normally")
     func conversation() async throws {
         let certificates = try TestCertificates()
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
@@ -141,7 +141,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    /// The reason why the connection could not be opened; nil if it could.
+    /// Returns the reason why the connection could not be opened; nil if it was opened.
     private func failure(
         _ certificates: TestCertificates,
         host: String = "127.0.0.1",

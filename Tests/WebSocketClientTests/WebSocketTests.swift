@@ -7,12 +7,12 @@ import WebSocketClient
 
 @Suite("A WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketTests {
-    /// Even on a slow machine, the server's part takes less time.
+    /// Options with timeouts that do not expire even on a slow machine.
     private static let patient = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/chat?room=1" }
 
-    @Test("sends and receives texts and bytes, and offers subprotocols")
+    @Test("the client sends and receives text and bytes, and offers subprotocols")
     func messages() async throws {
         try await withScriptedServer { peer in
             let request = await peer.readUpgrade()
@@ -46,13 +46,13 @@ struct WebSocketTests {
         }
     }
 
-    @Test("measures the time until the server answers a ping, and reports a missing answer")
+    @Test("measures the time until the server answers a ping, and throws without an answer")
     func ping() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
             let ping = await peer.readFrame()
             #expect(ping?.opcode == 9)
-            // An answer to another ping, and then the right one.
+            // The server answers another ping first.
             try await peer.write(
                 serverFrame(10, "other") + serverFrame(10, "12345678") + serverFrame(10, ping?.payload ?? [])
             )
@@ -60,12 +60,12 @@ struct WebSocketTests {
         } _: { port in
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             #expect(try await webSocket.ping() > .zero)
-            // The server ends the connection instead of answering.
+            // The server closes the connection instead of answering.
             await #expect(throws: WebSocketError.self) { try await webSocket.ping() }
         }
     }
 
-    @Test("a closing handshake ends the sequence, whatever its code, and the code is available")
+    @Test("a closing handshake with any code ends the sequence without an error")
     func closedByServer() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(
@@ -81,7 +81,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a lost connection and a violation are thrown after earlier messages")
+    @Test("after a loss or a violation, the sequence delivers the earlier messages and then throws")
     func lost() async throws {
         for (bytes, code) in [([], .connectionClosed), (serverFrame(0x3), .protocolViolation)]
             as [([UInt8], WebSocketError.Code)]
@@ -100,7 +100,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("if no task takes messages, the client stops reading, and no message is lost")
+    @Test("while no task takes messages, the client stops reading, and loses no message")
     func backPressure() async throws {
         let count = 400
         let payload = [UInt8](repeating: 7, count: 100_000)
@@ -121,7 +121,7 @@ struct WebSocketTests {
             var received = 0
             for try await message in webSocket.messages {
                 if received == 0 { await waitUntil { webSocket.isPaused } }
-                // 40 MB do not fit into the system's buffers, so the server has to wait.
+                // The system's buffers have less than 40 MB, so the server has to wait.
                 if received == 0 { #expect(sent.count < count) }
                 #expect(message == .binary(payload))
                 received += 1
@@ -130,7 +130,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("the connection is closed when the last reference to the WebSocket and its messages is released")
+    @Test("releasing the last reference to the WebSocket and its messages closes the connection")
     func released() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
@@ -146,7 +146,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("the error of a refused upgrade has its status; an invalid URL or close code is an error before any write")
+    @Test("the error of a refused upgrade contains its status, and invalid values throw before any write")
     func refused() async throws {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
@@ -187,7 +187,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("of many simultaneous connections, each is noticed")
+    @Test("many simultaneous attempts all succeed")
     func many() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
@@ -228,7 +228,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a cancelled task gets no message, and takes none from another one")
+    @Test("after the cancellation of a waiting task, another task gets the message")
     func cancelledConsumer() async throws {
         let (go, goes) = AsyncStream.makeStream(of: Void.self)
         try await withScriptedServer { peer in

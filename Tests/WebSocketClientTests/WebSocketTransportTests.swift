@@ -9,7 +9,7 @@ import Testing
 
 @Suite("WebSockets on loopback", .timeLimit(.minutes(5)))
 struct WebSocketTransportTests {
-    @Test("messages go in both directions, and each read has an end")
+    @Test("carries messages in both directions, and reports the end of each read")
     func messages() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -47,7 +47,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a frame in the same segment as the answer is not lost")
+    @Test("reads a frame that arrives in the same segment as the answer")
     func firstFrameWithAnswer() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "at once"))
@@ -61,7 +61,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a large message that comes slowly counts as activity")
+    @Test("a slow large message counts as activity")
     func slowMessage() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -83,7 +83,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a ping is answered with its payload")
+    @Test("answers a ping with its payload")
     func ping() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(9, "one") + serverFrame(9, "two"))
@@ -99,7 +99,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("IPv6 literals, with brackets or without", arguments: ["::1", "[::1]"])
+    @Test("connects to an IPv6 address with or without brackets", arguments: ["::1", "[::1]"])
     func addresses(host: String) async throws {
         try await withScriptedServer(host: "::1") { peer in
             let request = await peer.readUpgrade()
@@ -113,7 +113,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("host names are looked up")
+    @Test("looks host names up")
     func hostName() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
@@ -125,9 +125,9 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a name that cannot be resolved fails the attempt")
+    @Test("fails if a name cannot be resolved")
     func unknownName() async throws {
-        // Too long for a label, so no name server is asked.
+        // The label is too long, so the system fails without a query to a name server.
         let host = String(repeating: "a", count: 70)
         let socket = try SocketUnderTest(.init(host: host, port: 80, useTLS: false, path: "/"))
         guard case .closed(let closure) = await socket.next() else {
@@ -135,12 +135,12 @@ struct WebSocketTransportTests {
             return
         }
         #expect(closure.error?.code == .nameResolutionFailed)
-        // NIO's own lookups would wait for each other.
+        // NIO's resolver runs lookups one at a time, so the client must use its own resolver.
         #expect(closure.error?.cause is HostLookup.Failure)
         #expect(try await socket.abort() == [])
     }
 
-    @Test("a port without a listener fails the attempt")
+    @Test("fails if nothing listens on the port")
     func refusedPort() async throws {
         let request = WebSocketRequest(host: LoopbackAddress.ofItsOwn(), port: 9, useTLS: false, path: "/")
         let socket = try SocketUnderTest(request)
@@ -148,7 +148,7 @@ struct WebSocketTransportTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("invalid requests are rejected, and not from within the call", arguments: [0, -1, 65_536, .max])
+    @Test("the connector reports an invalid request after the call has returned", arguments: [0, -1, 65_536, .max])
     func invalidPort(port: Int) async throws {
         let socket = try SocketUnderTest(port: port)
         #expect(await socket.next()?.error == .invalidPort)
@@ -156,7 +156,7 @@ struct WebSocketTransportTests {
     }
 
     @Test(
-        "an answer that is not the upgrade ends the attempt",
+        "an attempt fails if the answer does not accept the upgrade",
         arguments: [
             ("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 100000\r\n\r\n", "HTTP status 503"),
             (
@@ -181,7 +181,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a server that sends first, in another protocol, fails the attempt")
+    @Test("fails if the server first sends data of another protocol")
     func bannerFirst() async throws {
         try await withScriptedServer { peer in
             try await peer.write("SSH-2.0-OpenSSH\r\n")
@@ -193,7 +193,7 @@ struct WebSocketTransportTests {
         }
     }
 
-    @Test("a server that accepts and closes fails the attempt", arguments: [true, false])
+    @Test("fails if the server accepts and then closes the connection", arguments: [true, false])
     func acceptThenClose(readsRequest: Bool) async throws {
         try await withScriptedServer { peer in
             if readsRequest { _ = await peer.readUpgrade() }

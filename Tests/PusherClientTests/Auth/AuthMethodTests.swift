@@ -3,7 +3,7 @@ import RealtimeHTTP
 import TestSupport
 import Testing
 
-@Suite("The ways to authorize", .timeLimit(.minutes(5)))
+@Suite("Authorization methods", .timeLimit(.minutes(5)))
 struct AuthMethodTests {
     static let secret = "7ad3773142a6692b25b8"
     static let masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -74,7 +74,7 @@ struct AuthMethodTests {
         #expect("\(method)".hasPrefix("AuthMethod."))
     }
 
-    @Test("the printed text names the method")
+    @Test("a printed auth method names its kind")
     func descriptions() {
         #expect(
             Self.methods.map { "\($0)" } == [
@@ -101,7 +101,7 @@ struct AuthMethodTests {
         #expect("\(Self.endpoint.parameters)" == "Parameters(token)")
     }
 
-    @Test("a switch over PusherSwift's five cases is complete, with and without labels", arguments: methods)
+    @Test("a switch over PusherSwift's five cases compiles with and without argument labels", arguments: methods)
     func fiveCases(_ method: AuthMethod) {
         let labelled =
             switch method {
@@ -122,7 +122,7 @@ struct AuthMethodTests {
         #expect(labelled == unlabelled)
     }
 
-    @Test("an endpoint can be a literal, a string or a value, with its settings")
+    @Test("an app can write an endpoint as a literal, a string or an AuthEndpoint, with its settings")
     func endpoints() async {
         let url = "https://example.com/auth"
         let plain: [AuthMethod] = [
@@ -154,7 +154,7 @@ struct AuthMethodTests {
         #expect(full.bodies == ["\(form)&b=2&d=4"])
     }
 
-    @Test("a user's endpoint can be written in the same ways")
+    @Test("an app can write a user's endpoint as a literal, a string or an AuthEndpoint")
     func userEndpoints() async {
         let url = "https://example.com/user-auth"
         let methods: [UserAuthMethod] = [
@@ -174,7 +174,7 @@ struct AuthMethodTests {
         }
     }
 
-    @Test("without a method, the error says what to do")
+    @Test("the error for a missing method says what to do")
     func noMethod() async {
         let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
         #expect(error?.kind == .noMethod)
@@ -183,7 +183,7 @@ struct AuthMethodTests {
         #expect(error?.recovery == AuthorizationError.Recovery.none)
     }
 
-    @Test("without a request there is no result", arguments: methods)
+    @Test("authorizing an empty list of channels sends no request", arguments: methods)
     func noRequests(_ method: AuthMethod) async {
         let requester = FakeRequester()
         #expect(await method.authorize([], in: requester.context()).isEmpty)

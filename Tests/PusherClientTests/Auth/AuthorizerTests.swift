@@ -3,11 +3,11 @@ import PusherClient
 import TestSupport
 import Testing
 
-@Suite("Authorizers of the user", .timeLimit(.minutes(5)))
+@Suite("Authorizers that the app writes", .timeLimit(.minutes(5)))
 struct AuthorizerTests {
     let context = FakeRequester().context()
 
-    /// What the authorizer does with the completion handler.
+    /// An authorizer that runs a closure with the completion handler.
     struct Completing: Authorizer {
         let body: @Sendable (String, String, @escaping @Sendable (PusherAuth?) -> Void) -> Void
 
@@ -26,7 +26,7 @@ struct AuthorizerTests {
         .authorizer(authorizer: Completing(body: body))
     }
 
-    @Test("the client takes the whole answer, at once or later, from any thread")
+    @Test("the client accepts the authorizer's answer from any thread, immediately or later")
     func answer() async {
         let atOnce = Self.completing {
             $2(PusherAuth(auth: "\($0) \($1)", channelData: "data", sharedSecret: "secret"))
@@ -41,7 +41,7 @@ struct AuthorizerTests {
         #expect(await later.authorize(in: context).value?.auth == "later")
     }
 
-    @Test("nil is an error that explains itself")
+    @Test("an answer of nil is an error that names the channel")
     func nothing() async {
         let error = await Self.completing { $2(nil) }.authorize(in: context).error
         #expect(error?.kind == .authorizerFailed)
@@ -49,7 +49,7 @@ struct AuthorizerTests {
         #expect(error?.message.contains("channel 'private-a' failed: the authorizer gave nil") == true)
     }
 
-    @Test("the first completion counts", arguments: 0..<20)
+    @Test("the client uses the first completion and ignores later ones", arguments: 0..<20)
     func twice(_: Int) async {
         let method = Self.completing { _, _, done in
             done(PusherAuth(auth: "first"))
@@ -59,7 +59,7 @@ struct AuthorizerTests {
         #expect(await method.authorize(in: context).value?.auth == "first")
     }
 
-    @Test("completions from many threads at once are one answer", arguments: 0..<20)
+    @Test("completions from many threads at once produce one answer", arguments: 0..<20)
     func atOnce(_: Int) async {
         let method = Self.completing { _, _, done in
             DispatchQueue.concurrentPerform(iterations: 8) { done(PusherAuth(auth: "\($0)")) }
@@ -67,7 +67,7 @@ struct AuthorizerTests {
         #expect(await method.authorize(in: context).value != nil)
     }
 
-    @Test("a completion that never comes ends with the task, and a later one has no effect")
+    @Test("a call that waits for its completion ends when its task is cancelled, and ignores a late completion")
     func never() async {
         let (handlers, handler) = AsyncStream.makeStream(of: (@Sendable (PusherAuth?) -> Void).self)
         let method = Self.completing { _, _, done in handler.yield(done) }
@@ -82,7 +82,7 @@ struct AuthorizerTests {
         done?(nil)
     }
 
-    @Test("nothing is kept of a cancelled call")
+    @Test("the client releases the authorizer and the late answer of a cancelled call")
     func leak() async {
         final class Witness: Sendable {}
         weak var authorizer: Witness?
@@ -107,7 +107,7 @@ struct AuthorizerTests {
         await waitUntil { authorizer == nil && answer == nil }
     }
 
-    @Test("an authorizer that blocks its thread delays no other")
+    @Test("an authorizer that blocks its thread does not delay other authorizers")
     func blocking() async {
         let semaphore = DispatchSemaphore(value: 0)
         let (started, start) = AsyncStream.makeStream(of: Void.self)
@@ -132,7 +132,7 @@ struct AuthorizerTests {
         #expect(await task.value.error?.cause is CancellationError)
     }
 
-    @Test("a closure returns its answer and passes on its error")
+    @Test("an authorizer closure returns its answer or throws its error to the client")
     func closure() async {
         struct Failure: Error, CustomStringConvertible { var description: String { "geheim" } }
         let answering = AuthMethod.authorizer { PusherAuth(auth: "\($0.socketID) \($0.channelName)") }
@@ -145,7 +145,7 @@ struct AuthorizerTests {
         #expect(await AuthMethod.authorizer { _ in throw own }.authorize(in: context).error == own)
     }
 
-    @Test("cancelling cancels the closure's task, and does not wait for one that ignores it")
+    @Test("cancelling a call cancels the closure's task without waiting for it")
     func cancelledClosure() async {
         let (started, start) = AsyncStream.makeStream(of: Void.self)
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
@@ -167,7 +167,7 @@ struct AuthorizerTests {
         opening.finish()
     }
 
-    @Test("the package's own authorizers give nothing outside a client")
+    @Test("the package's own authorizers complete with nil if the app calls them")
     func ownAuthorizers() {
         for method in [
             AuthMethod.endpoint("https://example.com"), .inline(secret: "s", encryptionMasterKey: ""),

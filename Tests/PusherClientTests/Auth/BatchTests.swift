@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Several authorizations at once", .timeLimit(.minutes(5)))
+@Suite("Batches of authorizations", .timeLimit(.minutes(5)))
 struct BatchTests {
     static func requests(_ names: [String], socketID: String = "1.1") -> [AuthorizationRequest] {
         names.map { AuthorizationRequest(socketID: socketID, channelName: $0) }
@@ -22,7 +22,7 @@ struct BatchTests {
         )
     }
 
-    @Test("only strategies with batches accept more than one channel")
+    @Test("only methods that support batches accept several channels in one request")
     func maximumSizes() {
         #expect(AuthMethodTests.methods.allSatisfy { $0.maximumBatchSize == 1 })
         #expect(Self.batching().maximumBatchSize == 100)
@@ -69,14 +69,17 @@ struct BatchTests {
         }
     }
 
-    @Test("a batch of one has the same form")
+    @Test("a batch with one channel has the form of a batch")
     func single() async {
         let requester = FakeRequester(200, #"{"private-a":{"status":200,"data":{"auth":"k:a"}}}"#)
         #expect(await Self.batching().authorize(in: requester.context()).value == Authorization(auth: "k:a"))
         #expect(requester.bodies == ["socket_id=1.1&channel_name%5B%5D=private-a"])
     }
 
-    @Test("without any answer, all channels fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
+    @Test(
+        "all channels of a batch fail if the request gets no usable answer",
+        arguments: [(500, ""), (200, "[]"), (200, "nothing")]
+    )
     func allFail(status: Int, body: String) async {
         let requester = FakeRequester(status, body)
         let results = await Self.batching().authorize(
@@ -87,7 +90,7 @@ struct BatchTests {
         #expect(results.allSatisfy { $0.error?.message.contains("2 channels") == true })
     }
 
-    @Test("a batch has at most as many channels as the strategy allows", arguments: [(10, [5, 10, 10]), (1, [])])
+    @Test("a batch never has more channels than its method allows", arguments: [(10, [5, 10, 10]), (1, [])])
     func split(maximumSize: Int, sizes: [Int]) async throws {
         let world = VirtualWorld()
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: maximumSize)
@@ -99,7 +102,7 @@ struct BatchTests {
         #expect(asked.sorted() == (sizes.isEmpty ? channels.map { _ in 1 } : sizes))
     }
 
-    @Test("a batch authorizer is called once, and answers for each channel")
+    @Test("the client calls a batch authorizer once for all channels of a batch")
     func batchAuthorizer() async {
         let directory = Directory()
         let names = ["private-a", "private-missing", "private-error", "private-own-error"]
@@ -116,7 +119,7 @@ struct BatchTests {
         #expect(results[3].error == Directory.ownError)
     }
 
-    @Test("if a batch authorizer throws, all channels fail")
+    @Test("all channels of a batch fail if the batch authorizer throws")
     func throwing() async {
         let results = await AuthMethod.batchAuthorizer(Directory().authorize).authorize(
             Self.requests(["private-a", "private-throw"]),

@@ -9,7 +9,7 @@ struct EndpointRequestTests {
     static let url = "https://example.com/pusher/auth"
     let requester = FakeRequester()
 
-    @Test("the form, byte for byte")
+    @Test("the client sends the form with exactly the bytes that the protocol requires")
     func form() async {
         _ = await AuthMethod.endpoint(authEndpoint: Self.url).authorize("private-c", in: requester.context())
         #expect(
@@ -26,7 +26,7 @@ struct EndpointRequestTests {
         )
     }
 
-    @Test("names and values are percent-encoded as encodeURIComponent does it")
+    @Test("the client percent-encodes names and values like JavaScript's encodeURIComponent")
     func encoding() async {
         let endpoint = AuthEndpoint(
             Self.url,
@@ -41,7 +41,7 @@ struct EndpointRequestTests {
         )
     }
 
-    @Test("headers and parameters go with each request, in their order")
+    @Test("each request contains the app's headers and parameters in their order")
     func headersAndParameters() async {
         let endpoint = AuthEndpoint(
             Self.url,
@@ -58,14 +58,14 @@ struct EndpointRequestTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name=private-a&b=2&a=1&b=3&empty="])
     }
 
-    @Test("a dictionary's parameters are sorted by name")
+    @Test("the client sorts the parameters of a dictionary by name")
     func dictionary() {
         var parameters = AuthEndpoint.Parameters(["b": "2", "a": "1"])
         parameters.append(name: "0", value: "")
         #expect(parameters.elements.map { "\($0.name)=\($0.value)" } == ["a=1", "b=2", "0="])
     }
 
-    @Test("the providers are called before each request, and replace fields of the same name")
+    @Test("the client calls the providers before each request, and their fields replace fields with the same name")
     func providers() async {
         let asked = Log<AuthEndpoint.Request>()
         let endpoint = AuthEndpoint(
@@ -95,7 +95,7 @@ struct EndpointRequestTests {
     }
 
     @Test(
-        "GET puts the form into the query",
+        "a GET request has the form in its query",
         arguments: [
             ("https://example.com/auth", "https://example.com/auth?FORM"),
             ("https://example.com/auth?a=1", "https://example.com/auth?a=1&FORM"),
@@ -113,7 +113,7 @@ struct EndpointRequestTests {
         #expect(request?.headers == ["Accept": "application/json"])
     }
 
-    @Test("the method may be in lower case")
+    @Test("the app may write the HTTP method in lower case")
     func lowerCase() async {
         for method in ["get", "Get", "post"] {
             _ = await AuthMethod.endpoint(AuthEndpoint(Self.url, method: method)).authorize(in: requester.context())
@@ -125,7 +125,7 @@ struct EndpointRequestTests {
     }
 
     @Test(
-        "an invalid URL is an error that names it, without its secrets",
+        "the error for an invalid URL shows the URL without its secrets",
         arguments: [
             "", "/pusher/auth", "example.com/auth", "wss://example.com", "https://", "https://u:geheim@/?a=geheim",
         ]
@@ -141,7 +141,7 @@ struct EndpointRequestTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("fields that would break the request or the protocol are not sent")
+    @Test("the client does not send header fields that would break the request or the protocol")
     func invalidRequests() async {
         let endpoints = [
             AuthEndpoint(Self.url, method: "PO ST"), AuthEndpoint(Self.url, headers: ["X": "a\r\nSecret: geheim"]),
@@ -159,7 +159,7 @@ struct EndpointRequestTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("an error of a provider becomes the cause of the client's error")
+    @Test("an error that a provider throws becomes the cause of the client's error")
     func throwingProvider() async {
         struct Expired: Error {}
         let unknown = AuthEndpoint(Self.url, headersProvider: { _ in throw Expired() })
@@ -173,7 +173,7 @@ struct EndpointRequestTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("a provider that ignores the cancellation does not delay the caller")
+    @Test("a provider that ignores cancellation does not delay the caller")
     func hangingProvider() async {
         let (gate, opening) = AsyncStream.makeStream(of: Void.self)
         let (started, start) = AsyncStream.makeStream(of: Void.self)

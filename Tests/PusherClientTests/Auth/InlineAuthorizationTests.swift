@@ -14,7 +14,7 @@ struct InlineAuthorizationTests {
         var code: String
     }
 
-    /// The values of PusherSwift's tests.
+    /// The channels and signatures that PusherSwift's tests use.
     static let vectors = [
         Vector(channel: "private-channel", code: "6aae8814fabd5285245422096705abbed64ea59614648814ffb0bf2dc5d19168"),
         Vector(
@@ -45,7 +45,10 @@ struct InlineAuthorizationTests {
         ),
     ]
 
-    @Test("the codes of PusherSwift's tests; the app key keeps its case", arguments: vectors)
+    @Test(
+        "the client makes the signatures of PusherSwift's tests, and keeps the case of the app key",
+        arguments: vectors
+    )
     func published(_ vector: Vector) async {
         var context = FakeRequester().context(key: "AppKey")
         if let member = vector.member { context.userDataFetcher = { member } }
@@ -59,7 +62,7 @@ struct InlineAuthorizationTests {
     }
 
     @Test(
-        "encrypted channels get the key that their backend would give",
+        "the client and a backend derive the same key for an encrypted channel",
         arguments: [
             (
                 "private-encrypted-foobar", "g3Au6SZ+UCU+IMfFsFva0rq+Gi4tzSHR6WCcWZbS9sY=",
@@ -96,7 +99,7 @@ struct InlineAuthorizationTests {
         }
     }
 
-    @Test("the user is requested for presence channels only, each time, and may be any value")
+    @Test("the client fetches user data for each presence authorization, and for no other channel")
     func userData() async {
         let asked = Log<Int>()
         let context = FakeRequester().context(userDataFetcher: {

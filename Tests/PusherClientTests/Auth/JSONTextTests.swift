@@ -11,7 +11,7 @@ struct JSONTextTests {
         var a = [1]
     }
 
-    @Test("keys are sorted, and slashes are not escaped")
+    @Test("the JSON text has sorted keys and no escaped slashes")
     func texts() throws {
         #expect(try JSONText.make(of: ["b": "a/b", "a": [1]] as [String: Any]) == #"{"a":[1],"b":"a/b"}"#)
         #expect(try JSONText.make(of: Info()) == #"{"a":[1],"b":"a/b"}"#)
@@ -20,7 +20,7 @@ struct JSONTextTests {
         #expect(try JSONText.make(of: NSNull()) == "null")
     }
 
-    @Test("a value that JSON cannot represent is an error, not a trap")
+    @Test("a value that JSON cannot represent causes an error instead of a crash")
     func notJSON() {
         struct Opaque {}
         for value in [Opaque(), Double.nan, [1: "a"] as [AnyHashable: Any], ["a": Opaque()], { 1 }] as [Any] {
@@ -28,7 +28,7 @@ struct JSONTextTests {
         }
     }
 
-    @Test("a client event has the same text for every way to encode its data")
+    @Test("a client event contains the same JSON text however the app encodes the data")
     func clientEvents() throws {
         let text = #"{"a":[1],"b":"a/b"}"#
         #expect(try ClientEventData.payload(of: Info() as Any, .json) == .json(text))

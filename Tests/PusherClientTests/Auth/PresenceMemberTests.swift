@@ -9,7 +9,7 @@ struct PresenceMemberTests {
         var site = URL(string: "https://example.com/a")
     }
 
-    @Test("a JSON value is kept as JSON text")
+    @Test("a member keeps its information as JSON text")
     func texts() {
         let infos: [(Any?, String?)] = [
             (nil, nil), (["name": "Zoë"], #"{"name":"Zoë"}"#),
@@ -24,7 +24,7 @@ struct PresenceMemberTests {
         }
     }
 
-    @Test("a value that JSON cannot represent counts as nil")
+    @Test("member information that JSON cannot represent counts as nil")
     func notJSON() {
         struct Opaque {}
         for info in [Opaque(), Double.nan, Double.infinity, ["a": Opaque()], [1: "a"] as [AnyHashable: Any], { 1 }]
@@ -35,7 +35,7 @@ struct PresenceMemberTests {
         }
     }
 
-    @Test("it is returned as JSONSerialization reads it")
+    @Test("userInfo returns the values that JSONSerialization reads from a member's information")
     func reading() throws {
         let member = PusherPresenceChannelMember(userId: "1", userInfo: ["name": "Zoë", "age": 5] as [String: Any])
         let info = try #require(member.userInfo as? [String: Any])
@@ -49,7 +49,7 @@ struct PresenceMemberTests {
         #expect(PusherPresenceChannelMember(userId: "1", userInfoText: deep).userInfo == nil)
     }
 
-    @Test("it can be decoded into a type")
+    @Test("an app can decode a member's information into a type")
     func decoding() throws {
         let info = Info(name: "Zoë")
         let member = PusherPresenceChannelMember(userId: "1", userInfo: info)
@@ -62,7 +62,7 @@ struct PresenceMemberTests {
         #expect(try nobody.decodeUserInfo(as: Info?.self) == nil)
     }
 
-    @Test("members are equal if id and information are equal")
+    @Test("members are equal if their ids and information are equal")
     func equality() {
         let member = PusherPresenceChannelMember(userId: "1")
         let informed = PusherPresenceChannelMember(userId: "1", userInfo: ["age": 36])

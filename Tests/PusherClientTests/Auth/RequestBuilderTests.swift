@@ -33,7 +33,7 @@ struct RequestBuilderTests {
         return .authRequestBuilder(authRequestBuilder: builder)
     }
 
-    @Test("method, URL, headers and body are sent unchanged")
+    @Test("the client sends the builder's method, URL, headers and body unchanged")
     func request() async {
         let method = Self.method { request in
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
@@ -49,7 +49,7 @@ struct RequestBuilderTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name=private-a"])
     }
 
-    @Test("a body without a content type is a form; without a body there is no content type")
+    @Test("the client sends a body without a content type as a form, and sends no content type without a body")
     func contentType() async {
         _ = await Self.method().authorize(in: requester.context())
         _ = await Self.method { request in
@@ -62,7 +62,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.elements.last?.method == "GET")
     }
 
-    @Test("a body stream is read to its end", arguments: [0, 1, 16_384, 100_000, 1_048_576])
+    @Test("the client reads a body stream to its end", arguments: [0, 1, 16_384, 100_000, 1_048_576])
     func stream(size: Int) async {
         let method = Self.method { request in
             request.httpBody = nil
@@ -72,7 +72,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.elements.first?.body == [UInt8](repeating: 0x61, count: size))
     }
 
-    @Test("a body stream that is too long or unreadable is an error")
+    @Test("a body stream that is too long or unreadable causes an error")
     func badStream() async {
         let long = Self.method { request in
             request.httpBodyStream = InputStream(data: Data(count: 1_048_577))
@@ -88,7 +88,7 @@ struct RequestBuilderTests {
     }
 
     @Test(
-        "the request's timeout applies unless it is the default",
+        "the client uses the request's timeout unless the timeout has the default value",
         arguments: [(5, 5), (0.25, 0.25), (59, 59), (60, 10), (61, 61), (0, 10), (-1, 10), (1e300, 86_400)]
     )
     func timeout(interval: Double, seconds: Double) async {
@@ -96,7 +96,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.elements.first?.timeout == .seconds(seconds))
     }
 
-    @Test("a builder without a request is an error, and so is one without a method")
+    @Test("a builder that implements no method, or returns no request, causes an error")
     func nothing() async {
         for builder in [Builder { _, _ in nil }, Lazy()] as [any AuthRequestBuilderProtocol] {
             let method = AuthMethod.authRequestBuilder(authRequestBuilder: builder)
@@ -107,7 +107,7 @@ struct RequestBuilderTests {
     }
 
     @Test(
-        "only http and https are allowed",
+        "the client allows only http and https URLs",
         arguments: ["ftp://example.com/", "file:///etc/passwd", "/auth", "https:///auth"]
     )
     func otherSchemes(url: String) async {
@@ -115,7 +115,7 @@ struct RequestBuilderTests {
         #expect(requester.requests.count == 0)
     }
 
-    @Test("it is called for each try, and after a 401 it may return a fresh token")
+    @Test("the client calls the builder for each try, so a try after a 401 can use a fresh token")
     func askedAnew() async {
         let refusing = FakeRequester(401, "")
         let asked = Log<String>()
@@ -126,7 +126,7 @@ struct RequestBuilderTests {
         #expect(asked.count == 3)
     }
 
-    @Test("a builder that blocks its thread delays no other")
+    @Test("a builder that blocks its thread does not delay other builders")
     func blocking() async {
         let semaphore = DispatchSemaphore(value: 0)
         let (started, start) = AsyncStream.makeStream(of: Void.self)

@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects of other clients, about authorizations and what depends on them. Each test shows that this client does not
-/// have one.
+/// Defects of other clients in authorizations, and in features that need them. Each test shows that this client does
+/// not have such a defect.
 @Suite("Defects of other clients, in the core: channels that must be authorized")
 struct AuthorizationDefectTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
@@ -14,7 +14,7 @@ struct AuthorizationDefectTests {
         return client.establish()
     }
 
-    @Test("A signature for an old connection is not sent on the new one (pusher-js; PusherSwift #397)")
+    @Test("The client does not send a signature for an old connection on the new one (pusher-js, PusherSwift #397)")
     func staleSignature() throws {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -25,7 +25,7 @@ struct AuthorizationDefectTests {
         #expect(sent.map { $0.data.value?["auth"] } == ["key:2.1/private-a"])
     }
 
-    @Test("A channel that was unsubscribed while it was authorized does not come back (pusher-js; PusherSwift #433)")
+    @Test("A channel that was unsubscribed during its authorization stays unsubscribed (pusher-js, PusherSwift #433)")
     func resurrected() throws {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -45,7 +45,7 @@ struct AuthorizationDefectTests {
         #expect(reconnect(&client).authorizations == [])
     }
 
-    @Test("Members are not duplicated by a reconnect, and do not stay after they have left (PusherSwift #370)")
+    @Test("A reconnect neither duplicates members nor keeps members who have left (PusherSwift #370)")
     func duplicatesAndGhosts() {
         let name = "presence-a"
         var client = CoreClient.subscribed(name, .members(name, ["1", "2", "3"]))
@@ -82,7 +82,7 @@ struct AuthorizationDefectTests {
         #expect(client.received(.message("orders")) == ["deliver orders message"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
         #expect(client.received(.ping).wire == ["send 1 pong"])
-        // And that channel waits no longer than its two tries take.
+        // The key refresh of channel `a` fails only after two tries.
         client.advance(by: .seconds(10))
         client.decide(.seconds(1))
         #expect(
@@ -97,13 +97,13 @@ struct AuthorizationDefectTests {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
         #expect(try client.received(TestKey.second.message("1", on: name, event: "e1")).told == [])
-        // The known key opens it, but it still comes after the first.
+        // The known key decrypts `e2`, but the client still delivers `e2` after `e1`.
         #expect(try client.received(TestKey.first.message("2", on: name, event: "e2")).told == [])
         let good = Authorization(auth: "key:1.1/\(name)", sharedSecret: TestKey.second.base64)
         #expect(client.authorized(name, .success(good)).told.words.first == "deliver private-encrypted-a e1")
     }
 
-    @Test("A PusherAuth is used for one connection, and the next one reports that (PusherSwift)")
+    @Test("The client uses a PusherAuth for one connection, and reports an error on the next connection (PusherSwift)")
     func manualAuthorization() {
         var client = CoreClient.connected()
         let auth = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "1.1"))
@@ -117,12 +117,12 @@ struct AuthorizationDefectTests {
             return
         }
         #expect(error.message.contains("earlier connection") && error.message.contains("authMethod"))
-        // Another `subscribe` makes the channel again.
+        // Another `subscribe` creates a new channel.
         let next = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "2.1"))
         #expect(client.subscribe("private-a", auth: next).wire == ["send 2 subscribe private-a"])
     }
 
-    @Test("A PusherAuth that was made for an old connection is not used on the new one (PusherSwift)")
+    @Test("The client does not use a PusherAuth for an old connection on the new one (PusherSwift)")
     func staleManualAuthorization() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -132,7 +132,7 @@ struct AuthorizationDefectTests {
         #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
     }
 
-    @Test("A failed authorizer is reported (PusherSwift #367)")
+    @Test("The client reports the failure of an authorizer (PusherSwift #367)")
     func silentFailure() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -143,7 +143,9 @@ struct AuthorizationDefectTests {
         #expect(transcript.outcomes == ["resume 1 failed authorizationFailed"])
     }
 
-    @Test("An endpoint that does not answer is called again, even without a reconnect (PusherSwift #401)")
+    @Test(
+        "The client repeats a request to an endpoint that does not answer, even without a reconnect (PusherSwift #401)"
+    )
     func noRetry() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -153,7 +155,7 @@ struct AuthorizationDefectTests {
         #expect(client.authorized("private-a").wire == ["send 1 subscribe private-a"])
     }
 
-    @Test("A server's rejection does not leave the channel pending forever (pusher-js)", arguments: [true, false])
+    @Test("A subscription fails if the server refuses it or does not answer (pusher-js)", arguments: [true, false])
     func pendingForEver(isAnswered: Bool) {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -167,9 +169,9 @@ struct AuthorizationDefectTests {
     }
 }
 
-@Suite("Defects that reviews found")
+@Suite("Defects in authorizations that reviews found")
 struct AuthorizationReviewTests {
-    @Test("An authorization that is passed between two connections is not sent on the next one")
+    @Test("An authorization that the app passes between two connections is not sent on the next one")
     func betweenConnections() {
         var client = CoreClient.connected()
         client.closed()
@@ -180,7 +182,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
     }
 
-    @Test("Unsubscribing from all channels requests no authorization for queued ones")
+    @Test("unsubscribeAll() requests no authorization for queued channels")
     func unsubscribeAll() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 2 }
         for number in 1...10 { client.subscribe("private-\(number)") }
@@ -188,7 +190,7 @@ struct AuthorizationReviewTests {
         #expect(client.machine.authorizations.isEmpty)
     }
 
-    @Test("The user's authorization never waits for channels, and takes none of their places")
+    @Test("The user's authorization does not wait for channels, and does not count toward their limit")
     func user() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
         for number in 1...10 { client.subscribe("private-\(number)") }
@@ -201,7 +203,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized(nil).authorizations == [])
     }
 
-    @Test("An authorization that is passed while the server rejects another one is sent")
+    @Test("The client sends an authorization that the app passes while the server refuses another one")
     func ownAfterRefused() {
         var client = CoreClient.connected()
         client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
@@ -210,18 +212,18 @@ struct AuthorizationReviewTests {
         let transcript = client.received(.refusal("private-a"))
         #expect(transcript.wire == ["send 1 subscribe private-a"])
         #expect(transcript.sent == [.subscribe(channel: "private-a", auth: next.auth, channelData: next.data)])
-        // Once.
+        // After the second refusal, the client does not try again.
         #expect(client.received(.refusal("private-a")).told == ["failed private-a subscriptionRefused 401"])
     }
 
-    @Test("An authorization that no channel needs does not resubscribe a rejected channel forever")
+    @Test("The client does not resubscribe a refused public channel, even if the app passed an authorization")
     func ownOfPublic() {
         var client = CoreClient.connected()
         client.subscribe("a", auth: Authorization(auth: "key:1.1/a"))
         #expect(client.received(.refusal("a")) == ["failed a subscriptionRefused 401"])
     }
 
-    @Test("The place of a cancelled authorization is used again")
+    @Test("A cancelled authorization no longer counts toward the limit")
     func place() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
         client.subscribe("private-a")
@@ -236,7 +238,7 @@ struct AuthorizationReviewTests {
         #expect(client.authorized("private-b").wire == ["send 1 subscribe private-b"])
     }
 
-    @Test("An existing subscription has no effect on the sign-in")
+    @Test("The error \"Existing subscription\" has no effect on the sign-in")
     func existingWhileSigningIn() {
         var client = CoreClient.connected()
         client.signIn()
@@ -246,7 +248,7 @@ struct AuthorizationReviewTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("Signing out ends pending requests, and the next connection signs in no user")
+    @Test("signOut() signs the user out, and the next connection signs in no user")
     func signOut() {
         var client = CoreClient.connected()
         client.signIn()
@@ -261,7 +263,7 @@ struct AuthorizationReviewTests {
         #expect(client.establish().authorizations == [])
     }
 
-    @Test("Events of a failed encrypted channel are reported at once, and not held")
+    @Test("The client reports events of a failed encrypted channel at once and does not hold them")
     func eventsOfFailed() throws {
         var client = CoreClient.connected()
         let name = "private-encrypted-a"

@@ -2,16 +2,17 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// All events of one channel that must be authorized, in every order, beginning with a connection.
+/// Runs all events of one channel that must be authorized in every order, on an open connection.
 ///
-/// The harness checks after each input that no subscription is sent while one is unanswered, that the channel is not
-/// authorized twice at once, and that every signature is for the connection it is sent on.
+/// The ledger checks after each input that no second subscription is sent before the answer, and that the channel is
+/// not authorized twice at once. The ledger also checks that the client sends each signature only on the signature's
+/// connection.
 @Suite("Every order of six events on one channel that must be authorized")
 struct AuthorizedInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, authorized, unauthorized, success, error, loss, connect }
 
     @Test(
-        "The last call wins, and answers of an old connection have no effect",
+        "The last call decides whether the channel is subscribed, and answers for an old connection have no effect",
         arguments: ["private-a", "presence-a"],
         Step.allCases
     )
@@ -19,11 +20,12 @@ struct AuthorizedInterleavingTests {
         var start = World(channel)
         start.perform(.subscribe)
         explore([.subscribe, second], from: start)
-        // The orders with another beginning. There are few, because few steps are possible before the first call.
+        // The test also runs the orders that begin with `second`. They are few, because few steps are possible before
+        // the first `subscribe`.
         if second != .subscribe { explore([second], from: World(channel)) }
     }
 
-    /// Continues from here with every possible step, so that the common beginning of two orders is done once.
+    /// Continues with every possible step. Orders with the same beginning share its steps.
     private func explore(_ steps: [Step], from world: World) {
         var world = world
         guard let last = steps.last, world.perform(last) else { return }
@@ -37,7 +39,7 @@ struct AuthorizedInterleavingTests {
         }
     }
 
-    /// After any events: after all answers, both sides agree, and after `disconnect()` nothing is left.
+    /// Checks that client and server agree after all answers, and that nothing remains after `disconnect()`.
     private func expectAgreement(_ steps: [Step], _ world: World) {
         var world = world
         world.perform(.connect)
@@ -53,10 +55,10 @@ struct AuthorizedInterleavingTests {
         #expect(world.client.phase(of: world.channel) == (world.isWanted ? "idle" : "gone"), "\(steps)")
     }
 
-    /// The client, a server that answers each request, and an authorizer whose answers may come too late.
+    /// A client, a server that answers each request, and an authorizer that may answer too late.
     struct World {
         struct Server {
-            /// A subscription came and has no answer yet.
+            /// Whether the server has received a subscription and not answered it yet.
             var isAsked = false
             var isSubscribed = false
         }
@@ -64,14 +66,14 @@ struct AuthorizedInterleavingTests {
         let channel: String
         var client = CoreClient.connected()
         var server = Server()
-        /// The authorizations that the client has cancelled.
+        /// The cancelled authorizations.
         var forgotten: [(AuthorizationTry, AuthorizationQuestion)] = []
 
         init(_ channel: String) { self.channel = channel }
 
         var isWanted: Bool { client.machine.wantedSubscriptions.map(\.name) == [channel] }
 
-        /// False if the step is not possible.
+        /// Performs a step, or returns `false` if the step is not possible.
         @discardableResult
         mutating func perform(_ step: Step) -> Bool {
             let asked = client.ledger.authorizations
@@ -118,7 +120,7 @@ struct AuthorizedInterleavingTests {
             }
         }
 
-        /// The failure if an answer that the client no longer expects has an effect.
+        /// Returns a description of the failure if an answer to a cancelled authorization has an effect.
         func lateAnswersCount() -> String? {
             for (id, question) in forgotten {
                 for result in [

@@ -2,15 +2,15 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a state and a range of close codes (protocol clause 6.1).
+/// Tests every pair of a state and a range of close codes (protocol clause 6.1).
 @Suite("Table: the effect of each close code in each state")
 struct CloseCodeTableTests {
-    /// The first and last codes of each range, and the codes that servers use.
+    /// A range of close codes, with its first code, its last code and the codes that servers use.
     struct Range: Sendable {
         var codes: [Int?]
-        /// Before the greeting, and on a connection that has not held for a second.
+        /// The reaction before the greeting, and on a connection that has not held for a second.
         var early: Reaction
-        /// On a connection that has held for a second.
+        /// The reaction on a connection that has held for a second.
         var late: Reaction
     }
 
@@ -65,7 +65,7 @@ struct CloseCodeTableTests {
         let summary = client.closed(code: code.map { CloseCode(rawValue: $0) }).summary.words
         let words = code.map { " \($0)" } ?? ""
         #expect(summary.first == "report connectionClosed\(words)")
-        // Listeners of the statuses get the reason, even without a wait. The new attempt follows.
+        // Status listeners get the reason before the new attempt, even if the client does not wait.
         let atOnce = ["status waiting 0s attempt 1 connectionClosed\(words)", "status connecting"]
         let isAtOnce = reaction == .reconnect || reaction == .goOverToTLS
         #expect(summary.filter(atOnce.contains) == (isAtOnce ? atOnce : []), "\(situation), \(words)")
@@ -80,7 +80,10 @@ struct CloseCodeTableTests {
         #expect(outcome == reaction.rawValue + reason, "\(situation), \(words)")
     }
 
-    @Test("A pusher:error before the greeting counts as a close, and later as a report", arguments: ranges)
+    @Test(
+        "A pusher:error before the greeting counts as a close, and a later pusher:error is only reported",
+        arguments: ranges
+    )
     func errors(range: Range) {
         for code in range.codes {
             for situation in Self.early + Self.late {
@@ -99,7 +102,7 @@ struct CloseCodeTableTests {
         }
     }
 
-    @Test("After disconnect() every close ends the connection", arguments: ranges)
+    @Test("After disconnect(), every close code leads to the status disconnected", arguments: ranges)
     func disconnecting(range: Range) {
         for code in range.codes {
             var client = ConnectionSituation.disconnecting.client()
@@ -109,7 +112,7 @@ struct CloseCodeTableTests {
     }
 
     @Test(
-        "Without a socket, closes have no effect",
+        "A close has no effect if there is no socket",
         arguments: ranges,
         [.initialized, .asking, .waiting, .disconnected, .gaveUp, .refused] as [ConnectionSituation]
     )

@@ -2,13 +2,13 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a state and an input. A pair that is not in the table must change nothing and have no effect. The
-/// ledger checks timers and the order of states after each input.
+/// Tests every pair of a state and an input. A pair that is not in the table must change nothing and have no effect.
+/// The ledger checks timers and the order of states after each input.
 @Suite("Table: the effect of each input in each state")
 struct ConnectionTableTests {
     typealias Row = [ConnectionInput: String]
 
-    @Test("Every state and every input", arguments: ConnectionSituation.allCases)
+    @Test("Each input in each state has the effects in the table", arguments: ConnectionSituation.allCases)
     func inputs(situation: ConnectionSituation) throws {
         let row = try #require(Self.table[situation])
         for input in ConnectionInput.allCases {
@@ -78,7 +78,8 @@ struct ConnectionTableTests {
         .unavailableTimer: "connecting, status unavailable",
     ]
 
-    /// In all these states the activity timer fires early and is set again.
+    /// The expected effects in the connected states. In these states, the activity timer fires early, and the client
+    /// sets the timer again.
     static let connected: Row = [
         .disconnect: "disconnecting, close 1 1000, status disconnecting",
         .release: "disconnecting, close 1 1000, status disconnecting, released",

@@ -3,13 +3,13 @@ import PusherEncryption
 import PusherProtocol
 import Testing
 
-/// The machine of one channel, with its steps as words.
+/// The machine of one channel, which returns its steps as strings.
 private struct Reader {
     var machine = DecryptionStateMachine()
     var now = Instant()
     private var refreshCount: UInt64 = 0
 
-    /// A reader whose key came with the subscription.
+    /// Creates a reader with the key from the subscription.
     init(_ key: TestKey? = .first) throws {
         if let key { _ = try received(key) }
     }
@@ -57,43 +57,43 @@ private struct Reader {
 
 @Suite("Reading an encrypted channel")
 struct DecryptionMachineTests {
-    @Test("An event that the key opens is decrypted at once")
+    @Test("The machine decrypts an event at once if the key matches")
     func fits() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .first) == ["1 x"])
     }
 
-    @Test("Without a key, events wait; they are decrypted in order when it arrives")
+    @Test("Events wait for the first key, and the machine decrypts them in order when the key arrives")
     func beforeKey() throws {
         var reader = try Reader(nil)
         for event in ["1", "2", "3"] { #expect(try reader.received(event, .first) == []) }
         #expect(try reader.received(TestKey.first) == ["1 x", "2 x", "3 x"])
     }
 
-    @Test("An event that the key does not open requests another one, and later events wait")
+    @Test("The machine requests another key for an event that the key cannot decrypt, and later events wait")
     func order() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
         #expect(try reader.received("2", .first) == [])
         #expect(try reader.received("3", .second) == [])
         #expect(reader.received(Envelope(event: "4")) == [])
-        // The new key opens the first event. The second is older than the key, and gets a refresh of its own.
+        // The new key decrypts the first event. The second event causes another refresh.
         #expect(try reader.received(TestKey.second) == ["1 x", "refresh"])
         #expect(try reader.received(TestKey.second) == ["2 fails: wrong key", "3 x", "4 -"])
         #expect(reader.machine.phase == .open)
     }
 
-    @Test("Each event requests the key once")
+    @Test("The machine requests another key at most once for each event")
     func onceForEach() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
         #expect(try reader.received(TestKey.first) == ["1 fails: wrong key"])
-        // The next event may cause another request, and get the right key.
+        // The machine may request another key for the next event, and the right key arrives.
         #expect(try reader.received("2", .second) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["2 x"])
     }
 
-    @Test("Two events that no key opens both fail")
+    @Test("Two events that no key can decrypt both fail")
     func bothFail() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -102,7 +102,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.first) == ["2 fails: wrong key"])
     }
 
-    @Test("If no other key is available, the event fails, and the known key decrypts later events")
+    @Test("The event fails if there is no other key, and the known key decrypts later events")
     func refreshFails() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -112,11 +112,11 @@ struct DecryptionMachineTests {
     }
 
     @Test(
-        "An event that is not encrypted fails by itself, because another key would not help",
+        "An event that is not encrypted fails without a request for another key",
         arguments: [
             "x", "{}", "[]", "null", "3", #"{"nonce":"AAAA"}"#, #"{"nonce":1,"ciphertext":2}"#,
             #"{"nonce":"AAAA","ciphertext":"AAAA"}"#, #"{"nonce":"!","ciphertext":"!"}"#,
-            // A nonce of 24 bytes, and no tag.
+            // This nonce has 24 bytes, but the ciphertext has no tag.
             #"{"nonce":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","ciphertext":"AAAA"}"#,
         ]
     )
@@ -128,7 +128,7 @@ struct DecryptionMachineTests {
         #expect(reader.machine.phase == .open)
     }
 
-    @Test("A malformed event waits its turn")
+    @Test("A malformed event waits for the events before it")
     func malformedInOrder() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
@@ -136,7 +136,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.second) == ["1 x", "2 fails: malformed"])
     }
 
-    @Test("An event without data needs no decryption, and is passed on in order")
+    @Test("The machine passes on an event without data in order and without decryption")
     func withoutData() throws {
         var reader = try Reader()
         #expect(reader.received(Envelope(event: "1")) == ["1 -"])
@@ -145,7 +145,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.second) == ["2 x", "3 -"])
     }
 
-    @Test("The bytes of waiting events are limited, except for a single event: the oldest fail")
+    @Test("The oldest waiting events fail beyond the limit of bytes, except a single event")
     func boundedSize() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
@@ -162,20 +162,20 @@ struct DecryptionMachineTests {
         #expect(reader.machine.held.map(\.event) == ["5"])
     }
 
-    @Test("The number of waiting events is limited: the oldest fails")
+    @Test("The oldest waiting event fails beyond the limit of events")
     func bound() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second, limit: 2) == ["refresh"])
         #expect(try reader.received("2", .second, limit: 2) == [])
         #expect(try reader.received("3", .second, limit: 2) == ["1 fails: too many held"])
         #expect(try reader.received("4", .first, limit: 2) == ["2 fails: too many held"])
-        // The client requested the key because of the first event, so the third still has a refresh of its own.
+        // The machine requested this key for the first event, so the third event can still cause a refresh.
         #expect(try reader.received(TestKey.first) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["3 x", "refresh"])
         #expect(reader.machine.held.map(\.event) == ["4"])
     }
 
-    @Test("The key is requested at most ten times a minute")
+    @Test("The machine requests the key at most ten times a minute")
     func rateLimit() throws {
         var reader = try Reader()
         for _ in 1...DecryptionStateMachine.maximumRefreshes {
@@ -193,7 +193,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received("6", .first) == ["6 fails: too many refreshes"])
     }
 
-    @Test("After a loss, the key of the next subscription counts as the requested one")
+    @Test("The key of the next subscription after a loss counts as the requested key")
     func loss() throws {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
@@ -202,7 +202,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received(TestKey.first) == ["1 fails: wrong key", "2 x"])
     }
 
-    @Test("If no key will arrive, no event is held any longer")
+    @Test("The machine holds no event if no key will arrive")
     func noKey() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
@@ -212,7 +212,7 @@ struct DecryptionMachineTests {
         #expect(reader.machine.held.isEmpty)
     }
 
-    @Test("A subscription that is confirmed late uses the key that it brought")
+    @Test("A subscription that the server confirms late uses the key from its authorization")
     func confirmedLate() throws {
         var reader = try Reader()
         _ = reader.words(reader.machine.subscriptionFailed(SubscriptionError(.refused, channelName: "a", "no")))
@@ -222,7 +222,7 @@ struct DecryptionMachineTests {
         #expect(reader.words(reader.machine.subscribed(now: reader.now)) == [])
     }
 
-    @Test("A retired channel holds no events, and waits for no key except its first")
+    @Test("A retired channel holds no events, and requests no other key")
     func givenUp() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)

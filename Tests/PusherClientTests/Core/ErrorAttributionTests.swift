@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 6.2: real servers seldom name the channel of an error.
+/// Tests of protocol clause 6.2. Real servers seldom name the channel of an error.
 @Suite("Attribution of errors")
 struct ErrorAttributionTests {
     private func client(pending: [String], subscribed: [String] = []) -> CoreClient {
@@ -15,7 +15,7 @@ struct ErrorAttributionTests {
         return client
     }
 
-    @Test("An error belongs to the channel that the envelope names, if it is pending")
+    @Test("An error belongs to the channel that the envelope names, if the channel is pending")
     func namedInEnvelope() {
         var client = client(pending: ["a", "b"], subscribed: ["c"])
         #expect(
@@ -60,7 +60,7 @@ struct ErrorAttributionTests {
     func notNamed(message: String) {
         var client = client(pending: ["chat", "chat-1"])
         #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
-        // Only the timeout is left.
+        // The subscriptions fail only at their timeout.
         #expect(
             client.advance(by: .seconds(10)).told == [
                 "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",
@@ -69,7 +69,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "An error belongs to the only pending channel, if its code can mean a rejection",
+        "An error belongs to the only pending channel if the error's code can mean a refusal",
         arguments: [nil, 4009, 4301, 4302, 4200, 4100]
     )
     func onlyPending(code: Int?) {
@@ -92,7 +92,7 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions[name]?.isPending == true)
     }
 
-    @Test("A cancelled subscription that counted as rejected is ended when the server confirms it")
+    @Test("If the server confirms a cancelled subscription that seemed to be refused, the client unsubscribes")
     func refusalOfWhatIsGivenUp() {
         for count in 0...2 {
             var client = CoreClient.connected()
@@ -112,7 +112,7 @@ struct ErrorAttributionTests {
         }
     }
 
-    @Test("The rejection of a cancelled subscription is reported once, and nothing is sent")
+    @Test("The client reports the refusal of a cancelled subscription once, and sends nothing")
     func trueRefusalOfWhatIsGivenUp() {
         var client = client(pending: ["a"])
         client.unsubscribe("a")
@@ -128,7 +128,7 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions["a"]?.isSubscribed == true)
     }
 
-    @Test("\"Existing subscription\" means that the channel is subscribed")
+    @Test("The error \"Existing subscription\" means that the channel is subscribed")
     func existingSubscription() {
         var client = client(pending: ["a", "b"])
         #expect(client.received(.error(nil, "Existing subscription to channel b")) == ["subscribed b"])
@@ -139,7 +139,7 @@ struct ErrorAttributionTests {
         #expect(client.received(.error(nil, "Existing subscription to channel a")) == ["send 1 unsubscribe a"])
     }
 
-    @Test("\"No current subscription\" answers an unsubscribe, and fails nothing")
+    @Test("The error \"No current subscription\" answers an unsubscribe, and fails no subscription")
     func missingSubscription() {
         var client = client(pending: ["a"])
         let message = "No current subscription to channel a, or subscription in progress"
@@ -148,7 +148,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "A rejection may be a message that names the channel",
+        "The server can refuse a subscription with a message that names the channel",
         arguments: [EventName.subscriptionError, EventName.subscriptionErrorInternal]
     )
     func refusal(event: String) {
@@ -162,7 +162,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "A rejection after the confirmation makes the client ask again, because it may belong to an earlier subscription"
+        "If the server refuses a subscription right after it confirmed the channel, the client subscribes again"
     )
     func refusalOfTheSecond() {
         var client = CoreClient.connected()
@@ -180,7 +180,7 @@ struct ErrorAttributionTests {
         #expect(client.received(.refusal("private-a")) == ["failed private-a subscriptionRefused 401"])
     }
 
-    @Test("A subscription with an authorization from the app is not repeated, because there may be no other one")
+    @Test("If the server refuses a confirmed channel, the client does not reuse an authorization from the app")
     func refusalWithOwnAuthorization() {
         var client = CoreClient.connected()
         client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
@@ -189,7 +189,7 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions["private-a"]?.isSubscribed == true)
     }
 
-    @Test("A server that rejects confirmed subscriptions is asked again once on each connection")
+    @Test("If the server refuses a confirmed channel, the client subscribes again, but only once on each connection")
     func refusalOfAll() {
         var client = client(pending: [], subscribed: ["b"])
         let report = "report subscriptionRefused 401 of b"
@@ -207,7 +207,7 @@ struct ErrorAttributionTests {
     }
 
     @Test(
-        "Texts that a server repeats show neither signatures nor user data, in any order",
+        "Errors leave out the signatures and user data in the server's text, in any order",
         arguments: [
             "Expected digest of 1.1:presence-a:{hush}, but got hush", "Expected digest of 1.1:a, but got hush:{}",
             "Expected digest of 1.1:a, but got hush", "digest of 1.1:{hush but got hush", "but got hush digest of {",
@@ -220,7 +220,7 @@ struct ErrorAttributionTests {
         #expect(error?.message.contains("hush") == false)
     }
 
-    @Test("A rejected channel is tried again on the next connection, and by the next call")
+    @Test("The client subscribes a refused channel again on the next connection, and at the next call")
     func triedAgain() {
         var client = client(pending: ["a"])
         client.received(.refusal("a"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Frames of the HTTP transports")
 struct HTTPFrameReaderTests {
-    /// Reads pieces, and records their content.
+    /// Reads a response in pieces, and returns descriptions of its frames.
     private func read(_ pieces: [[UInt8]], limit: Int = 1_000) -> [String] {
         var reader = HTTPFrameReader(maximumMessageSize: limit, joinedSize: 0)
         var frames: [String] = []
@@ -55,7 +55,7 @@ struct HTTPFrameReaderTests {
 
     private static let prelude: String = String(repeating: "h", count: 2_048) + "\n"
 
-    @Test("each kind of frame is read", arguments: Self.framesOfEachKind)
+    @Test("the reader reads each kind of frame", arguments: Self.framesOfEachKind)
     func kinds(text: String, frames: [String]) {
         #expect(read(text, limit: 2_000) == frames)
     }
@@ -70,12 +70,12 @@ struct HTTPFrameReaderTests {
     private static let deep: String = "c" + String(repeating: "[", count: 3_000) + "\n"
     private static let longOpening: String = "o{\"x\":\"" + String(repeating: "x", count: 5_000) + "\"}\n"
 
-    @Test("a malformed frame is a violation", arguments: Self.malformedFrames)
+    @Test("the reader reports a malformed frame as a violation", arguments: Self.malformedFrames)
     func malformed(text: String, kind: String) {
         #expect(read(text, limit: 100_000).last == "malformed(\"\(kind)\")")
     }
 
-    @Test("the code of a close frame counts, however long the reason is, which is cut; and whatever comes in its place")
+    @Test("the reader reads the code of a close frame, even if the reason is long or invalid")
     func closeReasons() {
         let reason = String(repeating: "x", count: 122)
         #expect(read("c[4001,\"\(reason)x\"]\n") == ["close 4001 \(reason)x"])
@@ -87,20 +87,20 @@ struct HTTPFrameReaderTests {
         #expect(read("c [ 4001 , \"bye\" ]\n") == ["close 4001 bye"])
     }
 
-    @Test("the messages before a violation in the same frame are delivered")
+    @Test("the reader delivers the messages before a violation in the same frame")
     func partlyMalformed() {
         #expect(read(#"a["one",2]"# + "\n") == ["message one", "malformed(\"a\")"])
     }
 
     @Test(
-        "bytes that are not UTF-8 are a violation",
+        "the reader reports bytes that are not UTF-8 as a violation",
         arguments: [[0x61, 0x5B, 0x22, 0xFF, 0x22, 0x5D, 0x0A], [0x68, 0xC3, 0x0A]]
     )
     func invalidText(bytes: [UInt8]) {
         #expect(read([bytes]) == ["invalidText"])
     }
 
-    @Test("frames and messages have a limit, whole or in pieces")
+    @Test("the reader limits frames and messages, even if they come in pieces")
     func limits() {
         let message = String(repeating: "x", count: 101)
         #expect(read("a[\"\(message)\"]\n", limit: 100) == ["tooLong(limit: 100)"])
@@ -111,7 +111,7 @@ struct HTTPFrameReaderTests {
         #expect(read("a[\"\(String(repeating: "x", count: 100))\"]\n", limit: 100).count == 1)
     }
 
-    @Test("a response may be split anywhere")
+    @Test("the reader accepts a response that is split anywhere")
     func cuts() {
         let text = [
             String(repeating: "h", count: 100), #"o{"hostname":"h.example"}"#, #"a["{\"event\":\"é😀\"}","two"]"#, "a[]",
@@ -132,7 +132,7 @@ struct HTTPFrameReaderTests {
         }
     }
 
-    @Test("the rest of a piece is dropped if the receiver stops")
+    @Test("the reader drops the rest of a piece if the receiver wants no more frames")
     func stop() throws {
         var reader = HTTPFrameReader(maximumMessageSize: 100)
         var count = 0
@@ -143,7 +143,7 @@ struct HTTPFrameReaderTests {
         #expect(!isDone && count == 1)
     }
 
-    @Test("random bytes lead to frames or a violation, and never exceed the memory limit")
+    @Test("random bytes give the same frames or the same violation in one piece and in two pieces")
     func random() {
         var generator = SeededGenerator(seed: 26)
         let letters = Array("oamhc[]{}\",:\\u00e9 1234\n\n".utf8) + [0xC3, 0xA9, 0xFF]
@@ -154,7 +154,7 @@ struct HTTPFrameReaderTests {
             let cut = Int.random(in: 0...bytes.count, using: &generator)
             let whole = read([bytes], limit: 20)
             let cutOnce = read([Array(bytes[..<cut]), Array(bytes[cut...])], limit: 20)
-            // With pieces, the limit applies earlier, to the bytes that are kept.
+            // The limit also applies to the bytes that the reader keeps between two pieces.
             if !whole.contains(where: { $0.hasPrefix("tooLong") })
                 && !cutOnce.contains(where: { $0.hasPrefix("tooLong") })
             {

@@ -2,10 +2,10 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects that other clients have or had. Each test shows that this client does not have one.
+/// Defects that other clients have or had. Each test shows that this client does not have such a defect.
 @Suite("Defects of other clients, in the core")
 struct KnownDefectTests {
-    @Test("disconnect() while connecting is not ignored (PusherSwift #459)")
+    @Test("disconnect() cancels a running attempt (PusherSwift #459)")
     func disconnectWhileConnecting() {
         var client = CoreClient()
         client.connect()
@@ -19,7 +19,7 @@ struct KnownDefectTests {
         #expect(client.state == .disconnected)
     }
 
-    @Test("A pong timeout does not leave the socket open")
+    @Test("The client closes the socket at the pong timeout")
     func pongTimeout() {
         var client = CoreClient.connected()
         #expect(client.advance(by: .seconds(120)).wire == ["send 1 ping"])
@@ -30,7 +30,7 @@ struct KnownDefectTests {
     }
 
     @Test(
-        "A failure before the handshake does not leave the client connecting",
+        "The client tries again after a failure before the handshake",
         arguments: [
             PusherClientError.Code.nameResolutionFailed, .connectionFailed, .tlsFailed, .upgradeFailed,
         ]
@@ -45,7 +45,7 @@ struct KnownDefectTests {
         #expect(client.advance(by: .seconds(1)).wire == ["open 2"])
     }
 
-    @Test("A server that opens the socket and never greets does not leave the client connecting")
+    @Test("The client reconnects when a server accepts the connection but sends no greeting")
     func noGreeting() {
         var client = CoreClient()
         client.connect()
@@ -57,7 +57,7 @@ struct KnownDefectTests {
     }
 
     @Test(
-        "An unusable greeting does not leave the client connecting (pusher-js)",
+        "The client reconnects after an unusable greeting (pusher-js)",
         arguments: [nil, "{}", "x"]
     )
     func unusableGreeting(data: String?) {
@@ -70,7 +70,7 @@ struct KnownDefectTests {
         #expect(client.state == .reconnecting)
     }
 
-    @Test("An unlisted 40xx code does not lead to a reconnect (PusherSwift)", arguments: [4002, 4010, 4050, 4099])
+    @Test("The client stops after an unlisted 40xx code (PusherSwift)", arguments: [4002, 4010, 4050, 4099])
     func unlistedCode(code: Int) {
         var client = CoreClient.connected()
         let transcript = client.closed(code: CloseCode(rawValue: code))
@@ -78,7 +78,7 @@ struct KnownDefectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
-    @Test("subscription_succeeded without data is not lost (soketi)")
+    @Test("The client accepts subscription_succeeded without data (soketi)")
     func successWithoutData() throws {
         var client = CoreClient.connected()
         client.subscribe("orders")
@@ -86,7 +86,7 @@ struct KnownDefectTests {
         #expect(try client.received(frame) == ["subscribed orders"])
     }
 
-    @Test("A pusher:error whose data is a string is not lost (Reverb)")
+    @Test("The client handles a pusher:error whose data is a string (Reverb)")
     func stringError() throws {
         let frame = #"{"event":"pusher:error","data":"{\"code\":4001,\"message\":\"unknown\"}"}"#
         var client = CoreClient.connected()
@@ -99,13 +99,13 @@ struct KnownDefectTests {
         #expect(transcript.changes == ["connecting → disconnected", "status refused connectionRefused 4001"])
     }
 
-    @Test("pusher:ping is answered", arguments: [Envelope.Payload.none, .string("{}"), .json("{}")])
+    @Test("The client answers pusher:ping", arguments: [Envelope.Payload.none, .string("{}"), .json("{}")])
     func ping(data: Envelope.Payload) {
         var client = CoreClient.connected()
         #expect(client.received(Envelope(event: EventName.ping, data: data)) == ["send 1 pong"])
     }
 
-    @Test("Subscribing as soon as the client is connected does not subscribe twice")
+    @Test("The client subscribes once if the app subscribes again as soon as the client is connected")
     func subscribingWhenConnected() {
         var client = CoreClient()
         client.subscribe("orders")
@@ -116,7 +116,7 @@ struct KnownDefectTests {
         #expect(client.subscribe("orders").wire == [])
     }
 
-    @Test("A channel that was unsubscribed while pending does not come back after a reconnect (pusher-js)")
+    @Test("A channel that was unsubscribed while pending stays unsubscribed after a reconnect (pusher-js)")
     func unsubscribedWhilePending() {
         var client = CoreClient.connected()
         client.subscribe("orders")
@@ -127,7 +127,7 @@ struct KnownDefectTests {
         #expect(client.establish().wire == [])
     }
 
-    @Test("A late close of an old socket does not close the new one")
+    @Test("The client ignores a late close of an old socket")
     func lateClose() {
         var client = CoreClient.connected()
         client.disconnect()
@@ -151,7 +151,7 @@ struct KnownDefectTests {
         #expect(client.machine.connection.retryCount == 1)
     }
 
-    @Test("A subscription that fails in the client does not count as a sign of life (PusherSwift)")
+    @Test("A subscription that fails without an answer from the server does not count as activity (PusherSwift)")
     func ownFailure() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
@@ -164,7 +164,7 @@ struct KnownDefectTests {
         #expect(client.ledger.timers.isEmpty)
     }
 
-    @Test("Waiting client events are sent after a success without data (PusherSwift #446, #434)")
+    @Test("The client sends waiting client events after a success without data (PusherSwift #446, #434)")
     func successWithoutDataSendsWhatWaits() throws {
         var client = CoreClient.connected()
         client.subscribe("private-a")

@@ -2,14 +2,15 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
+/// Tests of each count of messages and requests. In every test of the core, the ledger also checks after each input
+/// that the counts add up.
 @Suite("Statistics of messages in the core")
 struct MessageStatisticsTests {
     private static let secret = "private-encrypted-a"
 
     // MARK: Events
 
-    @Test("An event is delivered if its channel is wanted, and otherwise dropped")
+    @Test("An event of a wanted channel counts as delivered, and any other event as dropped")
     func events() {
         var client = CoreClient.subscribed("a")
         client.received(.message("a"))
@@ -23,7 +24,7 @@ struct MessageStatisticsTests {
         #expect(events.dropped == [.notSubscribed: 3])
     }
 
-    @Test("The user's own events are delivered while the user is signed in")
+    @Test("The user's own events count as delivered while the user is signed in")
     func userEvents() {
         var client = CoreClient.connected()
         client.signIn()
@@ -37,7 +38,7 @@ struct MessageStatisticsTests {
         #expect(statistics.signIns.succeeded == 1 && statistics.signIns.failed == 0)
     }
 
-    @Test("Events are dropped before the greeting, while disconnecting, and on an old socket")
+    @Test("Events before the greeting, while disconnecting and on an old socket count as dropped")
     func withoutConnection() {
         var client = CoreClient()
         client.connect()
@@ -52,20 +53,23 @@ struct MessageStatisticsTests {
         #expect(events.received == 3 && events.dropped == [.notConnected: 3])
     }
 
-    @Test("Encrypted events are held, delivered, or undecryptable")
+    @Test("Encrypted events count as held, delivered or undecryptable")
     func encrypted() throws {
         var client = CoreClient.subscribed(Self.secret)
         client.received(try TestKey.first.message("1", on: Self.secret))
         client.received(try TestKey.second.message("2", on: Self.secret))
         client.received(try TestKey.first.message("3", on: Self.secret))
         #expect(client.statistics.events.held == 2)
-        // The new key does not open the first of them.
+        // The new key does not decrypt the first held event.
         client.authorized(Self.secret)
         let events = client.statistics.events
         #expect(events.held == 0 && events.delivered == 2 && events.undecryptable == 1 && events.dropped == [:])
     }
 
-    @Test("Events that wait for a key are dropped with their channel, or with the client", arguments: [true, false])
+    @Test(
+        "Events that wait for a key count as dropped if the channel is unsubscribed or the client is released",
+        arguments: [true, false]
+    )
     func heldAndUnsubscribed(isRelease: Bool) throws {
         var client = CoreClient.subscribed(Self.secret)
         for _ in 1...3 { client.received(try TestKey.second.message("1", on: Self.secret)) }
@@ -75,7 +79,7 @@ struct MessageStatisticsTests {
         #expect(events.held == 0 && events.dropped == [.notSubscribed: 3])
     }
 
-    @Test("Waiting events are dropped if the unsubscribe waits for the server too")
+    @Test("Events that wait for a key count as dropped even if the unsubscribe waits for the server")
     func heldWhileSubscribing() throws {
         var client = CoreClient.connected()
         client.subscribe(Self.secret)
@@ -90,7 +94,7 @@ struct MessageStatisticsTests {
         #expect(client.statistics.events.dropped == [.notSubscribed: 1])
     }
 
-    @Test("Events of a channel without a key are undecryptable")
+    @Test("Events of a channel without a key count as undecryptable")
     func withoutKey() throws {
         var client = CoreClient.connected()
         client.subscribe(Self.secret)
@@ -103,7 +107,7 @@ struct MessageStatisticsTests {
 
     // MARK: Messages of the protocol
 
-    @Test("Invalid and incomplete messages are malformed")
+    @Test("Invalid and incomplete messages count as malformed")
     func malformed() {
         var client = CoreClient.subscribed("presence-a", .members("presence-a", ["1"]))
         client.malformed()
@@ -114,7 +118,7 @@ struct MessageStatisticsTests {
     }
 
     @Test(
-        "Messages about finished or unknown requests are ignored",
+        "Unexpected and unknown messages count as ignored",
         arguments: [
             Envelope(event: EventName.subscriptionCountInternal, channel: "a", data: .json("{}")),
             Envelope(event: EventName.cacheMiss, channel: "a"), .memberAdded("presence-b", "1"),
@@ -132,7 +136,7 @@ struct MessageStatisticsTests {
         #expect(client.statistics.events == before.events)
     }
 
-    @Test("Every message on an old socket is ignored")
+    @Test("Every message on an old socket counts as ignored")
     func stale() {
         var client = CoreClient.connected()
         client.closed()
@@ -144,7 +148,7 @@ struct MessageStatisticsTests {
 
     // MARK: Subscriptions and authorizations
 
-    @Test("Subscriptions succeed, fail, and are repeated after a loss")
+    @Test("Subscriptions count as succeeded, failed, or resubscribed after a loss")
     func subscriptions() {
         var client = CoreClient.subscribed("a")
         client.subscribe("no good")
@@ -161,7 +165,7 @@ struct MessageStatisticsTests {
         #expect(subscriptions.current == 2)
     }
 
-    @Test("Authorizations succeed, fail or are cancelled, and their duration is counted")
+    @Test("Authorizations count as succeeded, failed or cancelled, with their duration")
     func authorizations() {
         var client = CoreClient.connected()
         for name in ["private-a", "private-b", "private-c"] { client.subscribe(name) }
@@ -180,7 +184,7 @@ struct MessageStatisticsTests {
         #expect(authorizations.latency.longest == .seconds(3) && authorizations.latency.total == .seconds(5))
     }
 
-    @Test("A loss cancels authorizations, and a sign-in that fails is counted")
+    @Test("A loss cancels authorizations, and a failed sign-in counts as failed")
     func cancelled() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -194,7 +198,7 @@ struct MessageStatisticsTests {
 
     // MARK: Client events
 
-    @Test("Client events wait, are sent, are dropped with their channel, or are rejected at once")
+    @Test("A client event counts as waiting, as refused if the queue is full, or as dropped after an unsubscribe")
     func clientEvents() {
         var client = CoreClient.connected { $0.queuedClientEvents = 2 }
         client.subscribe("private-a")
@@ -205,14 +209,14 @@ struct MessageStatisticsTests {
         client.received(.success("private-a"))
         client.notWritten("client-e")
         client.unsubscribe("private-a")
-        // One event returned to the queue and was dropped with the channel. The result of the other write is not known
-        // yet.
+        // One event had returned to the queue, and the client dropped the event with the channel. The result of the
+        // other write is not known yet.
         let events = client.statistics.clientEvents
         #expect(events.accepted == 2 && events.waiting == 0 && events.dropped == 1 && events.sent == 0)
     }
 
     @Test(
-        "An awaited client event counts as sent when it is written, and as dropped if it cannot be written or was cancelled"
+        "An awaited client event counts as sent if it is written, and otherwise as dropped"
     )
     func awaitedClientEvents() {
         var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 2 }
@@ -226,7 +230,7 @@ struct MessageStatisticsTests {
         #expect(events.accepted == 4 && events.sent == 1 && events.dropped == 3 && events.waiting == 0)
     }
 
-    @Test("A client event that the server rejects is counted as such")
+    @Test("A client event that the server rejects counts as rejected by the server")
     func rejected() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-e", on: "private-a")
@@ -236,7 +240,7 @@ struct MessageStatisticsTests {
 
     // MARK: Single times
 
-    @Test("Single durations are kept only after they are requested, and are never reported to the app")
+    @Test("The client records each single duration only on request, and leaves it out of the statistics")
     func samples() {
         var client = CoreClient.connected()
         client.checkConnection()

@@ -22,7 +22,7 @@ struct OrdinaryEventTests {
         return client
     }
 
-    @Test("Their recipient is the channel, even before it is subscribed")
+    @Test("The recipient of an ordinary event is its channel, even before the subscription")
     func channel() throws {
         var client = client(subscribedTo: "a")
         client.subscribe("b")
@@ -33,20 +33,20 @@ struct OrdinaryEventTests {
         }
     }
 
-    @Test("Without a channel they go to listeners of all events")
+    @Test("An ordinary event without a channel goes to the listeners of all events")
     func noChannel() {
         #expect(recipient("message", on: nil, of: client()) == .globalListeners)
     }
 
     @Test(
-        "The protocol's own messages are not ordinary",
+        "The protocol's own messages are not ordinary events",
         arguments: ["pusher:ping", "pusher:error", "pusher_internal:member_added", "pusher_internal:new", "pusher:new"]
     )
     func protocolEvents(event: String) {
         #expect(recipient(event, on: "a", of: client(subscribedTo: "a")) == nil)
     }
 
-    @Test("Events of encrypted channels, of users and of unwanted channels are not ordinary")
+    @Test("Events of encrypted channels, of users and of unwanted channels are not ordinary events")
     func others() {
         var client = client(subscribedTo: "a", "private-encrypted-b")
         #expect(recipient("message", on: "private-encrypted-b", of: client) == nil)
@@ -56,7 +56,7 @@ struct OrdinaryEventTests {
         #expect(recipient("message", on: "a", of: client) == nil)
     }
 
-    @Test("No event is ordinary before the handshake, on an older socket, or after the connection")
+    @Test("No event is ordinary before the greeting, on an older socket, or after the connection is lost")
     func otherTimes() {
         var client = client(subscribedTo: "a")
         client.closed()

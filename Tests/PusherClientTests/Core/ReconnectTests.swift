@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Losing the connection, and reconnecting")
 struct ReconnectTests {
-    @Test("An outage is announced once, whatever the number of attempts")
+    @Test("The client announces an outage once, however many attempts fail")
     func announcedOnce() {
         var client = CoreClient.connected()
         #expect(
@@ -21,7 +21,7 @@ struct ReconnectTests {
         #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
     }
 
-    @Test("Every status of a loss is published, even without a wait")
+    @Test("The client publishes every status of a loss, even if it does not wait")
     func zeroDelay() {
         var client = CoreClient()
         client.connect()
@@ -30,7 +30,7 @@ struct ReconnectTests {
         #expect(client.advance(by: .zero).changes == ["reconnecting → connecting", "status connecting"])
     }
 
-    @Test("connect() while the policy decides does not publish a status twice")
+    @Test("A call to connect() while the policy decides does not publish a status twice")
     func connectWhileAsking() {
         var client = CoreClient()
         client.connect()
@@ -40,7 +40,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "The policy's wait stays within the limits of the protocol and the app",
+        "The client limits the policy's wait by the protocol and the app's options",
         arguments: [
             (.seconds(7), 1006, .seconds(120), "7s"),
             (.seconds(-7), 1006, .seconds(120), "0s"),
@@ -49,7 +49,7 @@ struct ReconnectTests {
             (.seconds(Int64.max), 1006, nil, "31536000s"),
             (.seconds(Int64.min), 1006, nil, "0s"),
             (.seconds(5), 1006, .seconds(-1), "0s"),
-            // 41xx: at least a second, whatever the policy answers.
+            // The wait after 41xx is at least a second.
             (.zero, 4100, .seconds(120), "1s"), (.seconds(-7), 4199, .seconds(120), "1s"),
             (.seconds(5), 4100, .seconds(120), "5s"), (.seconds(5), 4150, .milliseconds(100), "1s"),
         ] as [(Duration, CloseCode, Duration?, String)]
@@ -83,12 +83,12 @@ struct ReconnectTests {
         #expect(client.connect().wire == ["open 2"])
     }
 
-    @Test("Successful attempts do not count toward reconnectAttemptsMax, however short the connections are")
+    @Test("Successful attempts do not count toward reconnectAttemptsMax, even if the connections are short")
     func attemptsThatSucceed() {
         var client = CoreClient.connected { $0.maximumRetries = 2 }
         for number in 1...10 {
             client.advance(by: .seconds(1))
-            // The waits keep growing, because the connection has not held.
+            // The waits keep growing, because the connection has not held for ten seconds.
             #expect(client.closed().changes.last == "ask retry \(number - 1)")
             client.decide(.zero)
             client.advance(by: .zero)
@@ -97,7 +97,7 @@ struct ReconnectTests {
         }
     }
 
-    @Test("reconnectAttemptsMax limits the attempts after a loss", arguments: [0, 1, 3])
+    @Test("The option reconnectAttemptsMax limits the attempts after a loss", arguments: [0, 1, 3])
     func maximumRetries(limit: Int) {
         var client = CoreClient.connected { $0.maximumRetries = limit }
         var attempts = 0
@@ -113,7 +113,7 @@ struct ReconnectTests {
         #expect(client.closed().changes.last?.hasPrefix("ask") == (limit > 0))
     }
 
-    @Test("connect() during a wait, or while the policy decides, counts as the attempt that it replaces")
+    @Test("An attempt that connect() starts during a wait counts toward reconnectAttemptsMax")
     func connectCountsAsAttempt() {
         var client = CoreClient.connected { $0.maximumRetries = 2 }
         #expect(client.closed().changes.last == "ask retry 0")
@@ -125,7 +125,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "The count starts again only after a connection that held",
+        "The count of attempts starts again only after a connection that held for ten seconds",
         arguments: [(9_999, 2), (10_000, 0), (60_000, 0)]
     )
     func resetAfterHolding(milliseconds: Int, count: Int) {
@@ -142,7 +142,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "42xx: at once after a connection that held for a second, otherwise by the policy",
+        "The client reconnects at once after 42xx only if the connection held for a second",
         arguments: [4200, 4201, 4250, 4299]
     )
     func reconnectImmediately(code: Int) {
@@ -166,7 +166,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "4000: TLS from now on, on the given port, or 443 instead of 80",
+        "The client uses TLS after 4000, on the given port, or 443 instead of 80",
         arguments: [(80, 443), (8_080, 8_080), (443, 443)]
     )
     func switchToTLS(port: Int, tlsPort: Int) {
@@ -181,7 +181,7 @@ struct ReconnectTests {
         #expect(client.connect().wire == ["open 3 wss:\(tlsPort)"])
     }
 
-    @Test("An attempt that timed out names the port that it really used")
+    @Test("The error of an attempt that timed out names the port that the client used")
     func timedOutAfterSwitchToTLS() throws {
         let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
         var client = CoreClient { $0.endpoint = .success(request) }
@@ -193,7 +193,7 @@ struct ReconnectTests {
         #expect(error.message.contains("'server.example', port 443,"))
     }
 
-    @Test("4000 on a connection over TLS is a rejection", arguments: [true, false])
+    @Test("Close code 4000 on a connection over TLS stops the client", arguments: [true, false])
     func switchToTLSTwice(usesTLS: Bool) {
         let request = TransportRequest(host: "h", port: 80, useTLS: usesTLS, path: "/app/key")
         var client = CoreClient { $0.endpoint = .success(request) }
@@ -204,7 +204,7 @@ struct ReconnectTests {
         )
     }
 
-    @Test("Without reconnecting, no loss leads to an attempt", arguments: [nil, 1006, 4000, 4100, 4200])
+    @Test("No loss leads to an attempt if autoReconnect is false", arguments: [nil, 1006, 4000, 4100, 4200])
     func withoutReconnecting(code: Int?) {
         var client = CoreClient.connected { $0.autoReconnect = false }
         client.advance(by: .seconds(5))
@@ -215,7 +215,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "Without reconnecting, no failed attempt, broken socket or silent server leads to an attempt",
+        "No failed attempt, broken socket or silent server leads to an attempt if autoReconnect is false",
         arguments: [.connecting, .opened, .connectedForAMinute, .pinged] as [ConnectionSituation]
     )
     func withoutReconnectingAfterFailure(situation: ConnectionSituation) {
@@ -227,7 +227,7 @@ struct ReconnectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
-    @Test("After ten seconds of attempts the status is unavailable, until the client is connected")
+    @Test("The status changes to unavailable after ten seconds of attempts, and stays so until the client is connected")
     func unavailable() {
         var client = CoreClient()
         client.connect()
@@ -246,7 +246,7 @@ struct ReconnectTests {
         #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
     }
 
-    @Test("A close that a pusher:error has announced is not reported again")
+    @Test("The client does not report a close that a pusher:error has announced")
     func reportedOnce() {
         var client = CoreClient.connected()
         #expect(client.received(.error(4200)).told == ["report serverError 4200"])
@@ -256,7 +256,7 @@ struct ReconnectTests {
         #expect(client.closed(code: 4201).told == ["report connectionClosed 4201"])
     }
 
-    @Test("A wait that is over by the clock ends at the next call, even if the timers stopped")
+    @Test("A wait that is over by the clock ends at the next call, even if its timer stopped")
     func suspendedWhileWaiting() {
         var client = CoreClient.connected()
         client.closed()

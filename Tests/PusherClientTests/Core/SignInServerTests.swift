@@ -2,10 +2,10 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 9: the server rejects a sign-in with an error that does not name it.
-@Suite("Sign-in: rejections, the user's events, the watchlist")
+/// Tests of protocol clause 9. The server refuses a sign-in with an error that does not name the sign-in.
+@Suite("Sign-in: refusals, the user's events, the watchlist")
 struct SignInServerTests {
-    /// The sign-in was sent and has no answer yet, and neither have the subscriptions.
+    /// Returns a client that waits for the answers to its sign-in and its subscriptions.
     private func signingIn(pending: [String] = []) -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -30,7 +30,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "A late answer never signs in a previous user, and the wanted user still gets signed in",
+        "A late answer does not sign in a previous user, and the client still signs in the wanted user",
         arguments: [true, false]
     )
     func anotherUser(isSent: Bool) {
@@ -44,7 +44,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("other")).told == ["signed in other"])
     }
 
-    @Test("Signing out and in again as the same user ends with the first answer to the second sign-in")
+    @Test("The first answer completes the sign-in of a user who signed out and in again")
     func sameUser() {
         var client = signingIn()
         client.signOut()
@@ -55,7 +55,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "A rejected own channel is requested by the next call, and no other channel fails",
+        "The next call subscribes the user's own channel again after a refusal, and no other channel fails",
         arguments: [
             Envelope.refusal("#server-to-user-u"), .error(nil, "Invalid channel name: #server-to-user-u."),
             .error(4009, "#server-to-user-u"),
@@ -70,7 +70,7 @@ struct SignInServerTests {
         #expect(client.signIn() == [])
     }
 
-    @Test("The user's own channel is requested again by the next sign-in if it was rejected")
+    @Test("The next sign-in requests the user's own channel again after a refusal")
     func ownChannelRefused() {
         var client = signedIn()
         client.received(.refusal("#server-to-user-u"))
@@ -80,21 +80,21 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("An own channel without an answer is reported, and requested by the next call")
+    @Test("The client reports a missing answer about the user's own channel, and the next call subscribes again")
     func ownChannelUnanswered() {
         var client = signedIn()
         #expect(client.advance(by: .milliseconds(9_999)).told == [])
         #expect(client.advance(by: .milliseconds(1)).told == ["report subscriptionTimedOut of #server-to-user-u"])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         #expect(client.signIn() == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u"])
-        // The subscription exists already, as requested.
+        // The error means that the requested subscription exists.
         let refusal = Envelope.error(nil, "Existing subscription to channel #server-to-user-u")
         #expect(client.received(refusal) == ["stop ownChannel"])
         #expect(client.received(refusal).told == ["report serverError"])
         #expect(client.signIn() == [])
     }
 
-    @Test("The own channel of a signed-out user is not reported, and the next sign-in requests it")
+    @Test("The client reports no failure of a signed-out user's own channel")
     func ownChannelGivenUp() {
         var client = signedIn()
         client.signOut()
@@ -107,7 +107,7 @@ struct SignInServerTests {
         client.authorized(nil, authorization(of: "other"))
         let transcript = client.received(.signedIn("other"))
         #expect(transcript.wire == ["send 1 subscribe #server-to-user-other"])
-        // The client no longer waits for the sign-in of the previous user. Its outcome is still known.
+        // The client no longer waits for the previous user's own channel, but still records the answer.
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.received(.success("#server-to-user-other")) == ["stop ownChannel"])
         client.signOut()
@@ -116,7 +116,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == [])
     }
 
-    @Test("An own channel with a late answer is subscribed, and a late rejection fails no other channel")
+    @Test("A late answer subscribes the user's own channel, and a late refusal fails no other channel")
     func ownChannelAnsweredLate() {
         var client = signedIn()
         client.advance(by: .seconds(10))
@@ -131,7 +131,7 @@ struct SignInServerTests {
         #expect(client.signIn().wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("A rejection without a name belongs to the user's own channel only if nothing else is pending")
+    @Test("A refusal without a name belongs to the user's own channel only if nothing else is pending")
     func ownChannelRefusedNamelessly() {
         var client = signedIn()
         let refusal = Envelope.error(4009, "Connection is unauthorized")
@@ -144,7 +144,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
-    @Test("A rejection of the own channel does not belong to the next sign-in")
+    @Test("A refusal of the user's own channel does not fail the next sign-in")
     func ownChannelRefusedWhileSigningIn() {
         var client = signedIn()
         client.signOut()
@@ -156,7 +156,7 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
     }
 
-    @Test("A channel whose name differs from the own channel's only in the sign is another one")
+    @Test("A channel with the name of the user's own channel, but without the #, is a separate channel")
     func channelLikeOwn() {
         var client = signedIn()
         client.subscribe("server-to-user-u")
@@ -166,12 +166,12 @@ struct SignInServerTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
-    // MARK: Waiting for the own channel
+    // MARK: Waiting for the user's own channel
 
     enum OwnChannelEnd: CaseIterable { case subscribed, refused, refusedNamelessly, existing, unanswered }
 
     @Test(
-        "signedIn() waits until the subscription to the user's own channel is answered or times out",
+        "signedIn() waits until the server answers about the user's own channel, or until the timeout",
         arguments: OwnChannelEnd.allCases
     )
     func ownChannelAwaited(end: OwnChannelEnd) {
@@ -180,7 +180,7 @@ struct SignInServerTests {
         let signedIn = client.received(.signedIn("u"))
         #expect(signedIn.told == ["signed in u"])
         #expect(signedIn.outcomes == [])
-        // Calls during that time wait too.
+        // Calls during the wait have to wait, too.
         #expect(client.awaitSignIn() == [])
         #expect(client.advance(by: .milliseconds(9_999)).outcomes == [])
         let transcript =
@@ -195,7 +195,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.user?.id == "u")
     }
 
-    @Test("signedIn() keeps waiting for the own channel across a loss, and ends with signOut()")
+    @Test("signedIn() waits for the user's own channel even across a loss, and fails after signOut()")
     func ownChannelAwaitedOverLoss() {
         var client = signingIn()
         client.awaitSignIn()
@@ -209,7 +209,7 @@ struct SignInServerTests {
         #expect(client.received(.success("#server-to-user-u")).outcomes == [])
     }
 
-    @Test("signedIn() requests a rejected own channel again, and waits for the answer")
+    @Test("signedIn() subscribes the user's own channel again after a refusal, and waits for the answer")
     func ownChannelAskedForAgain() {
         var client = signedIn()
         client.received(.refusal("#server-to-user-u"))
@@ -220,7 +220,7 @@ struct SignInServerTests {
     // MARK: Refusals
 
     @Test(
-        "If nothing else is pending, an error that can be a rejection is one",
+        "An error that can be a refusal fails the sign-in if nothing else is pending",
         arguments: [nil, 4009, 4200, 4301, 4302, 4100, 4001]
     )
     func refusedAlone(code: Int?) {
@@ -235,7 +235,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "If a subscription is pending, only an error about the sign-in is its rejection",
+        "Only an error about the sign-in fails the sign-in if a subscription is pending",
         arguments: [
             (nil, "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x", true),
             (nil, "Invalid user_data", true), (4009, "Sign in refused", true),
@@ -248,11 +248,12 @@ struct SignInServerTests {
         var client = signingIn(pending: ["a"])
         let transcript = client.received(.error(code, message))
         #expect(transcript.told.words.contains { $0.hasPrefix("sign-in signInFailed") } == isRefusal)
-        // The error could belong to several requests, so the client attributes it to none. Only the timeouts are left.
+        // The error could belong to several requests, so the client attributes the error to none of them. The requests
+        // fail only at their timeouts.
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("An error that names a pending channel belongs to it, even if its name is \"signin\"")
+    @Test("An error that names a pending channel belongs to the channel, even if its name is \"signin\"")
     func channelCalledSignIn() {
         var client = signingIn(pending: ["private-signin"])
         #expect(
@@ -271,7 +272,7 @@ struct SignInServerTests {
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("An error that names a channel, or is about an ended subscription, does not belong to the sign-in")
+    @Test("An error about a channel or about a missing subscription does not fail the sign-in")
     func otherErrors() {
         var client = signingIn()
         #expect(client.received(.error(nil, "bad", channel: "a")).told == ["report serverError of a"])
@@ -279,7 +280,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.isAwaitingServer)
     }
 
-    @Test("A server that rejects by closing with 4009 is not tried again, and waiting calls fail")
+    @Test("The client stops after close code 4009 in answer to a sign-in, and waiting calls fail")
     func refusedByClose() {
         var client = signingIn()
         client.awaitSignIn()
@@ -292,7 +293,7 @@ struct SignInServerTests {
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
 
-    @Test("A rejection by error and close is reported once (soketi)")
+    @Test("The client reports a refusal by error and close once (soketi)")
     func refusedTwice() {
         var client = signingIn()
         #expect(client.received(.error(4009, "no")).told == ["sign-in signInFailed 4009"])
@@ -301,7 +302,7 @@ struct SignInServerTests {
 
     // MARK: The user's events
 
-    @Test("The user's events come from the user's own channel only")
+    @Test("The client delivers the user's events only from the user's own channel")
     func userEvents() {
         var client = signedIn()
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
@@ -313,22 +314,22 @@ struct SignInServerTests {
         client.closed()
         client.connect()
         client.establish()
-        // Not before the user has signed in again.
+        // The client delivers no event before the user has signed in again.
         #expect(client.received(.message("#server-to-user-u")) == [])
     }
 
-    @Test("The app cannot subscribe to the user's channel, and no other success ends it")
+    @Test("The app cannot subscribe to the user's own channel")
     func userChannel() throws {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
-        // The rejected channel gets none of the user's events.
+        // The invalid channel gets none of the user's events.
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         let attempt = try #require(client.machine.connection.currentAttempt)
         #expect(client.machine.recipient(ofEvent: "message", on: "#server-to-user-u", attempt) == nil)
         #expect(client.unsubscribe("#server-to-user-u").wire == [])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
-        // The client does not answer a sign-in that is out of date either.
+        // The client sends no unsubscribe after a success for another user's own channel.
         client.closed()
         client.connect()
         client.establish()
@@ -341,7 +342,7 @@ struct SignInServerTests {
         Envelope(event: EventName.watchlistEvents, data: .string(#"{"events":\#(events)}"#))
     }
 
-    @Test("The watchlist has the server's latest status of each user")
+    @Test("The watchlist contains the latest status of each user")
     func online() {
         var client = signedIn()
         #expect(
@@ -352,14 +353,14 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == ["a", "b", "3"])
         #expect(client.received(watchlist(#"[{"name":"offline","user_ids":["b","x"],"more":1}]"#)) == ["offline b x"])
         #expect(client.machine.signIn.online == ["a", "3"])
-        // Other answers go to the request that named the channel.
+        // The client reports unknown kinds of changes, but they do not change the watchlist.
         #expect(client.received(watchlist(#"[{"name":"subscribe","user_ids":["z"]}]"#)) == ["subscribe z"])
         #expect(client.machine.signIn.online == ["a", "3"])
         client.closed()
         #expect(client.machine.signIn.online == [])
     }
 
-    @Test("An unusable entry is reported once for each message, and affects no other entry")
+    @Test("The client reports an unusable entry once for each message, and uses the other entries")
     func malformedEntries() {
         var client = signedIn()
         let entries = [
@@ -376,7 +377,7 @@ struct SignInServerTests {
     }
 
     @Test(
-        "A message without a list is reported",
+        "The client reports a watchlist message without a list",
         arguments: ["", "x", "{}", "[]", #"{"events":{}}"#, #"{"events":null}"#]
     )
     func malformed(data: String) {
@@ -385,7 +386,7 @@ struct SignInServerTests {
         #expect(client.received(envelope) == ["report malformedMessage"])
     }
 
-    @Test("Without a user there is no watchlist")
+    @Test("There is no watchlist without a user")
     func notSignedIn() {
         var client = signingIn()
         #expect(client.received(watchlist(#"[{"name":"online","user_ids":["a"]}]"#)) == [])

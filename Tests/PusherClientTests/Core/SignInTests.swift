@@ -8,7 +8,7 @@ struct SignInTests {
         AuthorizationError(.refused, "no", httpStatus: 403)
     )
 
-    /// The sign-in was sent and has no answer yet.
+    /// Returns a client that waits for the answer to its sign-in.
     private func signingIn() -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -30,7 +30,7 @@ struct SignInTests {
 
     // MARK: The way to a user
 
-    @Test("The user is authorized, signed in, and gets a channel of their own")
+    @Test("The client authorizes the user, signs in, and subscribes to the user's own channel")
     func steps() {
         var client = CoreClient.connected()
         #expect(client.signIn() == ["authorize the user for 1.1", "set authorization 10s"])
@@ -42,7 +42,7 @@ struct SignInTests {
                 "stop signIn", "set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u",
             ]
         )
-        // The user's channel is not one of the app's channels, and the client expects its success.
+        // The user's own channel is not one of the app's channels, but the client expects the channel's success.
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.machine.subscriptions.isEmpty)
@@ -50,7 +50,7 @@ struct SignInTests {
         #expect(client.advance(by: .seconds(60)).told == [])
     }
 
-    @Test("Several calls sign in once", arguments: [0, 1, 2])
+    @Test("Several calls to signIn() sign in once", arguments: [0, 1, 2])
     func idempotent(stage: Int) {
         var client = CoreClient()
         if stage > 0 { client = .connected() }
@@ -59,7 +59,7 @@ struct SignInTests {
         #expect(client.signIn() == [])
     }
 
-    @Test("A sign-in without a connection waits for one, and is repeated on each later one")
+    @Test("A sign-in waits for the connection, and the client repeats the sign-in on each later connection")
     func everyConnection() {
         var client = CoreClient()
         client.subscribe("private-a")
@@ -74,7 +74,11 @@ struct SignInTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("Each phase of a sign-in ends with the connection, without leftovers", arguments: 0...3, [true, false])
+    @Test(
+        "A lost connection cancels the sign-in in every phase, and the next connection repeats the sign-in",
+        arguments: 0...3,
+        [true, false]
+    )
     func loss(stage: Int, isDisconnect: Bool) {
         var client = CoreClient.connected()
         client.signIn()
@@ -85,11 +89,11 @@ struct SignInTests {
         #expect(client.machine.signIn.phase == .idle)
         #expect(client.timer(.signIn) == nil)
         client.connect()
-        // Even after a failure: the next connection tries again.
+        // The client tries again on the next connection, even after a failure.
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
 
-    @Test("Without a call, no user is signed in")
+    @Test("The client signs in no user without a call to signIn()")
     func unwanted() {
         var client = CoreClient.connected()
         #expect(client.received(.signedIn("u")) == [])
@@ -97,10 +101,10 @@ struct SignInTests {
         #expect(client.machine.signIn.user == nil)
     }
 
-    // MARK: What the server says
+    // MARK: The server's answers
 
     @Test(
-        "A success may have every known shape",
+        "The client accepts a success in every known form",
         arguments: [
             (#"{"user_data":"{\"id\":\"u\"}"}"#, "u"), (#"{"user_data":{"id":"u"}}"#, "u"),
             (#"{"user_data":"{\"id\":7,\"user_info\":{\"n\":1}}"}"#, "7"),
@@ -117,7 +121,7 @@ struct SignInTests {
     }
 
     @Test(
-        "A success without a user is a failure",
+        "A success without a user fails the sign-in",
         arguments: [
             "", "x", "{}", "[]", #"{"user_data":null}"#, #"{"user_data":""}"#, #"{"user_data":"x"}"#,
             #"{"user_data":{}}"#,
@@ -132,7 +136,7 @@ struct SignInTests {
         #expect(client.received(envelope) == ["report malformedMessage"])
     }
 
-    @Test("The first success counts")
+    @Test("The client ignores a second success")
     func secondSuccess() {
         var client = signedIn()
         #expect(client.received(.signedIn("other")) == [])
@@ -140,7 +144,7 @@ struct SignInTests {
     }
 
     @Test(
-        "An unusable authorization is not sent",
+        "The client does not send an unusable authorization",
         arguments: [
             Authorization(auth: "", data: #"{"id":"u"}"#), Authorization(auth: "k"), Authorization(auth: "k", data: ""),
             Authorization(auth: "k", data: "{}"), Authorization(auth: "k", data: #"{"id":""}"#),
@@ -157,7 +161,7 @@ struct SignInTests {
 
     // MARK: Failures
 
-    @Test("A missing answer is a failure; a late one still counts")
+    @Test("A missing answer fails the sign-in, but a late answer still counts")
     func timeout() {
         var client = signingIn()
         client.awaitSignIn()
@@ -169,7 +173,7 @@ struct SignInTests {
         #expect(transcript == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u"])
     }
 
-    @Test("A late success ends the authorization of the next sign-in", arguments: [true, false])
+    @Test("A late success cancels the authorization of a repeated sign-in", arguments: [true, false])
     func lateSuccess(isSent: Bool) {
         var client = signingIn()
         client.advance(by: .seconds(10))
@@ -181,7 +185,7 @@ struct SignInTests {
         #expect(client.timer(.signIn) == nil && client.timer(.authorization) == nil)
     }
 
-    @Test("A rejection by the backend is a failure, and signIn() tries again")
+    @Test("A refusal by the backend fails the sign-in, and signIn() tries again")
     func refusedByBackend() {
         var client = CoreClient.connected()
         client.awaitSignIn()
@@ -198,7 +202,7 @@ struct SignInTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("A busy backend is asked again, as for channels")
+    @Test("If the backend is busy, the client tries the sign-in again, like the authorization of a channel")
     func busyBackend() {
         var client = CoreClient.connected()
         client.signIn()
@@ -211,7 +215,7 @@ struct SignInTests {
 
     // MARK: Waiting calls
 
-    @Test("Waiting calls get the outcome, across losses")
+    @Test("Waiting calls get the outcome of the sign-in, even across losses")
     func waiters() {
         var client = CoreClient()
         #expect(client.awaitSignIn() == [])
@@ -231,7 +235,7 @@ struct SignInTests {
         #expect(client.awaitSignIn() == [])
     }
 
-    @Test("Without any chance of a connection, no call waits", arguments: [true, false])
+    @Test("A call does not wait if there will be no connection", arguments: [true, false])
     func noConnection(isBefore: Bool) {
         var client = CoreClient.connected()
         if isBefore { client.awaitSignIn() }
@@ -240,7 +244,7 @@ struct SignInTests {
         #expect(outcomes == ["resume 1 failed connectionRefused"])
     }
 
-    @Test("Releasing the client ends the wait, and the sign-in")
+    @Test("Releasing the client cancels the sign-in, and calls that wait for the sign-in fail")
     func release() {
         var client = CoreClient.connected()
         client.awaitSignIn()
@@ -252,7 +256,7 @@ struct SignInTests {
 
     private let presence = "presence-a"
 
-    /// An authorization that does not name the user.
+    /// An authorization without user data.
     private var anonymous: Result<Authorization, AuthorizationError> {
         .success(Authorization(auth: "key:1.1/\(presence)"))
     }
@@ -270,7 +274,7 @@ struct SignInTests {
         #expect(client.machine.subscriptions[presence]?.roster?.myID == "u")
     }
 
-    @Test("If the user is signed in already, it does not wait")
+    @Test("A presence channel without channel_data does not wait if the user is signed in")
     func presenceOfUser() {
         var client = signedIn()
         client.subscribe(presence)
@@ -278,7 +282,7 @@ struct SignInTests {
         #expect(client.machine.subscriptions[presence]?.roster?.myID == "u")
     }
 
-    @Test("If the sign-in fails, or was never requested, it fails", arguments: [true, false])
+    @Test("A presence channel without channel_data fails without a successful sign-in", arguments: [true, false])
     func presenceFails(isSignInFailing: Bool) {
         var client = CoreClient.connected()
         if isSignInFailing { client.signIn() }
@@ -289,7 +293,7 @@ struct SignInTests {
         #expect(transcript.wire == [])
     }
 
-    @Test("Waiting channels are subscribed in the order of the calls, and not after they were unsubscribed")
+    @Test("The sign-in subscribes waiting channels in the order of the calls, except unsubscribed channels")
     func presenceOrder() {
         var client = CoreClient.connected()
         client.signIn()

@@ -2,19 +2,19 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// All events of one channel, in every order.
+/// Runs all events of one channel in every order.
 @Suite("Every order of six events on one channel")
 struct SubscriptionInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, success, error, loss, connect }
 
-    /// The harness checks that nothing is sent unless connected, and no second subscription before the answer to the
-    /// first.
-    @Test("The last call wins", arguments: Step.allCases)
+    /// The ledger checks that the client sends nothing without a connection, and no second subscription before the
+    /// answer to the first.
+    @Test("The last call decides whether the channel is subscribed", arguments: Step.allCases)
     func lastCallWins(first: Step) {
         explore([first], from: CoreClient(), Server())
     }
 
-    /// Continues from here with every possible step, so that the common beginning of two orders is done once.
+    /// Continues with every possible step. Orders with the same beginning share its steps.
     private func explore(_ steps: [Step], from client: CoreClient, _ server: Server) {
         var (client, server) = (client, server)
         guard let last = steps.last, perform(last, &client, &server) else { return }
@@ -27,7 +27,7 @@ struct SubscriptionInterleavingTests {
         }
     }
 
-    /// After any events: after the server's answers, both sides agree.
+    /// Checks that client and server agree after all answers.
     private func expectAgreement(_ steps: [Step], _ client: CoreClient, _ server: Server) {
         var (client, server) = (client, server)
         perform(.connect, &client, &server)
@@ -40,19 +40,18 @@ struct SubscriptionInterleavingTests {
 
     /// The server's view of the channel.
     struct Server {
-        /// A subscription came and has no answer yet.
+        /// Whether the server has received a subscription and not answered it yet.
         var isAsked = false
         var isSubscribed = false
     }
 
-    /// False if the step is not possible.
+    /// Performs a step, or returns `false` if the step is not possible.
     @discardableResult
     private func perform(_ step: Step, _ client: inout CoreClient, _ server: inout Server) -> Bool {
         let transcript: Transcript
         switch step {
         case .subscribe: transcript = client.subscribe("a")
         case .unsubscribe: transcript = client.unsubscribe("a")
-        // A server only answers requests.
         case .success where server.isAsked:
             server = Server(isSubscribed: true)
             transcript = client.received(.success("a"))

@@ -2,12 +2,13 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Reverb can count subscriptions in its rate limit. It answers further ones with an error that names no channel.
+/// Tests of servers like Reverb, which can count subscriptions in a rate limit. Beyond the limit, Reverb answers with
+/// an error that names no channel.
 @Suite("Rate limits that count subscriptions")
 struct SubscriptionPaceTests {
     private let exceeded = Envelope.error(4301, "Rate limit exceeded")
 
-    /// Channels `a1`, `a2`… of which the server accepts the first ones.
+    /// Returns a client that subscribes to `a1`, `a2`…, of which the server accepts only the first `taken`.
     private func client(_ count: Int, taken: Int) -> CoreClient {
         var client = CoreClient.connected()
         for number in 1...count { client.subscribe("a\(number)") }
@@ -33,7 +34,8 @@ struct SubscriptionPaceTests {
         numbers.allSatisfy { client.machine.subscriptions["a\($0)"]?.isSubscribed == true }
     }
 
-    /// A server that accepts this many in a window of a second, as long as there are answers.
+    /// Answers like a server that accepts `limit` subscriptions in each second, and returns the number of sent
+    /// subscriptions.
     private func serve(_ client: inout CoreClient, limit: Int, _ first: Transcript, seconds: Int) -> Int {
         var words = first.wire.words
         var count = 0
@@ -48,7 +50,7 @@ struct SubscriptionPaceTests {
         return count
     }
 
-    @Test("is reported once, and affected subscriptions are sent again after a second, as many as were accepted")
+    @Test("The client reports a rate limit once, and sends affected subscriptions again after a second")
     func burst() {
         var client = CoreClient.connected()
         for number in 1...12 { client.subscribe("a\(number)") }
@@ -66,11 +68,11 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(100)).wire.words.allSatisfy { $0.contains("ping") })
     }
 
-    @Test("The timeout of a subscription begins when it is sent")
+    @Test("The timeout of a subscription begins when the client sends it")
     func deadline() {
         var client = client(3, taken: 1)
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
-        // The probe gets no answer: the others wait for it.
+        // The other subscriptions wait for the answer to the probe.
         #expect(client.advance(by: .milliseconds(9_999)).wire == [])
         let transcript = client.advance(by: .milliseconds(1_001))
         #expect(transcript.told == ["failed a2 subscriptionTimedOut"])
@@ -78,7 +80,7 @@ struct SubscriptionPaceTests {
         #expect(client.phase(of: "a3") == "subscribing")
     }
 
-    @Test("After a batch that is accepted whole the next is larger, and otherwise as large as the accepted part")
+    @Test("A batch grows if the server accepted the whole last batch, and otherwise has the size that it accepted")
     func growth() {
         var client = client(20, taken: 2)
         #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
@@ -90,12 +92,12 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(11...13))
     }
 
-    @Test("If the window is longer than a second, the client probes with one subscription at a time")
+    @Test("The client probes with one subscription at a time if the window is longer than a second")
     func longWindow() {
         var client = client(10, taken: 6)
         #expect(client.advance(by: .seconds(1)).wire == sent(7...10))
         answer(&client, 7...10, taken: 0)
-        // Since the last accepted one: 3, 7, 15, 31, 61 s.
+        // The probes come 3, 7, 15, 31 and 61 s after the last accepted subscription.
         for wait in [2, 4, 8, 16, 30] {
             #expect(
                 client.advance(by: .seconds(wait) - .milliseconds(1)).wire.words.filter { $0.contains("sub") } == []
@@ -108,7 +110,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...10))
     }
 
-    @Test("A server that always sends this error is asked eight times in a minute and a half, and then they fail")
+    @Test("Subscriptions fail after eight tries in a minute and a half if the server accepts none")
     func forever() {
         var client = CoreClient.connected()
         var transcript: Transcript = []
@@ -119,14 +121,14 @@ struct SubscriptionPaceTests {
         guard case .failed(let error) = client.machine.subscriptions["a2"]?.phase else { return }
         #expect(error.message == "Rate limit exceeded" && error.serverCode == 4301)
         #expect(client.timer(.subscriptionPace) == nil)
-        // The app may subscribe again, and gets another report.
+        // The app may subscribe again, and then gets another report.
         let again = client.subscribe("a2")
         #expect(again.wire == sent(2...2))
         #expect(serve(&client, limit: 0, again, seconds: 100) == 8)
         #expect(client.phase(of: "a2") == "failed subscriptionRefused")
     }
 
-    @Test("Endless errors delay no subscription for more than five seconds")
+    @Test("Repeated errors delay a subscription for at most five seconds")
     func endless() {
         var client = client(2, taken: 1)
         var wire: [String] = []
@@ -138,9 +140,9 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .milliseconds(100)).wire == sent(2...2))
     }
 
-    // MARK: What the app does meanwhile
+    // MARK: Calls of the app during a rate limit
 
-    @Test("A new subscription waits behind the others while the server accepts no more")
+    @Test("A new subscription waits behind earlier ones while the server accepts no more")
     func subscribedMeanwhile() {
         var client = client(3, taken: 1)
         #expect(client.subscribe("new").wire == [])
@@ -151,21 +153,21 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(3...3) + ["send 1 subscribe new"])
     }
 
-    @Test("A waiting subscription that is cancelled is never sent, and is ended if it was sent before")
+    @Test("The client never sends a cancelled subscription, and unsubscribes if the subscription was sent before")
     func unsubscribed() {
         var client = client(3, taken: 1)
         client.subscribe("new")
         client.advance(by: .seconds(1))
         #expect(client.phase(of: "a3") == "queued")
         #expect(client.unsubscribe("new").wire == [])
-        // The server may have accepted it nevertheless.
+        // The server may have accepted `a3` nevertheless.
         #expect(client.unsubscribe("a3").wire == ["send 1 unsubscribe a3"])
         client.received(.success("a2"))
         #expect(client.advance(by: .seconds(5)).wire == [])
         #expect(client.subscribe("new").wire == ["send 1 subscribe new"])
     }
 
-    @Test("A late confirmation counts, and nothing is sent again")
+    @Test("The client accepts a late confirmation, and does not repeat the subscription")
     func confirmedLate() {
         var client = client(3, taken: 1)
         client.advance(by: .seconds(1))
@@ -175,7 +177,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(5)).wire == [])
     }
 
-    @Test("A call that waits for the subscription keeps waiting")
+    @Test("A call that waits for a subscription succeeds after the client has repeated the subscription")
     func waiting() {
         var client = client(2, taken: 1)
         client.advance(by: .milliseconds(500))
@@ -197,7 +199,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(6...11, on: 2))
     }
 
-    @Test("A server that drops connections for it is never sent more")
+    @Test("The client does not exceed the learned pace on a server that drops connections")
     func dropped() {
         var client = client(6, taken: 5)
         client.closed()
@@ -212,7 +214,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...20))
     }
 
-    @Test("If other messages exceed the limit, a server that drops connections gets half as many subscriptions")
+    @Test("The client halves the pace after a lost connection if other messages exceeded the limit")
     func droppedForOthers() {
         var client = client(6, taken: 5)
         client.closed()
@@ -227,7 +229,7 @@ struct SubscriptionPaceTests {
         #expect(client.establish().wire == sent(1...2, on: 3))
     }
 
-    @Test("An error about the limit is handled after a second, even if the next window is far away")
+    @Test("The client repeats a subscription after an error, even if the next window is far away")
     func hitBeforeLongWait() {
         var client = client(6, taken: 2)
         for _ in 1...4 {
@@ -245,7 +247,7 @@ struct SubscriptionPaceTests {
         #expect(later.first == names.last.map { "send 2 subscribe \($0)" })
     }
 
-    @Test("A connection that is lost long after an error about the limit was not dropped because of it")
+    @Test("A connection that is lost long after an error about the limit does not change the pace")
     func oldError() {
         var client = client(5, taken: 5)
         client.advance(by: .seconds(2))
@@ -261,7 +263,7 @@ struct SubscriptionPaceTests {
     }
 
     @Test(
-        "A cancelled subscription that the server dropped is sent again when it is wanted",
+        "The client sends a dropped, cancelled subscription again when the app subscribes again",
         arguments: [0, 5]
     )
     func droppedWhileUnwanted(seconds: Int) {
@@ -278,7 +280,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...2))
     }
 
-    @Test("A server that drops connections, and accepts nothing on any, is reported")
+    @Test("The client reports a server that drops every connection and accepts no subscription")
     func droppedForever() {
         var client = CoreClient.connected()
         client.subscribe("a1")
@@ -292,7 +294,7 @@ struct SubscriptionPaceTests {
         #expect(failures == 2)
     }
 
-    @Test("An unsubscribed channel does not return when the connection is dropped for the limit")
+    @Test("An unsubscribed channel stays unsubscribed after the server drops the connection")
     func droppedAndUnsubscribed() {
         var client = CoreClient.connected()
         client.subscribe("a1")
@@ -310,14 +312,14 @@ struct SubscriptionPaceTests {
         }
     }
 
-    @Test("Another endpoint is another server")
+    @Test("The pace learned for one endpoint does not apply to another endpoint")
     func switched() {
         var client = client(12, taken: 5)
         client.switchTo("second.example")
         #expect(client.establish().wire == sent(1...12, on: 2))
     }
 
-    @Test("The learned pace is forgotten after ten minutes without an error", arguments: [599, 600])
+    @Test("The client forgets the learned pace after ten minutes without an error", arguments: [599, 600])
     func forgotten(seconds: Int) {
         var client = client(12, taken: 5)
         client.disconnect()
@@ -329,7 +331,7 @@ struct SubscriptionPaceTests {
 
     // MARK: Other messages
 
-    @Test("belongs to a client event that was just sent, and affects no subscription")
+    @Test("A rate-limit error belongs to a client event that was just sent")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -340,7 +342,7 @@ struct SubscriptionPaceTests {
         #expect(client.received(.success("a1")).told == ["subscribed a1"])
     }
 
-    @Test("belongs to subscriptions if no client event was just sent, or each has had its error")
+    @Test("A rate-limit error belongs to subscriptions if it cannot belong to a recent client event")
     func notClientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -356,7 +358,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
     }
 
-    @Test("belongs to a subscription after all if that is not answered in time, and it is sent again")
+    @Test("A rate-limit error belongs to a subscription if the subscription gets no answer in time")
     func overdue() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -375,7 +377,7 @@ struct SubscriptionPaceTests {
         #expect(transcript.told == ["failed a1 subscriptionTimedOut"])
     }
 
-    @Test("belongs to a subscription after all if the server drops the connection")
+    @Test("A rate-limit error belongs to a subscription if the server then drops the connection")
     func droppedWithClientEvent() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -384,11 +386,11 @@ struct SubscriptionPaceTests {
         client.received(exceeded)
         client.closed()
         client.connect()
-        // The server accepted two.
+        // The server accepted two subscriptions, `private-a` and `a1`, so the client sends two at once.
         #expect(client.establish().wire == sent(1...2, on: 2))
     }
 
-    @Test("Without pending subscriptions, none is delayed")
+    @Test("A rate-limit error without pending subscriptions delays no later subscription")
     func nothingPending() {
         var client = client(1, taken: 1)
         #expect(client.received(exceeded) == ["report serverError 4301"])
@@ -397,18 +399,18 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(5)).wire == [])
     }
 
-    @Test("A subscription that the server rejects for another reason counts as accepted")
+    @Test("A subscription that the server refuses for another reason counts as accepted")
     func refusals() {
         let refusal = Envelope.error(4009, "Connection is unauthorized")
         var client = client(4, taken: 1)
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
         client.received(refusal)
         #expect(client.phase(of: "a2") == "failed subscriptionRefused")
-        // The server accepted the whole window, so the next one is larger.
+        // The server accepted the whole window, so the next window is larger.
         #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
     }
 
-    @Test("An error that names no channel fails no repeated subscription")
+    @Test("An error that names no channel fails only the last pending subscription")
     func refusalAmongThem() {
         var client = CoreClient.connected()
         for number in 1...3 { client.subscribe("a\(number)") }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Switching to another server")
 struct SwitchingTests {
-    @Test("The connection is replaced by one to the other server, with all channels")
+    @Test("switchTo() connects to the other server, with all channels")
     func connected() {
         var client = CoreClient.subscribed("private-a")
         let transcript = client.switchTo("second.example")
@@ -17,7 +17,7 @@ struct SwitchingTests {
         #expect(client.advance(by: .zero).wire == ["open 3 second.example"])
     }
 
-    @Test("An attempt ends at once, and so does a wait for one")
+    @Test("switchTo() cancels a running attempt or a wait at once")
     func connecting() {
         var client = CoreClient()
         client.connect()
@@ -30,7 +30,7 @@ struct SwitchingTests {
         #expect(client.timer(.retry) == nil)
     }
 
-    @Test("The counts and the outage start again, from every state", arguments: 0..<5)
+    @Test("switchTo() resets the attempt counts and the outage in every state", arguments: 0..<5)
     func counts(state: Int) {
         var client = CoreClient { $0.maximumRetries = 1 }
         client.connect()
@@ -57,7 +57,7 @@ struct SwitchingTests {
         #expect(client.ledger.lastQuestion?.elapsed == .seconds(2))
     }
 
-    @Test("If the old server had rejected the client, or reconnecting had stopped, it connects to the other one")
+    @Test("switchTo() connects even if the old server refused the client, or the client had stopped")
     func ended() {
         var refused = CoreClient.connected()
         refused.closed(code: CloseCode(rawValue: 4001))
@@ -68,7 +68,7 @@ struct SwitchingTests {
         #expect(exhausted.switchTo("second.example").wire == ["open 2 second.example"])
     }
 
-    @Test("A disconnected client is not connected by it, even after a rejection", arguments: [true, false])
+    @Test("switchTo() does not connect a disconnected client, even after a refusal", arguments: [true, false])
     func disconnectedAfterTheEnd(isRefused: Bool) {
         var client = CoreClient.connected()
         client.closed(code: isRefused ? 4001 : nil)
@@ -78,7 +78,7 @@ struct SwitchingTests {
         #expect(client.connect().wire == ["open 2 second.example"])
     }
 
-    @Test("Waiting client events are sent there, in order, once")
+    @Test("The client sends waiting client events to the other server once, in order")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 1 }
         for number in 1...3 { client.trigger("client-\(number)", on: "private-a") }
@@ -90,7 +90,7 @@ struct SwitchingTests {
         #expect(sent.words == ["send 2 client-2 on private-a", "send 2 client-3 on private-a"])
     }
 
-    @Test("If no connection is wanted, the next one goes to the other server")
+    @Test("The next connection goes to the other server if the app wants no connection now")
     func unwanted() {
         var client = CoreClient()
         #expect(client.switchTo("second.example") == [])
@@ -104,7 +104,7 @@ struct SwitchingTests {
         #expect(client.switchTo("fourth.example") == [])
     }
 
-    @Test("The old server's demand for TLS does not apply to the other one")
+    @Test("The old server's demand for TLS does not apply to the other server")
     func tls() {
         var client = CoreClient()
         client.connect()
@@ -112,7 +112,7 @@ struct SwitchingTests {
         #expect(client.switchTo("second.example").wire == ["abort 2", "open 3 second.example"])
     }
 
-    @Test("A call that waits for the connection waits for the one to the other server")
+    @Test("A call that waits for the connection keeps waiting for the other server")
     func waiting() {
         var client = CoreClient()
         client.awaitConnection()
@@ -121,7 +121,7 @@ struct SwitchingTests {
         #expect(client.greeted().outcomes.words.contains("resume 1 connected 2.1"))
     }
 
-    @Test("A signed-in user is signed in there")
+    @Test("The client signs in the user at the other server")
     func signedIn() {
         var client = CoreClient.connected()
         client.signIn()

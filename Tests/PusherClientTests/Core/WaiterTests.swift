@@ -2,10 +2,10 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The harness checks that no call is resumed twice.
+/// Tests of calls that wait. The ledger checks that no call is resumed twice.
 @Suite("Waiting calls")
 struct WaiterTests {
-    @Test("connected() connects, and ends with the socket id")
+    @Test("connected() connects, and returns the socket id")
     func connected() {
         var client = CoreClient()
         #expect(client.awaitConnection().wire == ["open 1"])
@@ -14,7 +14,7 @@ struct WaiterTests {
         #expect(client.awaitConnection() == ["resume 3 connected 1.1"])
     }
 
-    @Test("connected() outlives losses, and fails if there is no chance of a connection", arguments: [true, false])
+    @Test("connected() waits across losses, and fails if there will be no connection", arguments: [true, false])
     func connectedOverLosses(succeeds: Bool) {
         var client = CoreClient()
         client.awaitConnection()
@@ -25,7 +25,7 @@ struct WaiterTests {
         #expect(end.outcomes == [succeeds ? "resume 1 connected 2.1" : "resume 1 failed connectionRefused"])
     }
 
-    @Test("connected() fails if the policy stops, or is not called")
+    @Test("connected() fails if the policy stops the client, or autoReconnect is false")
     func connectedGivenUp() {
         var client = CoreClient()
         client.awaitConnection()
@@ -48,7 +48,7 @@ struct WaiterTests {
 
     enum Moment: CaseIterable { case connecting, asking, waiting, disconnecting }
 
-    @Test("disconnect() ends connected() in every state", arguments: Moment.allCases)
+    @Test("disconnect() makes a waiting connected() fail in every state", arguments: Moment.allCases)
     func disconnectEndsConnected(moment: Moment) {
         var client = CoreClient()
         switch moment {
@@ -70,7 +70,7 @@ struct WaiterTests {
         #expect(client.disconnect().outcomes == ["resume 1 failed disconnected"])
     }
 
-    @Test("disconnected() ends when the socket is closed: by the server, or by the timeout")
+    @Test("disconnected() returns when the server or the timeout closes the socket")
     func disconnected() {
         var client = CoreClient()
         #expect(client.awaitDisconnection().outcomes == ["resume 1 done"])
@@ -86,7 +86,7 @@ struct WaiterTests {
         #expect(end.outcomes == ["resume 3 done"])
     }
 
-    @Test("connect() ends disconnected(): the old connection has ended")
+    @Test("disconnected() returns after connect(), because the old connection is closed")
     func connectEndsDisconnected() {
         var client = CoreClient.connected()
         client.awaitDisconnection()
@@ -96,7 +96,7 @@ struct WaiterTests {
     }
 
     @Test(
-        "A wait that is over by the clock, after a suspension, is not repeated",
+        "A wait that ended during a suspension is not repeated",
         arguments: [true, false]
     )
     func overslept(awaitsConnection: Bool) {
@@ -109,7 +109,7 @@ struct WaiterTests {
         #expect(transcript.wire == ["open 2"])
     }
 
-    @Test("subscribed() ends with each end of a subscription")
+    @Test("subscribed() returns if the subscription succeeds, and throws if it fails")
     func subscribed() {
         var client = CoreClient.connected()
         for name in ["a", "b", "c", "d"] {
@@ -127,7 +127,7 @@ struct WaiterTests {
         #expect(client.awaitSubscription("no good") == ["resume 8 failed invalidChannelName"])
     }
 
-    @Test("subscribed() waits for the connection, and over losses")
+    @Test("subscribed() waits for the connection, and across losses")
     func subscribedOverLosses() {
         var client = CoreClient()
         client.subscribe("a")
@@ -140,7 +140,7 @@ struct WaiterTests {
         #expect(client.received(.success("a")).outcomes == ["resume 1 done"])
     }
 
-    @Test("subscribed() fails if there will be no connection, with the reason")
+    @Test("subscribed() fails with the reason if there will be no connection")
     func subscribedWithoutHope() {
         var client = CoreClient { $0.endpoint = .failure(PusherClientError(.invalidHost, "no host")) }
         client.subscribe("a")
@@ -160,7 +160,7 @@ struct WaiterTests {
         #expect(client.decide(nil).outcomes == ["resume 1 failed retriesExhausted"])
     }
 
-    @Test("A cancelled call ends as cancelled, once, and no other ends")
+    @Test("Cancelling a call ends only this call, and only once")
     func cancelled() {
         var client = CoreClient()
         client.awaitConnection()
@@ -176,7 +176,7 @@ struct WaiterTests {
         #expect(client.closed(code: 1000).outcomes == [])
     }
 
-    @Test("Release ends everything: calls, channels, socket")
+    @Test("When the client is released, its calls fail, its channels are retired, and its socket is closed")
     func release() {
         var client = CoreClient()
         client.awaitConnection()
@@ -192,7 +192,7 @@ struct WaiterTests {
         #expect(client.awaitDisconnection() == ["resume 4 done"])
     }
 
-    @Test("Releasing a connected client closes the socket in an orderly way, without a waiting call")
+    @Test("Releasing a connected client closes the socket with the closing handshake")
     func releaseConnected() {
         var client = CoreClient.connected()
         client.awaitDisconnection()

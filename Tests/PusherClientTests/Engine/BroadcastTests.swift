@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Broadcasts", .timeLimit(.minutes(5)))
 struct BroadcastTests {
-    @Test("a released sequence leaves no trace, and the others continue")
+    @Test("a broadcast forgets a released sequence, and other sequences continue")
     func dropping() async {
         let broadcast = Broadcast<Int> { EventBuffer(.init(count: 10, size: 10_000, of: .init(size: 10_000))) }
         let first = broadcast.makeSequence()
@@ -20,7 +20,7 @@ struct BroadcastTests {
         }
     }
 
-    @Test("a sequence begins with the latest element, if requested, and ends with the broadcast")
+    @Test("a sequence begins with the latest element if requested, and ends with the broadcast")
     func replaying() async {
         let broadcast = Broadcast(initial: 1) { EventBuffer(.init(count: 10, size: 10_000, of: .init(size: 10_000))) }
         broadcast.send(2)

@@ -11,7 +11,7 @@ struct EventBufferTests {
         awaitedBy: NIOAsyncTestingEventLoop()
     )
 
-    /// A task that waits for the next element. It is waiting when this returns.
+    /// Starts a task that waits for the next element, and returns when the task is waiting.
     private func waiting() async -> Task<Int?, Never> {
         let before = buffer.waitingCount
         let task = Task { await buffer.next() }
@@ -19,7 +19,7 @@ struct EventBufferTests {
         return task
     }
 
-    @Test("adding several elements reports once that a task has to be woken")
+    @Test("adding several elements requests one wake-up of a waiting task")
     func wokenOnce() async {
         let first = await waiting()
         #expect(buffer.append([1]).mustWake)
@@ -34,7 +34,7 @@ struct EventBufferTests {
         #expect(await second.value == 3)
     }
 
-    @Test("several waiting tasks get an element each, in the order of their calls")
+    @Test("each waiting task gets one element, in the order of the calls")
     func several() async {
         let first = await waiting()
         let second = await waiting()
@@ -48,7 +48,7 @@ struct EventBufferTests {
         #expect(await third.value == 3)
     }
 
-    @Test("no element is dropped because of the limit while a task waits for one")
+    @Test("the buffer drops no element at its limit while a task waits for an element")
     func full() async {
         let first = await waiting()
         for number in 1...4 {
@@ -64,7 +64,7 @@ struct EventBufferTests {
         #expect(buffer.droppedCount == 0)
     }
 
-    @Test("a task that comes before waiting tasks are woken takes an element, and they keep waiting")
+    @Test("a new task can take an element before the waiting task is woken, and the waiting task keeps waiting")
     func overtaken() async {
         let first = await waiting()
         _ = buffer.append([1])
@@ -75,7 +75,7 @@ struct EventBufferTests {
         #expect(await first.value == 2)
     }
 
-    @Test("the end comes after earlier elements")
+    @Test("the end of the sequence comes after all earlier elements")
     func end() async {
         let first = await waiting()
         let second = await waiting()
@@ -86,7 +86,7 @@ struct EventBufferTests {
         #expect(await buffer.next() == nil)
     }
 
-    @Test("a wait that is cancelled before it is woken loses nothing")
+    @Test("cancelling a wait before its wake-up loses no element")
     func cancelled() async {
         let first = await waiting()
         _ = buffer.append([1])

@@ -10,7 +10,7 @@ struct WarningLimiterTests {
 
     private func at(_ seconds: Int) -> Instant { Instant(after: .seconds(seconds)) }
 
-    @Test("the first of a kind is logged, and then one a minute, with the number of those in between")
+    @Test("the limiter logs the first warning of a kind, then one a minute with the number of skipped warnings")
     func pace() {
         var limiter = WarningLimiter()
         #expect(limiter.admit(kind("a"), now: at(0)) == 0)
@@ -32,7 +32,7 @@ struct WarningLimiterTests {
         #expect(limiter.admit(kind("a"), now: at(0)) == nil)
     }
 
-    @Test("beyond a hundred kinds in a minute, all others of a code form one kind")
+    @Test("after a hundred kinds in a minute, all other warnings of a code form one kind")
     func manyKinds() {
         var limiter = WarningLimiter()
         var count = 0

@@ -4,18 +4,18 @@ import PusherClient
 import TestSupport
 import Testing
 
-@Suite("The tool, when its output has no reader", .timeLimit(.minutes(5)))
+@Suite("The tool when no program reads its output", .timeLimit(.minutes(5)))
 struct ClosedPipeTests {
     /// The exit status of a program that a broken pipe stops.
     private static let brokenPipe = "status 141"
 
-    /// Runs a line of the shell, in which `$0` is the folder of the tool.
+    /// Runs a shell command, in which `$0` is the folder of the tool.
     private func run(_ line: String) throws -> ChildProcess {
         let script = "\(line); echo \"status ${PIPESTATUS[0]}\""
         return try ChildProcess("/bin/bash", ["-c", script, ChildProcess.folder.path], showsErrors: true)
     }
 
-    @Test("pusher demo ends quietly when the pipe is closed")
+    @Test("pusher demo exits without an error message when the pipe is closed")
     func demo() async throws {
         let shell = try run(#""$0/pusher" demo | head -n 1"#)
         var lines: [String] = []
@@ -25,7 +25,7 @@ struct ClosedPipeTests {
         #expect(lines.last == Self.brokenPipe)
     }
 
-    @Test("pusher serve ends quietly, with its server, when the pipe is closed")
+    @Test("pusher serve stops its server, and exits without an error message, when the pipe is closed")
     func serve() async throws {
         let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 11"#)
         var lines = shell.lines.makeAsyncIterator()
@@ -35,7 +35,7 @@ struct ClosedPipeTests {
             if let name = words.first, let value = words.last { values[name] = value }
         }
         let port = try #require(values["port"].flatMap { Int($0.trimmingCharacters(in: .whitespaces)) })
-        // The tool has to print after the reader has gone, because only that shows it the broken pipe.
+        // The tool notices the broken pipe only when it prints, so the test connects clients.
         let visits = Task {
             while !Task.isCancelled {
                 let options = PusherClientOptions(
@@ -58,7 +58,7 @@ struct ClosedPipeTests {
     }
 
     #if os(Linux)
-        @Test("a full disk is an error with a text")
+        @Test("the tool fails with a message if the disk is full")
         func fullDisk() async throws {
             let shell = try run(#""$0/pusher" demo > /dev/full"#)
             var lines: [String] = []

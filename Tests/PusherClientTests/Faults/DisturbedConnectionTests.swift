@@ -7,7 +7,7 @@ import Testing
 @Suite("Disturbed connections, on real sockets", .timeLimit(.minutes(5)))
 struct DisturbedConnectionTests {
     @Test(
-        "bytes that come one by one, or late: handshake, upgrade and all events arrive, whole and in order",
+        "the client connects and gets all events in order if bytes come late or one by one",
         arguments: [
             PusherTestRelay.StreamFault.trickled(every: .milliseconds(1)), .delayed(.milliseconds(30)),
         ],
@@ -25,7 +25,7 @@ struct DisturbedConnectionTests {
     }
 
     @Test(
-        "corrupted bytes: the client closes with the right code, reports that, and reconnects",
+        "the client reports corrupted bytes, closes with the right code, and reconnects",
         arguments: [(1, PusherClientError.Code.protocolViolation, 1002), (7, .invalidText, 1007)]
     )
     func corrupted(interval: Int, code: PusherClientError.Code, closeCode: Int) async throws {
@@ -40,13 +40,13 @@ struct DisturbedConnectionTests {
                 if case .closeReceived(closeCode, _) = record.event { true } else { false }
             }
             #expect(await channel.resubscribed())
-            // Corrupted data was not delivered.
+            // The next event that arrives is correct, so the client has delivered no corrupted data.
             #expect(try await channel.relayed("after", by: server) == "after")
         }
     }
 
     @Test(
-        "corrupted bytes of TLS, in either direction: the client reports them as such, and reconnects",
+        "the client reports corrupted TLS bytes in either direction, and reconnects",
         arguments: [PusherTestRelay.Directions.toClient, .toServer]
     )
     func corruptedTLS(directions: PusherTestRelay.Directions) async throws {
@@ -58,7 +58,7 @@ struct DisturbedConnectionTests {
             if directions == .toServer { pusher.subscribe(String(repeating: "other", count: 20)) }
             let error = try #require(await errors.next())
             relay.passOn()
-            // If the server sees the corruption, TCP may end before its alert arrives.
+            // If the server notices the corruption, it may close TCP before its TLS alert arrives.
             if error.code != .connectionClosed || directions == .toClient {
                 #expect(error.code == .tlsFailed)
                 #expect(error.tlsFailure?.reason == .corrupted, "\(error)")

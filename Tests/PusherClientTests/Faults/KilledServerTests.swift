@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A server in another process", .timeLimit(.minutes(5)))
 struct KilledServerTests {
-    @Test("a server that is killed and started again gets its client back, with all channels")
+    @Test("the client reconnects with all channels after its server was killed and started again")
     func killed() async throws {
         let host = LoopbackAddress.ofItsOwn()
         let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])
@@ -48,7 +48,7 @@ struct KilledServerTests {
         #expect(await next.process.end() == 0)
     }
 
-    @Test("pusher serve prints everything that a client has to know, and uses the given dialect")
+    @Test("pusher serve prints the values that a client needs, and uses the given dialect")
     func serve() async throws {
         let server = try await ServingProcess([
             "--port", "0", "--app-id", "7", "--key", "a-key", "--secret", "s", "--dialect", "pusher-fake", "--verbose",
@@ -82,7 +82,7 @@ struct KilledServerTests {
     }
 
     @Test(
-        "invalid arguments are rejected",
+        "the tool rejects invalid arguments",
         arguments: [["--port", "70000"], ["--dialect", "latin"], ["--key", ""]]
     )
     func wrongArguments(arguments: [String]) async throws {
@@ -91,10 +91,10 @@ struct KilledServerTests {
     }
 }
 
-/// `pusher serve`, once it is ready.
+/// A process that runs `pusher serve` and is ready for clients.
 private struct ServingProcess {
     let process: ChildProcess
-    /// The values that it prints about itself.
+    /// The values that the process has printed.
     let values: [String: String]
     let port: Int
 

@@ -9,7 +9,7 @@ import Testing
 @Suite("Lost connections, on real sockets", .timeLimit(.minutes(5)))
 struct LostConnectionTests {
     @Test(
-        "a connection that ends without a close frame is reported, and the client reconnects",
+        "the client reports a connection that is closed without a close frame, and reconnects",
         arguments: [false, true]
     )
     func dropped(useTLS: Bool) async throws {
@@ -24,7 +24,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "a reset is reported with the system's reason, once, and the client reconnects",
+        "the client reports a reset once, with the system's reason, and reconnects",
         arguments: [false, true]
     )
     func reset(useTLS: Bool) async throws {
@@ -45,7 +45,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "a connection that is dead without a sign, in one or both directions, is found by the ping",
+        "the client's ping detects a connection that carries no bytes in one or both directions",
         arguments: [PusherTestRelay.Directions.both, .toServer, .toClient]
     )
     func halfOpen(directions: PusherTestRelay.Directions) async throws {
@@ -62,7 +62,7 @@ struct LostConnectionTests {
         }
     }
 
-    @Test("a connection on which the server's bytes stop is found by the ping too")
+    @Test("the client's ping detects a connection on which the server's bytes stop")
     func held() async throws {
         try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
@@ -75,7 +75,7 @@ struct LostConnectionTests {
         }
     }
 
-    @Test("while connections are refused the client keeps trying; a later listener gets it back")
+    @Test("the client retries while connections are refused, and connects to a later listener")
     func refused() async throws {
         try await withRelay { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
@@ -95,7 +95,7 @@ struct LostConnectionTests {
     }
 
     @Test(
-        "after connections that end at once, the client reconnects",
+        "the client reconnects after connections that are closed at once",
         arguments: [PusherTestRelay.ConnectionFault.closed, .reset],
         [false, true]
     )
@@ -106,7 +106,7 @@ struct LostConnectionTests {
             try await pusher.connected()
             for _ in 1...2 {
                 let code = try #require(await errors.next()?.code)
-                // A reset may arrive before the connection is known to be open.
+                // A reset may arrive before the client knows that the connection is open.
                 #expect([useTLS ? .tlsFailed : .upgradeFailed, .connectionFailed].contains(code))
             }
             #expect(relay.connections.map(\.fault) == [fault, fault, nil])

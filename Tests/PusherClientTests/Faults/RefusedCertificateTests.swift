@@ -31,7 +31,7 @@ struct RefusedCertificateTests {
     ]
 
     @Test(
-        "an invalid one is rejected with the reason, the retry policy decides on each attempt, and all use TLS",
+        "the client rejects an invalid certificate with the reason, and its retry policy decides on each attempt",
         arguments: refused
     )
     func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
@@ -63,7 +63,7 @@ struct RefusedCertificateTests {
                     #expect(error.tlsFailure?.reason == reason, "\(error)")
                     #expect(error.message.contains(words), "\(error)")
                     #expect(error.message.contains("port \(relay.port)"))
-                    // The error appears once, and in this package's words.
+                    // The description contains the error once, in this package's words.
                     #expect("\(error)" == "tlsFailed: \(error.message)")
                 }
                 #expect(await errors.next()?.code == .retriesExhausted)
@@ -72,7 +72,7 @@ struct RefusedCertificateTests {
                         reason, reason, reason,
                     ]
                 )
-                // One connection for each attempt, all with TLS.
+                // Each attempt opens one connection, which begins with a TLS record.
                 #expect(relay.connections.count == 3)
                 #expect(relay.connections.allSatisfy { $0.openingBytes.first == 22 })
                 #expect(server.records.isEmpty)
@@ -81,7 +81,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "a valid one is accepted: from the root itself, through another authority, for a name or an address only",
+        "the client accepts a valid certificate, from a root or an intermediate, for a name or an address",
         arguments: [
             (TestChain.Kind.direct, "127.0.0.1"), (.direct, "localhost"), (.withIntermediate, "127.0.0.1"),
             (.withIntermediate, "localhost"), (.addressOnly, "127.0.0.1"), (.nameOnly, "localhost"),
@@ -111,7 +111,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "an authorization request reports the reason too, as far as it is known",
+        "an authorization request reports the reason for rejecting a certificate",
         arguments: [
             (TestChain.Kind.otherHost, TLSFailure.Reason.hostMismatch), (.unknownRoot, .certificateRefused),
             (.expired, .certificateRefused),
@@ -151,7 +151,7 @@ struct RefusedCertificateTests {
         }
     }
 
-    @Test("a missing client certificate has its own reason")
+    @Test("the error for a missing client certificate has a separate reason")
     func clientCertificate() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.demandingServerContext) { peer in
@@ -171,7 +171,7 @@ struct RefusedCertificateTests {
     }
 }
 
-/// Allows two retries, without a wait, and records the questions.
+/// A policy that allows two retries without a wait, and records the questions.
 private final class TwoRetries: RetryPolicy {
     let questions = Log<RetryContext>()
 

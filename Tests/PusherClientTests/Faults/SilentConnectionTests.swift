@@ -10,7 +10,7 @@ import Testing
 @Suite("Attempts without an answer, on real sockets", .timeLimit(.minutes(5)))
 struct SilentConnectionTests {
     @Test(
-        "silence in the TLS handshake, or in the upgrade, ends the attempt at its timeout, and the next one succeeds",
+        "an attempt with a silent TLS handshake or upgrade fails at its timeout, and the next attempt succeeds",
         arguments: [true, false]
     )
     func silent(useTLS: Bool) async throws {
@@ -22,12 +22,12 @@ struct SilentConnectionTests {
             #expect(error.code == .connectionTimedOut)
             #expect(error.message.contains("no connection to '\(relay.host)'"))
             try await pusher.connected()
-            // The client has closed the first one.
+            // The client has closed the silent connection.
             try await relay.nextConnection(timeout: .patience) { $0.fault == .silent && !$0.isOpen }
         }
     }
 
-    @Test("an upgrade without a greeting ends the attempt at its timeout, and the next one succeeds")
+    @Test("an attempt without a greeting fails at its timeout, and the next attempt succeeds")
     func noGreeting() async throws {
         try await withRelay(timeouts: .hasty) { server, _, pusher in
             var errors = pusher.errors.makeAsyncIterator()
@@ -38,9 +38,10 @@ struct SilentConnectionTests {
         }
     }
 
-    @Test("a host that does not answer TCP ends the attempt at its timeout")
+    @Test("an attempt fails at its timeout if the host does not answer TCP")
     func noTCP() async throws {
-        // One connection fills the queue of a listener that never accepts. The system then answers no other.
+        // One connection fills the queue of a listener that never accepts. The system then does not answer any other
+        // connection.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 0)
             .serverChannelOption(.autoRead, value: false)

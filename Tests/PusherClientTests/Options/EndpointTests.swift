@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Where to connect")
+@Suite("The endpoint of a client")
 struct EndpointTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 
@@ -75,7 +75,7 @@ struct EndpointTests {
     func hosts(host: String) {
         expect(
             .invalidHost,
-            // Text before an @ may contain a password.
+            // The error does not repeat a host with an @, because the part before the @ may be a password.
             naming: host.contains("@") ? "Invalid host: it is neither" : String(reflecting: String(host.prefix(200))),
             PusherClientOptions(host: .host(host))
         )
@@ -145,7 +145,7 @@ struct EndpointTests {
     }
 
     @Test(
-        "Invalid headers; their values may be secret",
+        "The error for an invalid header does not show its value",
         arguments: [
             ("", "secret"), ("A B", "secret"), ("A:", "secret"), ("Ä", "secret"), ("A", "secret\r\nB: c"),
             ("A", "secret\0"), ("Upgrade", "secret"), ("Sec-WebSocket-Protocol", "secret"),
@@ -164,7 +164,7 @@ struct EndpointTests {
         expect(.invalidOption, naming: String(reflecting: subprotocol), PusherClientOptions(subprotocol: subprotocol))
     }
 
-    @Test("A value that is much too long is not repeated in full")
+    @Test("The error for a very long value does not repeat the value in full")
     func longValues() throws {
         let key = String(repeating: " ", count: 1_000_000)
         let error = #expect(throws: PusherClientError.self) {

@@ -6,8 +6,8 @@ import Testing
 
 @testable import PusherClient
 
-/// Pins are checked for the WebSocket only, so nothing would check an authorization endpoint on the same host.
-@Suite("Pins, and authorization endpoints on the server's own host", .timeLimit(.minutes(5)))
+/// Tests that the client rejects an endpoint on a pinned host. The client checks pins only for the WebSocket.
+@Suite("Pins, and authorization endpoints on the server's host", .timeLimit(.minutes(5)))
 struct PinnedHostTests {
     private static let tls = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
     private static let own = "http://server.test/pusher/auth"
@@ -36,7 +36,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "an endpoint on the server's host is rejected, however host, scheme and port are written",
+        "the client rejects an endpoint on the pinned host in every spelling",
         arguments: [
             ("ws.test", "https://ws.test/auth"), ("ws.test", "https://WS.test:8443/auth"),
             ("WS.test", "http://ws.test./auth"), ("::1", "https://[::1]/auth"),
@@ -58,7 +58,7 @@ struct PinnedHostTests {
         }
     }
 
-    @Test("endpoints on other hosts, and methods without a request, are accepted")
+    @Test("the client accepts endpoints on other hosts, and methods without a request")
     func accepted() {
         for url in ["https://auth.ws.test/a", "https://ws.test.example/a", "https://127.0.0.1/a", "not a URL"] {
             #expect(problem(options(.endpoint(url), .endpoint(url), host: "ws.test")) == nil)
@@ -67,7 +67,7 @@ struct PinnedHostTests {
         #expect(problem(options(.authorizer { _ in PusherAuth(auth: "k:s") })) == nil)
     }
 
-    @Test("with such options no attempt is made, and the error explains why")
+    @Test("the client makes no attempt with an endpoint on the pinned host, and explains why")
     func connecting() async throws {
         let world = VirtualWorld()
         let pusher = world.makeClient(options(.endpoint(Self.own)))
@@ -80,7 +80,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "switching to a server throws, and changes nothing, if an endpoint is on its host",
+        "switchTo() throws and changes nothing if an endpoint is on the new server's pinned host",
         arguments: [
             (.endpoint(elsewhere), nil, nil), (.noMethod, .endpoint(elsewhere), nil),
             (.noMethod, nil, .endpoint(elsewhere)),
@@ -109,7 +109,7 @@ struct PinnedHostTests {
     }
 
     @Test(
-        "an endpoint that is known only with the request fails the authorization, and gets no request",
+        "an authorization fails without a request if the app later sets an endpoint on the pinned host",
         arguments: [
             .endpoint(authEndpoint: own), .endpoint(own), .endpoint(AuthEndpoint(own, isBatching: true)),
             RequestBuilderTests.method(url: own),

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("The proxy of the options", .timeLimit(.minutes(5)))
 struct ProxyOptionTests {
-    @Test("Unless the options set a proxy, the environment does")
+    @Test("The client uses the proxy of the environment unless the options set a proxy")
     func byDefault() {
         #expect(PusherClientOptions().proxy == .environment)
         #expect(PusherClientOptions(endpoint: .pusher(cluster: "eu")).proxy == .environment)
     }
 
     @Test(
-        "An invalid proxy is rejected before the first attempt, by name",
+        "The client rejects an invalid proxy before the first attempt, and names the invalid value",
         arguments: [
             (HTTPProxy.server(host: "a b", port: 3128), #""a b""#),
             (.server(host: "http://proxy", port: 3128), "http://proxy"), (.server(host: "", port: 3128), #""""#),
@@ -30,7 +30,7 @@ struct ProxyOptionTests {
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test("TLS to an address through a proxy is rejected before the first attempt")
+    @Test("The client rejects TLS to an address through a proxy before the first attempt")
     func address() async {
         let options = PusherClientOptions(
             host: .host("10.0.0.1"),

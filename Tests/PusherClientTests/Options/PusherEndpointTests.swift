@@ -36,7 +36,7 @@ struct PusherEndpointTests {
         #expect(options.path == endpoint.path && options.useTLS == endpoint.useTLS)
     }
 
-    @Test("Options with an endpoint equal those with a host")
+    @Test("Options with an endpoint equal options with a host")
     func sameDefaults() {
         let (one, other) = (
             PusherClientOptions(endpoint: .pusher(cluster: "eu")), PusherClientOptions(host: .cluster("eu"))
@@ -50,7 +50,7 @@ struct PusherEndpointTests {
         #expect(differences.map(\.0.label) == [])
     }
 
-    @Test("Items of the query follow the client's own, encoded")
+    @Test("The app's query items follow the client's own items and are percent-encoded")
     func queryItems() throws {
         let items = [
             URLQueryItem(name: "tenant", value: "a b&c=ü/~"), URLQueryItem(name: "debug", value: nil),
@@ -63,7 +63,7 @@ struct PusherEndpointTests {
     }
 
     @Test(
-        "Items that the client sets itself, or that have no name, are rejected",
+        "The client rejects query items without a name, or with the name of its own items",
         arguments: ["client", "version", "protocol", ""]
     )
     func refusedItems(name: String) {
@@ -74,7 +74,7 @@ struct PusherEndpointTests {
     }
 
     @Test(
-        "Switching to an invalid endpoint throws, names it, and changes nothing",
+        "switchTo() throws an error that names the invalid endpoint, and changes nothing",
         arguments: [
             (PusherEndpoint(host: "a b"), nil, .invalidHost, "a b"),
             (PusherEndpoint(host: "https://a.example"), nil, .invalidHost, "https://a.example"),

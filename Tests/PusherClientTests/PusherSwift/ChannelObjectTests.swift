@@ -47,7 +47,7 @@ struct ChannelObjectTests {
     }
 
     @Test(
-        "a handler is called once, also after a loss, and not for a later channel of that name (PusherSwift 116, 118)"
+        "after a reconnect each event calls a handler once, and later channels do not call it (PusherSwift 116, 118)"
     )
     func handlers() async throws {
         let pusher = try await world.makeConnectedClient()

@@ -12,7 +12,7 @@ struct DisconnectingTests {
         case upgrading, awaitingGreeting, waiting, authorizing, subscribing, subscribed, pinging, disconnecting
     }
 
-    /// A client that is connecting.
+    /// Returns a client whose connection is in the given stage.
     private func client(at moment: Moment) async throws -> Pusher {
         switch moment {
         case .upgrading: world.server.failConnections(with: .stalled)
@@ -51,7 +51,7 @@ struct DisconnectingTests {
     }
 
     @Test(
-        "disconnect() leaves no timer, socket or attempt, now or later (PusherSwift 459, 373, 195, 202)",
+        "disconnect() stops all timers and attempts, and closes all sockets (PusherSwift 459, 373, 195, 202)",
         arguments: Moment.allCases
     )
     func end(moment: Moment) async throws {
@@ -60,7 +60,7 @@ struct DisconnectingTests {
         pusher.delegate = delegate
         pusher.disconnect()
         pusher.disconnect()
-        // If the server does not answer the close, the client stops waiting after two seconds.
+        // The client waits two seconds for the server's answer to its close.
         await world.advance(by: .seconds(2))
         #expect(delegate.states.take().suffix(1) == [.disconnected])
         #expect(try await world.leftovers(of: pusher) == .none)

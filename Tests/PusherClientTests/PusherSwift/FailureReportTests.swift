@@ -14,7 +14,7 @@ struct FailureReportTests {
         var method: AuthMethod
         var channel = "private-orders"
         var fault: PusherTestServer.AuthorizationFault?
-        /// A part of the error's text.
+        /// A part of the error's message.
         var words: String
     }
 
@@ -47,7 +47,7 @@ struct FailureReportTests {
     ]
 
     @Test(
-        "the event and then the delegate, both on the callback queue, never within subscribe(_:), with the reason",
+        "the callback queue gets the event and then the delegate's call, after subscribe(_:) has returned",
         arguments: causes
     )
     func told(cause: Cause) async throws {

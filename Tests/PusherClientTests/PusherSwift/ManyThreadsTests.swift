@@ -7,12 +7,13 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift reads, changes and writes back, so a change by another thread in between is lost.
+/// Tests of calls from several threads at once. PusherSwift loses changes if two threads change a value at the same
+/// time.
 @Suite("Calls from many threads at once", .timeLimit(.minutes(5)))
 struct ManyThreadsTests {
     let world = VirtualWorld()
 
-    @Test("no handler is lost, however many are bound and unbound at the same time")
+    @Test("no handler is lost when threads bind and unbind many handlers at once")
     func bind() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -33,7 +34,7 @@ struct ManyThreadsTests {
         #expect(calls.count == 1_600)
     }
 
-    @Test("one name is one channel and one subscription, whichever thread is first")
+    @Test("threads that subscribe to one name get one channel and one subscription")
     func subscribe() async throws {
         let pusher = try await world.makeConnectedClient()
         let channels = Log<PusherChannel>()
@@ -47,7 +48,7 @@ struct ManyThreadsTests {
         #expect(world.server.receivedMessages().count { $0.contains("pusher:subscribe") } == 50)
     }
 
-    @Test("no waiting client event is lost")
+    @Test("no waiting client event is lost when threads trigger many at once")
     func trigger() async throws {
         let limits = PusherClientOptions.Limits(clientEventsPerSecond: nil)
         let pusher = try await world.makeConnectedClient(.virtual(limits: limits))
@@ -64,7 +65,7 @@ struct ManyThreadsTests {
         #expect(Set(sent).count == 96)
     }
 
-    @Test("a reader sees all members or none, while connections come and go")
+    @Test("a thread sees either all members or none while other connections open and close")
     func members() async throws {
         var pushers: [Pusher] = []
         var rooms: [PusherPresenceChannel] = []

@@ -6,13 +6,13 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift's tests of authorizing, unless another test of ours covers the same.
+/// PusherSwift's tests of authorizing that no other test of this package covers.
 @Suite("PusherSwift: authorizing", .timeLimit(.minutes(5)))
 struct PusherSwiftAuthenticationTests {
     let world = VirtualWorld()
 
     @Test(
-        "an endpoint gets the percent-encoded channel name, after connecting and not before",
+        "the client sends the percent-encoded channel name to an endpoint after it has connected",
         arguments: [
             ("private-test-channel", "private-test-channel"),
             ("private-table@place=7;date=2026-01-13", "private-table%40place%3D7%3Bdate%3D2026-01-13"),
@@ -35,7 +35,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(bodies == ["socket_id=\(socketID)&channel_name=\(encoded)"])
     }
 
-    @Test("inline, the client makes the signature, and the channel is subscribed before its success is reported")
+    @Test("the client makes an inline signature, and sets the channel as subscribed before it reports success")
     func inline() async throws {
         let method = AuthMethod.inline(secret: world.server.options.application.secret)
         let pusher = world.makeClient(.virtual(authMethod: method))
@@ -51,7 +51,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(world.server.authorizationRequests.isEmpty)
     }
 
-    @Test("without a method a private channel is not subscribed, and the server gets no request")
+    @Test("the client does not subscribe a private channel without an authMethod")
     func noMethod() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient(.virtual(authMethod: .noMethod))
@@ -64,7 +64,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(world.server.receivedMessages().isEmpty)
     }
 
-    @Test("an endpoint's failure reaches a callback of the client as pusher:subscription_error, on the main queue")
+    @Test("a callback on the main queue gets an endpoint's failure as pusher:subscription_error")
     @MainActor func failure() async throws {
         world.server.failAuthorizations(with: .status(500))
         let limits = PusherClientOptions.Limits(authorizationTries: 1)
@@ -83,7 +83,7 @@ struct PusherSwiftAuthenticationTests {
         #expect(!channel.subscribed)
     }
 
-    @Test("a builder's request is sent with its header and its body, and its answer subscribes the channel")
+    @Test("the client sends a builder's request with its header and body, and subscribes with the answer")
     func requestBuilder() async throws {
         let method = RequestBuilderTests.method(url: VirtualWorld.authEndpoint) { request in
             request.addValue("token", forHTTPHeaderField: "Authorization")
@@ -101,7 +101,7 @@ struct PusherSwiftAuthenticationTests {
     }
 
     @Test(
-        "an authorizer's answer subscribes the channel, as the user that it names",
+        "the client subscribes with an authorizer's answer, as the user in the answer",
         arguments: [
             ("private-authorized", nil, nil),
             ("presence-authorized", #"{"user_id":"777", "user_info":{"city":"Porto"}}"#, "777"),
@@ -138,7 +138,7 @@ struct PusherSwiftAuthenticationTests {
     }
 
     @Test(
-        "an authorization that is passed before connecting is sent unchanged",
+        "the client sends an authorization that the app passes before connect() unchanged",
         arguments: [
             ("private-manual-auth", nil, nil),
             ("presence-manual-auth", #"{"user_id":16,"user_info":{"time":"2026-02-20 14:54:36"}}"#, "16"),

@@ -4,13 +4,13 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift's tests of binding and unbinding, shown by the callbacks that are called.
+/// PusherSwift's tests of binding and unbinding, which check the called callbacks.
 @Suite("PusherSwift: binding", .timeLimit(.minutes(5)))
 struct PusherSwiftBindingTests {
     let world = VirtualWorld()
     let calls = Log<String>()
 
-    /// The callbacks that are called for each of these events.
+    /// Returns the names of the callbacks that the client calls for these events.
     private func calls(for events: String...) async -> [String] {
         for event in events { world.server.sendEvent(event, channel: "orders") }
         await world.run()
@@ -28,7 +28,7 @@ struct PusherSwiftBindingTests {
         { [calls] _ in calls.append(name) }
     }
 
-    @Test("a callback of the client is called until it is unbound by its id, or with all others")
+    @Test("the client calls its callback until the app unbinds the callback or all callbacks")
     func client() async throws {
         let (pusher, _) = try await subscribed()
         #expect(await calls(for: "created") == [])
@@ -44,7 +44,7 @@ struct PusherSwiftBindingTests {
         #expect(pusher.engine.clientListeners.isEmpty)
     }
 
-    @Test("a callback of a channel's event is called until it is unbound by its id")
+    @Test("the client calls a channel's callback until the app unbinds the callback by its id")
     func channel() async throws {
         let (_, channel) = try await subscribed()
         #expect(channel.listeners.isEmpty)
@@ -56,7 +56,7 @@ struct PusherSwiftBindingTests {
         #expect(await calls(for: "created") == ["second"])
     }
 
-    @Test("unbinding all of one name leaves the other names, unbinding all leaves none")
+    @Test("unbindAll(forEventName:) unbinds the callbacks of one name, and unbindAll() unbinds all callbacks")
     func allOfAChannel() async throws {
         let (_, channel) = try await subscribed()
         for name in ["created", "created", "deleted", "changed"] {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift's tests of connecting, subscribing and unsubscribing, checked at the wire.
+/// PusherSwift's tests of connecting, subscribing and unsubscribing, which check the messages to the server.
 @Suite("PusherSwift: channels", .timeLimit(.minutes(5)))
 struct PusherSwiftChannelTests {
     let world = VirtualWorld()
@@ -21,7 +21,7 @@ struct PusherSwiftChannelTests {
         }
     }
 
-    @Test("connect() opens one socket, disconnect() closes it, and then no channel is subscribed")
+    @Test("connect() opens one socket, and after disconnect() the socket is closed and no channel is subscribed")
     func connecting() async throws {
         let pusher = world.makeClient(options)
         let channels = ["test-channel", "private-channel"].map { pusher.subscribe($0) }
@@ -39,7 +39,7 @@ struct PusherSwiftChannelTests {
     }
 
     @Test(
-        "a new channel has its name and no callbacks; one frame subscribes it, before connecting or after",
+        "the client subscribes a new channel with one frame, before or after connect()",
         arguments: ["test-channel", "private-channel", "presence-channel"],
         [true, false]
     )
@@ -68,7 +68,7 @@ struct PusherSwiftChannelTests {
         #expect(world.server.connections.map(\.subscribedChannels) == [[name]])
     }
 
-    /// The subscription to a channel of any kind; the client signs for it itself.
+    /// Returns the expected subscription message for a channel. The client makes the signature itself.
     private func frame(of name: String, socketID: String) -> String {
         var members = #""channel":"\#(name)""#
         let type = PusherChannelType(name: name)
@@ -79,7 +79,7 @@ struct PusherSwiftChannelTests {
         return #"{"event":"pusher:subscribe","data":{\#(members)}}"#
     }
 
-    @Test("the success of a subscription reaches the client's callbacks and the channel's")
+    @Test("the client's and the channel's callbacks get the success of a subscription")
     func success() async throws {
         let pusher = world.makeClient(options)
         let told = Log<String>()
@@ -93,7 +93,7 @@ struct PusherSwiftChannelTests {
         )
     }
 
-    @Test("unsubscribing, even within the callback of the success, removes the channel and tells the server")
+    @Test("unsubscribe() removes the channel and tells the server, even in the callback of the success")
     func unsubscribing() async throws {
         let pusher = try await world.makeConnectedClient(options)
         let isKnown = Log<Bool>()
@@ -116,7 +116,7 @@ struct PusherSwiftChannelTests {
         #expect(world.server.connections.map(\.subscribedChannels) == [[]])
     }
 
-    @Test("unsubscribeAll(), from any queue, removes all channels before it returns")
+    @Test("unsubscribeAll() removes all channels before it returns, on any queue")
     func unsubscribingAll() async throws {
         let pusher = try await world.makeConnectedClient(options)
         for name in ["test-channel", "other-channel"] { pusher.subscribe(name) }

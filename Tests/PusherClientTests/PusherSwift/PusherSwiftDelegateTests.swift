@@ -26,7 +26,7 @@ struct PusherSwiftDelegateTests {
 
     let world = VirtualWorld()
 
-    /// A client that has been connected for a minute, and the calls that its delegate has received.
+    /// Returns a client that has been connected for a minute, and an observer of its delegate calls.
     private func connected(_ options: PusherClientOptions = .virtual()) async -> (Pusher, Observer) {
         let observer = Observer()
         let pusher = world.makeClient(options)
@@ -37,7 +37,7 @@ struct PusherSwiftDelegateTests {
         return (pusher, observer)
     }
 
-    @Test("connecting changes the state twice, and disconnecting twice more")
+    @Test("connect() causes two changes of state, and disconnect() causes two further changes")
     func changes() async throws {
         let (pusher, observer) = await connected()
         pusher.disconnect()
@@ -49,7 +49,7 @@ struct PusherSwiftDelegateTests {
         )
     }
 
-    @Test("after a close with 4009 the client stays disconnected; the delegate gets the close first")
+    @Test("the client stays disconnected after a close with 4009, and reports the close first")
     func refused() async throws {
         let (_, observer) = await connected()
         world.server.closeConnections(code: 4009)
@@ -58,7 +58,7 @@ struct PusherSwiftDelegateTests {
         #expect(observer.calls.elements == ["connecting", "connected", "error 4009", "disconnected"])
     }
 
-    @Test("after a close with 4200 the client reconnects at once, unless autoReconnect is false")
+    @Test("the client reconnects at once after a close with 4200, unless autoReconnect is false")
     func closedToReconnect() async throws {
         let (_, observer) = await connected()
         world.server.closeConnections(code: 4200)
@@ -75,7 +75,7 @@ struct PusherSwiftDelegateTests {
         #expect(other.changes.elements == Self.connecting + ["connected → disconnected"])
     }
 
-    @Test("debugLog gets the client's actions; the messages themselves are in the log, at its trace level")
+    @Test("debugLog gets the client's actions, and only the trace level of the log has the messages")
     func debugLog() async throws {
         let lines = LogLines()
         let (_, observer) = await connected(.virtual(logger: lines.logger(.trace)))
@@ -88,7 +88,7 @@ struct PusherSwiftDelegateTests {
         #expect(lines.messages.contains { $0.contains(message) })
     }
 
-    @Test("successful and failed subscriptions are reported with the channel's name")
+    @Test("the delegate gets successful and failed subscriptions with the channel's name")
     func subscriptions() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient(.virtual(authMethod: .inline(secret: world.server.options.application.secret)))
@@ -104,7 +104,7 @@ struct PusherSwiftDelegateTests {
         #expect(delegate.subscriptions.count == 1)
     }
 
-    @Test("pusher:error is reported with its message and its code")
+    @Test("the delegate gets a pusher:error with its message and its code")
     func error() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift's tests of encrypted channels, with the keys and events of those tests.
+/// PusherSwift's tests of encrypted channels, with PusherSwift's keys and events.
 @Suite("PusherSwift: encrypted channels", .timeLimit(.minutes(5)))
 struct PusherSwiftEncryptionTests {
     private static let name = "private-encrypted-channel"
@@ -19,7 +19,7 @@ struct PusherSwiftEncryptionTests {
     let delegate = RecordingDelegate()
     let decrypted = Log<String>()
 
-    /// Returns one key after the other, and then always the last.
+    /// An authorizer that returns its keys one after the other, and then always the last key.
     private struct Keyring: Authorizer {
         let server: PusherTestServer
         let keys: [String]
@@ -45,7 +45,7 @@ struct PusherSwiftEncryptionTests {
         return channel
     }
 
-    /// Sends an event, and waits until it is decrypted or has failed.
+    /// Sends an event, and waits until the client has decrypted the event, or has reported the event as undecryptable.
     private func send(_ data: String, to name: String = name) async {
         let count = decrypted.count + delegate.undecryptable.count
         world.server.sendEvent("my-event", data: data, channel: name)
@@ -53,7 +53,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "an event that the key does not open requests a key once; if that does not help, the event is reported",
+        "the client requests one other key for an event that it cannot decrypt, and reports the event if that key fails",
         arguments: [
             ([key], 1, 1, 1), ([wrongKey, key], 1, 1, 2), ([wrongKey], 1, 0, 2), ([wrongKey, wrongKey, key], 2, 1, 3),
             ([wrongKey], 2, 0, 3),
@@ -70,7 +70,7 @@ struct PusherSwiftEncryptionTests {
         #expect(keyring.asked.count == asked)
     }
 
-    @Test("an event that no key opens is lost to its channel only")
+    @Test("an event that no key can decrypt does not affect another channel")
     func otherChannel() async throws {
         let other = "private-encrypted-other"
         let wrong = Keyring(server: world.server, keys: [Self.wrongKey])
@@ -86,7 +86,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "the key comes from an endpoint, and from a builder's request, the first time and later",
+        "the client gets the first and later keys from an endpoint or a builder's request",
         arguments: [true, false],
         [true, false]
     )
@@ -105,7 +105,7 @@ struct PusherSwiftEncryptionTests {
         #expect(delegate.undecryptable.elements.isEmpty)
     }
 
-    @Test("a key can be passed with an authorization")
+    @Test("the client uses a key that the app passes with an authorization")
     func handedOver() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let socketID = try #require(pusher.connection.socketId)
@@ -118,7 +118,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "data that is not encrypted is unchanged: other channels, and events of the protocol",
+        "the client does not change unencrypted data of other channels and of protocol events",
         arguments: ["private-channel", name],
         [#"{"message":"hello"}"#, event]
     )
@@ -135,11 +135,11 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "an event that cannot be decrypted requests a key only if another one could help",
+        "the client requests another key for an event only if another key might decrypt the event",
         arguments: [
             (#"{"message":"hello"}"#, false), (#"{"ciphertext":"ig9HfL7OKJ9TL97WFRG0xpuk9w0DXUJhLQ=="}"#, false),
             (#"{"nonce":"Ew2lLeGzSefk8fyVPbwL1yV+8HMyIBrm"}"#, false),
-            // A nonce, a ciphertext and a key that do not belong together.
+            // The key does not decrypt this ciphertext with this nonce.
             (
                 #"{"nonce":"00000000000000000000000000000000","#
                     + #""ciphertext":"/GMESnFGlbNn01BuBjp31XYa3i9vZsGKR8fgR9EDhXKx3lzGiUD501A="}"#, true
@@ -166,11 +166,11 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "without a usable key, every event requests one, and is reported as lost if that does not help",
+        "without a usable key, the client requests a key for every event, and reports events that it cannot decrypt",
         arguments: [(event, true), (#"{"message":"hello"}"#, false)]
     )
     func withoutKey(data: String, isReadable: Bool) async throws {
-        // 33 bytes.
+        // The first key is invalid, because it has 33 bytes.
         let keyring = Keyring(server: world.server, keys: [String(repeating: "0", count: 44), Self.key])
         let channel = try await subscribe(Self.name, .authorizer(authorizer: keyring))
         #expect(channel.subscribed && keyring.asked.count == 1)
@@ -181,7 +181,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "before the first key, every event waits for it, and is lost if none arrives",
+        "every event waits for the first key, and is reported as undecryptable if no key arrives",
         arguments: [event, #"{"message":"hello"}"#]
     )
     func beforeKey(data: String) throws {

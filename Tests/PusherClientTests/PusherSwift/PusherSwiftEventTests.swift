@@ -13,7 +13,7 @@ struct PusherSwiftEventTests {
 
     let world = VirtualWorld()
 
-    /// The events that a listener gets because of these messages.
+    /// Returns the events that a listener gets after these messages.
     private func events(for listener: Listener, _ messages: [String]) async throws -> [PusherEvent] {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("my-channel")
@@ -34,7 +34,7 @@ struct PusherSwiftEventTests {
     }
 
     @Test(
-        "an event has its name, its channel and its data, for callbacks of a channel and of the client",
+        "callbacks of a channel and of the client get an event with its name, channel and data",
         arguments: Listener.allCases
     )
     func event(listener: Listener) async throws {
@@ -53,7 +53,7 @@ struct PusherSwiftEventTests {
         #expect(event.property(withKey: "random-key") == nil)
     }
 
-    @Test("an event without a channel reaches the client's callbacks, without a channel name")
+    @Test("the client's callbacks get an event without a channel, which has no channel name")
     func withoutChannel() async throws {
         let events = try await events(for: .client, [message(#","data":"{\"test\":\"x\"}""#, channel: nil)])
         #expect(events.map(\.eventName) == ["test-event"])
@@ -62,7 +62,7 @@ struct PusherSwiftEventTests {
         #expect(events.first?.property(withKey: "channel") == nil)
     }
 
-    @Test("data is the text that was sent, JSON or not; JSON can be decoded")
+    @Test("an event's data is the text that was sent, and the app can decode JSON data")
     func data() async throws {
         let events = try await events(
             for: .channel,
@@ -81,14 +81,14 @@ struct PusherSwiftEventTests {
         #expect(events[2].property(withKey: "data") as? String == "test")
     }
 
-    @Test("the user's id is the one in the message")
+    @Test("an event has the user id of its message")
     func userID() async throws {
         let events = try await events(for: .channel, [message(#","data":"{}","user_id":"user123""#)])
         #expect(events.map(\.userId) == ["user123"])
         #expect(events.first?.property(withKey: "user_id") as? String == "user123")
     }
 
-    @Test("other members of a message are found by their keys, with their values")
+    @Test("an event returns the other members of its message by their keys")
     func properties() async throws {
         let rest = #"""
             ,"data":"{}","text":"string123","whole":1234567,"yes":true,"list":[1,2,3],"object":{"key":"value"},"none":null
@@ -103,7 +103,7 @@ struct PusherSwiftEventTests {
         #expect(event.property(withKey: "none") is NSNull)
     }
 
-    @Test("a message without an event name reaches no callback, and is reported as an error")
+    @Test("the client reports a message without an event name, which reaches no callback")
     func withoutName() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

@@ -3,12 +3,12 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift's tests of making a client, and of the settings of its connection.
-@Suite("PusherSwift: making a client")
+/// PusherSwift's tests of creating a client, and of the settings of its connection.
+@Suite("PusherSwift: creating a client")
 struct PusherSwiftOptionsTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 
-    @Test("a client has a connection with its key, which is not connected")
+    @Test("a new client has a disconnected connection with its key")
     func connection() {
         let pusher = Pusher(key: "testKey123")
         #expect(pusher.connection.key == "testKey123")
@@ -17,7 +17,7 @@ struct PusherSwiftOptionsTests {
     }
 
     @Test(
-        "the URL, exactly: with TLS on port 443 by default, without it on port 80",
+        "the URL has port 443 with TLS, which is the default, and port 80 without TLS",
         arguments: [
             (PusherClientOptions(), "wss://ws.pusherapp.com:443"),
             (PusherClientOptions(useTLS: false), "ws://ws.pusherapp.com:80"),
@@ -28,7 +28,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.url == "\(start)/app/testKey123?\(Self.query)")
     }
 
-    @Test("unset options have their defaults")
+    @Test("unset options have their default values")
     func defaults() {
         let pusher = Pusher(key: "testKey123")
         let options = pusher.connection.options
@@ -45,7 +45,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.activityTimeoutInterval == 120)
     }
 
-    @Test("the authorization method is the given one")
+    @Test("the options contain the given authorization method")
     func authMethod() {
         let endpoint = PusherClientOptions(authMethod: .endpoint(authEndpoint: "http://myapp.com/auth"))
         guard
@@ -62,7 +62,7 @@ struct PusherSwiftOptionsTests {
         }
     }
 
-    @Test("each option has the given value")
+    @Test("each option that is set has the given value")
     func given() {
         #expect(PusherClientOptions(host: .host("test.test.test")).host == "test.test.test")
         #expect(PusherClientOptions(port: 123).port == 123)
@@ -72,7 +72,7 @@ struct PusherSwiftOptionsTests {
         #expect(pusher.connection.activityTimeoutInterval == 123)
     }
 
-    @Test("there is no source of user data and no delegate unless they are set")
+    @Test("a new client has no userDataFetcher and no delegate")
     func settings() {
         let pusher = Pusher(key: "key")
         let delegate = RecordingDelegate()

@@ -11,7 +11,7 @@ struct PusherSwiftPresenceTests {
 
     let world = VirtualWorld()
 
-    /// A channel that is subscribed with a signature made here.
+    /// Returns a client that has subscribed with its own signature, and the channel.
     private func subscribed(
         as member: PusherPresenceChannelMember? = nil
     ) async throws -> (Pusher, PusherPresenceChannel) {
@@ -29,7 +29,7 @@ struct PusherSwiftPresenceTests {
     }
 
     @Test(
-        "the client is subscribed as the user from userDataFetcher, and is a member with that user's information",
+        "the client subscribes as the user from userDataFetcher, with the user's information",
         arguments: [
             (PusherPresenceChannelMember(userId: "123"), #"{\"user_id\":\"123\"}"#),
             (
@@ -47,7 +47,7 @@ struct PusherSwiftPresenceTests {
         #expect(world.server.members(of: Self.name).map(\.userId) == ["123"])
     }
 
-    @Test("without a userDataFetcher the socket id is the user's id")
+    @Test("the user's id is the socket id if there is no userDataFetcher")
     func socketID() async throws {
         let (pusher, channel) = try await subscribed()
         let socketID = try #require(pusher.connection.socketId)
@@ -55,14 +55,14 @@ struct PusherSwiftPresenceTests {
         #expect(world.server.members(of: Self.name).map(\.userId) == [socketID])
     }
 
-    @Test("the channel is found as a presence channel")
+    @Test("findPresence(name:) returns the channel as a presence channel")
     func findPresence() async throws {
         let (pusher, channel) = try await subscribed()
         #expect(pusher.connection.channels.findPresence(name: Self.name) === channel)
         #expect(pusher.connection.channels.findPresence(name: "presence-other") == nil)
     }
 
-    @Test("a member who joins is reported, and is in the list during the callback")
+    @Test("the client reports a member who joins, and the list already contains the member")
     func added() async throws {
         let (_, channel) = try await subscribed()
         let found = Log<PusherPresenceChannelMember?>()
@@ -78,7 +78,10 @@ struct PusherSwiftPresenceTests {
         #expect(told.elements.first?.userInfo as? [String: String] == ["city": "Porto"])
     }
 
-    @Test("a member who leaves is reported, for ids that are strings or numbers", arguments: [#""100""#, "100"])
+    @Test(
+        "the client reports a member who leaves, with an id that is a string or a number",
+        arguments: [#""100""#, "100"]
+    )
     func removed(id: String) async throws {
         let (_, channel) = try await subscribed()
         let told = Log<PusherPresenceChannelMember>()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Members of PusherSwift's classes that show internals", .timeLimit(.minutes(5)))
+@Suite("Members of PusherSwift's classes that expose internals", .timeLimit(.minutes(5)))
 struct RemainingMembersTests {
     let world = VirtualWorld()
 
@@ -27,7 +27,7 @@ struct RemainingMembersTests {
         _ = events
     }
 
-    @Test("the global channel has the client's callbacks, and is not a channel of the server")
+    @Test("the global channel contains the client's callbacks, and is not a channel on the server")
     func globalChannel() async throws {
         let pusher = try await world.makeConnectedClient()
         let global = try #require(pusher.connection.globalChannel)
@@ -45,7 +45,7 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await global.subscribed() } }
         global.unbindAll()
         #expect(global.globalCallbacks.isEmpty)
-        // A callback of the main actor runs there, wherever the event comes from.
+        // A callback of the main actor runs on the main actor, even if another thread passes the event.
         let ofMain = Log<String>()
         let observation = pusher.observe(on: MainActor.shared) { event in ofMain.append(event.eventName) }
         for callback in global.globalCallbacks.values { callback(PusherEvent(eventName: "by hand")) }
@@ -57,7 +57,7 @@ struct RemainingMembersTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("global") })
     }
 
-    @Test("sequences of channels that get no events are finished")
+    @Test("the sequences of a channel that gets no events end at once")
     @available(*, deprecated)
     func endedSequences() async throws {
         let pusher = world.makeClient()
@@ -69,7 +69,7 @@ struct RemainingMembersTests {
         #expect(await events.next() == nil)
     }
 
-    @Test("a channel has its connection, and does not keep it alive")
+    @Test("a channel has a weak reference to its connection")
     func connection() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
         let channel = try #require(pusher?.subscribe("a"))
@@ -78,7 +78,7 @@ struct RemainingMembersTests {
         #expect(channel.connection == nil)
     }
 
-    @Test("a channel that was not made by subscribing has no subscription, and does no harm")
+    @Test("a channel that the app creates without subscribing has no subscription")
     @available(*, deprecated)
     func detachedChannel() async throws {
         let pusher = try await world.makeConnectedClient()
@@ -94,7 +94,7 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await detached.subscribed() } }
     }
 
-    @Test("a channel that was not made by subscribing keeps its callbacks, and calls them for events passed to it")
+    @Test("a channel that the app creates without subscribing calls its callbacks for events that the app passes in")
     @available(*, deprecated)
     func detachedBinding() async throws {
         let pusher = try await world.makeConnectedClient()
@@ -121,7 +121,7 @@ struct RemainingMembersTests {
         #expect(detached.eventHandlers.isEmpty)
     }
 
-    @Test("after the count of attempts is reset, the waits start from the first again")
+    @Test("after the app resets the count of attempts, the waits start again with the first wait")
     func reconnectAttempts() async throws {
         let pusher = try await world.makeConnectedClient(
             .virtual(retryPolicy: .delays([.seconds(1), .seconds(10), .seconds(100)]))

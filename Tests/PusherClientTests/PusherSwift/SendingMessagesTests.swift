@@ -12,7 +12,7 @@ struct SendingMessagesTests {
 
     private var sent: [String] { world.server.receivedMessages().filter { !$0.contains("pusher:") } }
 
-    @Test("a message is sent unchanged, with its data as JSON")
+    @Test("sendEvent() sends a message unchanged, with its data as JSON")
     func message() async throws {
         let pusher = try await world.makeConnectedClient()
         pusher.connection.sendEvent(event: "custom:a", data: ["x": 1])
@@ -21,7 +21,7 @@ struct SendingMessagesTests {
         #expect(sent == [#"{"event":"custom:a","data":{"x":1}}"#, #"{"event":"custom:b","data":"text"}"#])
     }
 
-    @Test("with a channel it triggers a client event there, with the channel in the message (PusherSwift lost it)")
+    @Test("sendEvent() with a channel sends a client event with the channel's name (PusherSwift leaves it out)")
     func clientEvent() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-a")
@@ -33,7 +33,7 @@ struct SendingMessagesTests {
         #expect(channel.unsentEvents.isEmpty)
     }
 
-    @Test("a message that the socket could not write is reported")
+    @Test("the client reports a message that the socket could not write")
     func dyingSocket() async throws {
         let pusher = world.makeClient(transport: DyingTransport(base: world.makeTransport()))
         let delegate = RecordingDelegate()
@@ -47,7 +47,7 @@ struct SendingMessagesTests {
     }
 
     @Test(
-        "an event that cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)"
+        "the client reports an event that it cannot send (PusherSwift sends an empty frame)"
     )
     func refused() async throws {
         let pusher = world.makeClient()
@@ -71,7 +71,7 @@ struct SendingMessagesTests {
     }
 }
 
-/// Its sockets accept only the protocol's own messages.
+/// A transport whose sockets write only the protocol's own messages.
 private struct DyingTransport: Transport {
     let base: any Transport
 

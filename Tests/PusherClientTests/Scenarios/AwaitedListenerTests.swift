@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Full buffers stop reading from the socket while their listeners make progress.
+/// The client stops reading from the socket while a listener's buffer is full and the listener makes progress.
 @Suite("Listeners that the client waits for", .timeLimit(.minutes(5)), .overEachTransport)
 struct AwaitedListenerTests {
     let world = VirtualWorld()
@@ -19,7 +19,7 @@ struct AwaitedListenerTests {
         return (pusher, channel)
     }
 
-    /// Publishes events in reads of their own.
+    /// Publishes events one by one, each in a separate read.
     private func publish(_ numbers: ClosedRange<Int>, bytes: Int = 0) async throws {
         let filler = String(repeating: " ", count: bytes)
         for number in numbers {
@@ -32,7 +32,7 @@ struct AwaitedListenerTests {
         try await world.atOnce { [engine = pusher.engine] in engine.loopState.value.awaited.pause != nil }
     }
 
-    /// Takes this many elements.
+    /// Takes `count` elements from a sequence, and returns their numbers.
     private func take(_ count: Int, from iterator: inout EventSequence<PusherEvent>.AsyncIterator) async -> [Int] {
         var numbers: [Int] = []
         for _ in 0..<count { numbers.append(await iterator.next()?.data.flatMap { Int($0) } ?? 0) }
@@ -40,7 +40,7 @@ struct AwaitedListenerTests {
         return numbers
     }
 
-    @Test("a consumer that makes progress loses no event: the client reads on when half is taken")
+    @Test("the client waits for a consumer, and continues to read when half of the buffer is empty")
     func movingConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         var events = channel.events.makeAsyncIterator()
@@ -49,7 +49,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.delivered == 5)
         #expect(await take(2, from: &events) == [1, 2])
         #expect(pusher.statistics.events.delivered == 5)
-        // Two are left, so the client reads the next ones.
+        // After this element, half of the buffer is empty, so the client reads more events.
         #expect(await take(1, from: &events) == [3])
         #expect(pusher.statistics.events.delivered > 5)
         #expect(await take(17, from: &events) == Array(4...20))
@@ -57,7 +57,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("large events fill a buffer by their bytes")
+    @Test("large events fill a buffer by their bytes before the number of events reaches its limit")
     func bytes() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(listenerBufferSize: 10_000)))
         let events = channel.events
@@ -69,7 +69,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.delivered == 20)
     }
 
-    @Test("an event that is larger than the buffer is kept")
+    @Test("the buffer keeps an event that is larger than its limit")
     func largerThanBuffer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(listenerBufferSize: 100)))
         let events = channel.events
@@ -80,7 +80,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 2])
     }
 
-    @Test("a sequence that nobody reads costs other listeners less than 100 ms, once, and none of their events")
+    @Test("a sequence that nobody reads delays other listeners once, for less than 100 ms")
     func deadConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let unread = channel.events
@@ -94,22 +94,22 @@ struct AwaitedListenerTests {
         await world.advance(by: .milliseconds(1))
         #expect(received.elements == Array(1...100))
         #expect(unread.droppedCount == 96)
-        // The client does not wait for it again as long as it takes nothing.
+        // The client does not wait for the sequence again until an element is taken.
         try await publish(101...200)
         #expect(received.elements == Array(1...200))
         #expect(unread.droppedCount == 196)
-        // After it has taken an element, the client waits for it.
+        // The client waits for the sequence again after an element was taken.
         var iterator = unread.makeAsyncIterator()
         #expect(await take(1, from: &iterator) == [197])
         try await publish(201...210)
         #expect(received.elements == Array(1...202))
         #expect(await take(3, from: &iterator) == [198, 199, 200])
-        // The next poll brings all that has come meanwhile.
+        // Over HTTP polling, the next poll brings all waiting events.
         #expect(received.elements == Array(1...(world.transport == .httpPolling ? 210 : 205)))
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 196])
     }
 
-    @Test("a consumer that moves too slowly is waited for 5 s, and pings are answered meanwhile", .notOverPolling)
+    @Test("the client waits 5 s for a slow consumer, and answers pings meanwhile", .notOverPolling)
     func slowConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -120,7 +120,7 @@ struct AwaitedListenerTests {
         let before = world.server.receivedMessages().count
         var taken: [Int] = []
         for _ in 1...60 {
-            // One element is taken whenever the client checks, and then the socket brings another one.
+            // Between two checks of the client, the test takes one element. The client then reads another event.
             await world.advance(by: .milliseconds(80))
             taken += await take(1, from: &iterator)
         }
@@ -134,7 +134,7 @@ struct AwaitedListenerTests {
     }
 
     @Test(
-        "a queue that stalls for longer than the pong timeout costs events, which is reported, but not the connection"
+        "the connection survives a queue that stalls for longer than the pong timeout"
     )
     func stalledQueue() async throws {
         let queue = DispatchQueue(label: "callbacks")
@@ -162,7 +162,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.connections.established == 1)
     }
 
-    @Test("a queue that catches up in time loses nothing")
+    @Test("no callback is lost if its queue catches up in time")
     func recoveredQueue() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let (pusher, channel) = try await subscribed(
@@ -179,7 +179,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("all buffers share a limit, and those that nobody reads use at most half")
+    @Test("all buffers share a limit, and buffers that nobody reads use at most half of the limit")
     func total() async throws {
         let (pusher, channel) = try await subscribed(
             .virtual(limits: .init(listenerBufferSize: 10_000_000, totalBufferSize: 1_000_000))
@@ -189,7 +189,6 @@ struct AwaitedListenerTests {
         channel.bind { received.append($0.data?.utf8.count ?? 0) }
         try await publish(1...99, bytes: 70_000)
         for _ in 1...3 { await world.advance(by: ClientEngine.stallTime) }
-        // No further event follows, so the drops are counted at once.
         try await publish(100...100, bytes: 70_000)
         #expect(received.count == 100)
         var kept = 0
@@ -202,7 +201,7 @@ struct AwaitedListenerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a client that waits for a listener can disconnect, and connect")
+    @Test("a client that waits for a listener can disconnect and connect again")
     func disconnecting() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events(named: "e")
@@ -223,14 +222,14 @@ struct AwaitedListenerTests {
         #expect(events.droppedCount == 0)
     }
 
-    @Test("a connection that is lost while the client waits for a listener is made again")
+    @Test("the client reconnects if it loses the connection while it waits for a listener")
     func losing() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
         try await publish(1...20)
         world.server.dropConnections()
         await world.advance(by: .seconds(1))
-        // The client notices the loss when it reads.
+        // The client notices the loss when it reads again.
         await world.advance(by: .seconds(1))
         await world.runUntil { channel.subscribed }
         #expect(pusher.statistics.connections.established == 2)
@@ -241,7 +240,7 @@ struct AwaitedListenerTests {
         #expect(await take(4, from: &iterator) == Array(37...40))
     }
 
-    @Test("a listener that does not move is judged by its time on all connections, however short each is")
+    @Test("the client stops waiting for a stalled listener even if the connection is lost often")
     func shortConnections() async throws {
         let (pusher, channel) = try await subscribed(
             .virtual(retryPolicy: .delays([.zero]), limits: .init(sequenceBuffer: 4))
@@ -261,7 +260,7 @@ struct AwaitedListenerTests {
         #expect(unread.droppedCount >= 170)
     }
 
-    @Test("a listener that fills later has its own 90 ms")
+    @Test("the client waits 90 ms for each listener from the time when its buffer is full")
     func laterListener() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let early = channel.events(named: "early")
@@ -283,7 +282,7 @@ struct AwaitedListenerTests {
         #expect(try await !isPaused(pusher))
     }
 
-    @Test("releasing a sequence ends the client's wait for it")
+    @Test("the client stops waiting for a sequence that is released")
     func droppedSequence() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let received = Log<Int>()
@@ -298,7 +297,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("events that the app passes in without a connection are dropped when the buffer is full")
+    @Test("events that the app passes in without a connection can overflow a buffer")
     func withoutConnection() async throws {
         let pusher = world.makeClient(.virtual(limits: .init(sequenceBuffer: 4)))
         let channel = pusher.subscribe("orders")

@@ -12,7 +12,7 @@ struct CacheTests {
         "cache-orders", "private-cache-orders", "private-encrypted-cache-orders", "presence-cache-orders",
     ]
 
-    @Test("an empty cache is reported by an event, a closure and a sequence", arguments: names)
+    @Test("the client reports an empty cache by an event, a closure and a sequence", arguments: names)
     func miss(name: String) async throws {
         let pusher = try await world.makeConnectedClient()
         let told = Log<String>()
@@ -27,7 +27,7 @@ struct CacheTests {
         #expect(await misses.next()?.channelName == name)
     }
 
-    @Test("the cached event comes after the subscription", arguments: names)
+    @Test("the client delivers the cached event after the subscription", arguments: names)
     func hit(name: String) async throws {
         let first = try await world.makeConnectedClient()
         let channel = first.subscribe(name)

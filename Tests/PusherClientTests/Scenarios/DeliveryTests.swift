@@ -22,7 +22,7 @@ struct DeliveryTests {
         return (pusher, channel)
     }
 
-    @Test("an event reaches the callbacks of its name, its channel and the client, and their sequences")
+    @Test("an event reaches the callbacks and sequences of its name, its channel and the client")
     func everyListener() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
@@ -52,7 +52,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "data is the published string; another JSON value is its JSON text, and property(withKey:) its value"
+        "data is the string, or the JSON text of another value, and property(withKey:) returns the value"
     )
     func data() async throws {
         let (_, channel) = try await subscribed()
@@ -75,14 +75,14 @@ struct DeliveryTests {
         #expect(events.elements.last?.userId == "5")
     }
 
-    @Test("events of one read are delivered in order, with any message between them and any callback")
+    @Test("the client delivers the events of one read in order, with other messages between them")
     func oneRead() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
         channel.bind { [weak pusher] event in
             log.append("\(event.eventName) \(event.channelName ?? "")")
             guard event.eventName == "first" else { return }
-            // Effects of a callback come after the events that arrived before it.
+            // The client applies the effects of a callback after the events that arrived earlier.
             pusher?.subscribe("others").bind { log.append("\($0.eventName) \($0.channelName ?? "")") }
         }
         let errors = pusher.errors
@@ -90,7 +90,7 @@ struct DeliveryTests {
         let texts = [
             #"{"event":"first","channel":"orders"}"#,
             #"{"event":"second","channel":"orders"}"#,
-            // This is not an ordinary event, so it becomes an effect, and later events must not overtake it.
+            // The client delivers this event by an effect, which later ordinary events must not overtake.
             #"{"event":"pusher_internal:subscription_count","channel":"orders","data":\#(count)}"#,
             #"{"event":"third","channel":"orders"}"#,
             "no message",
@@ -106,7 +106,7 @@ struct DeliveryTests {
         #expect(await iterator.next()?.code == .malformedMessage)
     }
 
-    @Test("typed events and callbacks decode, and values that do not fit are reported and left out")
+    @Test("typed sequences and callbacks decode their values, and leave out values that do not decode")
     func typed() async throws {
         let (pusher, channel) = try await subscribed()
         let errors = pusher.errors
@@ -128,7 +128,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "data that does not fit is a warning in the log: the first of each event, then one a minute with a count"
+        "the log warns of data that does not decode, at most once a minute for each event"
     )
     func typedInTheLog() async throws {
         let lines = LogLines()
@@ -164,7 +164,7 @@ struct DeliveryTests {
         #expect(events.elements == ["none"])
     }
 
-    @Test("internal events reach no handler, even unknown ones")
+    @Test("no internal event reaches a handler, even if the client does not know the event")
     func internalEvents() async throws {
         let (pusher, channel) = try await subscribed()
         let events = Log<String>()
@@ -177,7 +177,7 @@ struct DeliveryTests {
         #expect(channel.subscribed)
     }
 
-    @Test("no call begins after unbind() has returned, even during an event")
+    @Test("the client calls no callback after unbind() has returned, even during an event")
     func unbindDuringDelivery() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
@@ -204,7 +204,7 @@ struct DeliveryTests {
         #expect(log.elements.isEmpty)
     }
 
-    @Test("a state change overtakes no event, and no event a state change")
+    @Test("the client keeps the order of events and changes of state")
     func order() async throws {
         final class Observer: PusherDelegate {
             let log = Log<String>()
@@ -230,7 +230,7 @@ struct DeliveryTests {
         )
     }
 
-    @Test("a pusher:error overtakes no event, and no event a pusher:error (PusherSwift)")
+    @Test("the client keeps the order of events and a pusher:error (PusherSwift does not)")
     func errorsInOrder() async throws {
         final class Observer: PusherDelegate {
             let log = Log<String>()
@@ -249,7 +249,7 @@ struct DeliveryTests {
         #expect(observer.log.elements == (1...20).flatMap { ["\($0)", "error \($0)"] })
     }
 
-    @Test("handlers are called in the order in which they were bound, the client's first (PusherSwift: in any order)")
+    @Test("the client calls its own handlers before the channel's, in the order of binding (PusherSwift: any order)")
     func handlersInOrder() async throws {
         let (pusher, channel) = try await subscribed()
         let calls = Log<String>()
@@ -262,7 +262,7 @@ struct DeliveryTests {
         #expect(calls.elements == ["client", "channel"].flatMap { whose in (1...20).map { "\(whose) \($0)" } })
     }
 
-    @Test("each event of one read reaches the handlers, in order")
+    @Test("each event of one read reaches the handlers in order")
     func burst() async throws {
         let (_, channel) = try await subscribed()
         let events = channel.events(named: "e")
@@ -278,7 +278,7 @@ struct DeliveryTests {
         #expect(received == expected)
     }
 
-    @Test("the call stack between a callback and its caller does not grow with the number of events")
+    @Test("the call stack of a callback does not grow with the number of events")
     func callDepth() {
         let depths = Log<Int>()
         let budget = BufferBudget(count: 1, size: 1, of: TotalBudget(size: 1))
@@ -298,7 +298,7 @@ struct DeliveryTests {
         #expect(Set(depths.elements).count == 1)
     }
 
-    @Test("an event can be made by hand, for tests of handlers")
+    @Test("an app can create an event, to test its handlers")
     func madeByHand() throws {
         let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"id":7}"#, userId: "ada")
         #expect(try event.decode(as: [String: Int].self) == ["id": 7])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The same session with every server whose variant of the protocol is known.
+/// Runs the same session with the dialect of every known server.
 @Suite("Dialects", .timeLimit(.minutes(5)), .overEachTransport)
 struct DialectTests {
     static let dialects: [(String, PusherTestServer.Dialect)] = [
@@ -19,11 +19,14 @@ struct DialectTests {
         return VirtualWorld(options)
     }
 
-    @Test("subscribe, receive, ping, lose, reconnect, unsubscribe", arguments: dialects)
+    @Test(
+        "the client subscribes, receives events, pings, reconnects and unsubscribes in every dialect",
+        arguments: dialects
+    )
     func life(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
-        // Within poxa's idle limit.
+        // This timeout is shorter than poxa's idle limit, so poxa does not close the connection.
         let pusher = try await world.makeConnectedClient(.virtual(activityTimeout: 110))
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
@@ -52,7 +55,7 @@ struct DialectTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
-    @Test("an unknown key stops the client", arguments: dialects.filter { $0.0 != "pusher-fake" })
+    @Test("the client stops if the server does not know the key", arguments: dialects.filter { $0.0 != "pusher-fake" })
     func unknownKey(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let pusher = world.makeClient(key: "unknown")
@@ -65,7 +68,7 @@ struct DialectTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("a rejected subscription fails, whatever its words", arguments: dialects)
+    @Test("a refused subscription fails with the server's words in every dialect", arguments: dialects)
     func refusedSubscription(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
@@ -73,7 +76,7 @@ struct DialectTests {
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
-        // The embedded server never rejects public channels, so the test sends the rejection itself.
+        // The embedded server never refuses public channels, so the test sends the refusal itself.
         world.server.failSubscriptions(to: "pending", with: .unanswered)
         let pending = pusher.subscribe("pending")
         await world.run()

@@ -9,7 +9,7 @@ import Testing
 struct EncryptionTests {
     let world = VirtualWorld()
 
-    @Test("an event is decrypted, and is not readable on the wire")
+    @Test("the client decrypts an event, which is not readable on the wire")
     func decrypted() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")
@@ -23,12 +23,12 @@ struct EncryptionTests {
         let sent = world.server.records.compactMap { record -> String? in
             if case .messageSent(let text) = record.event { text } else { nil }
         }
-        // With a space, which no base64 has.
+        // The data contains a space, so the data cannot be part of base64.
         #expect(!sent.contains { $0.contains("green tea") })
         #expect(sent.contains { $0.contains("ciphertext") })
     }
 
-    @Test("a key rotation requests the key once, and keeps the order of events (pusher-js)")
+    @Test("the client requests a rotated key once, and keeps the order of events (pusher-js)")
     func rotation() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")
@@ -49,7 +49,7 @@ struct EncryptionTests {
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("an event that no key opens fails with a report, and the next one arrives")
+    @Test("the client reports an event that no key can decrypt, and delivers the next event")
     func undecryptable() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -73,11 +73,11 @@ struct EncryptionTests {
             #expect(error?.channelName == channel.name)
             #expect(error?.eventName == "created")
         }
-        // Once for the subscription, and once for the event that another key might have decrypted.
+        // One request was for the subscription, and the second for the event that another key might decrypt.
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("an event that is not encrypted is reported as such, and many of them are one warning in the log")
+    @Test("the client reports each event that is not encrypted, but logs one warning for many events")
     func notEncrypted() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
@@ -97,7 +97,7 @@ struct EncryptionTests {
         #expect(world.server.authorizationRequests.count == 1)
     }
 
-    @Test("an authorization without a shared secret is an error of the subscription")
+    @Test("a subscription fails if its authorization has no shared secret")
     func missingSecret() async throws {
         let method = AuthMethod.authorizer { _ in PusherAuth(auth: "app-key:0") }
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
@@ -110,7 +110,7 @@ struct EncryptionTests {
     }
 
     @Test(
-        "an unusable shared secret is reported but not shown, and the first event requests another",
+        "the client reports an unusable shared secret without showing it, and requests another",
         arguments: ["", "c2hvcnQ=", "not base64 at all", String(repeating: "0", count: 44)]
     )
     func unusableSecret(secret: String) async throws {
@@ -137,7 +137,7 @@ struct EncryptionTests {
         #expect(delegate.undecryptable.elements.isEmpty)
     }
 
-    @Test("events that wait for a key are delivered with the key of the next connection, after a loss")
+    @Test("the key of the next connection decrypts events that waited for a key at the loss")
     func lossDuringRefresh() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")
@@ -156,7 +156,7 @@ struct EncryptionTests {
         #expect(events.elements == ["1", "2"])
     }
 
-    @Test("the secret is never sent")
+    @Test("the client never sends the shared secret")
     func secretStays() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")

@@ -9,13 +9,13 @@ import Testing
 
 @testable import PusherClient
 
-/// A transport may report the end of a connection while the client handles one of its messages, and reports nothing
-/// after an abort.
-@Suite("Connections that end during a read", .timeLimit(.minutes(5)), .overEachTransport)
+/// Tests of transports that report a close while the client handles a message of the same connection. A transport
+/// reports nothing after an abort.
+@Suite("Connections that are closed during a read", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndInReadTests {
     let world = VirtualWorld()
     let log = Log<String>()
-    /// Whether later connections report nothing at all.
+    /// Whether the transport's later connections report nothing.
     let isSilent = NIOLockedValueBox(false)
 
     private func subscribed(_ options: PusherClientOptions = .virtual()) async throws -> (Pusher, PusherChannel) {
@@ -38,22 +38,22 @@ struct EndInReadTests {
         #"{"event":"\#(name)","channel":"orders","data":"\#(data)"}"#
     }
 
-    @Test("a message that is being handled stays intact when the end is reported meanwhile")
+    @Test("a message stays intact if the transport reports a close while the client handles the message")
     func endDuringMessage() async throws {
         let (pusher, channel) = try await subscribed()
         channel.bind { [weak pusher, log] event in
             log.append(event.eventName)
             pusher?.disconnect()
         }
-        // Long enough to need a buffer of its own.
+        // The second message is long enough to need a separate buffer.
         try await send([event("first"), event("second", data: String(repeating: "x", count: 10_000))])
         #expect(log.elements == ["first"])
         #expect(pusher.connection.connectionState == .disconnected)
-        // Over HTTP, the rest of a read is not looked at after the end.
+        // Over HTTP, the client does not parse the rest of a read after a close.
         #expect(pusher.statistics.events.dropped == (world.transport == .webSocket ? [.notConnected: 1] : [:]))
     }
 
-    @Test("consumers of events before an abort are woken, although no other event follows")
+    @Test("the client wakes consumers of the events before an abort, although no event follows")
     func abortDuringRead() async throws {
         let (pusher, channel) = try await subscribed()
         let events = channel.events(named: "first")
@@ -70,7 +70,7 @@ struct EndInReadTests {
         #expect(await first.value == "first")
     }
 
-    @Test("all callbacks of a read that ends with the connection reach their queue")
+    @Test("all callbacks of a read reach their queue if the connection is closed during the read")
     func endAfterBurst() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -94,7 +94,7 @@ struct EndInReadTests {
     }
 }
 
-/// Reports the end of a connection from within `close`.
+/// A transport that reports a close during the call of `close`.
 private struct HastyTransport: Transport {
     let inner: any Transport
     let isSilent: NIOLockedValueBox<Bool>

@@ -10,7 +10,7 @@ struct HostileServerTests {
     let world = VirtualWorld()
 
     @Test(
-        "a frame that is not a message is reported, and the next one is delivered",
+        "the client reports a frame that is not a message, and delivers the next message",
         arguments: [
             "", " ", "{", "[]", "null", "17", #""text""#, "{}", #"{"event":5}"#, #"{"event":"e","data":}"#, "\u{0}",
             LongText(repeating: "[", count: 100_000), #"{"event":"e"}{"event":"e"}"#,
@@ -30,7 +30,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a binary message is reported, and the connection continues", .ofWebSocketOnly)
+    @Test("the client reports a binary message and stays connected", .ofWebSocketOnly)
     func binary() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -42,7 +42,7 @@ struct HostileServerTests {
     }
 
     @Test(
-        "protocol events with invalid data do no harm",
+        "protocol events with invalid data do not affect the connection or a subscription",
         arguments: [
             "pusher:connection_established", "pusher:error", "pusher:ping", "pusher:pong", "pusher:subscription_error",
             "pusher_internal:subscription_succeeded", "pusher_internal:subscription_count",
@@ -69,7 +69,7 @@ struct HostileServerTests {
     }
 
     @Test(
-        "pusher:error is reported, whether its data is an object or a string (PusherSwift 447)",
+        "the client reports a pusher:error whose data is an object or a string (PusherSwift 447)",
         arguments: [
             #"{"code":4301,"message":"too fast"}"#, #""{\"code\":4301,\"message\":\"too fast\"}""#,
         ]
@@ -85,7 +85,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("an error and a close with the same code are reported once (pusher-js 744)")
+    @Test("the client reports an error and a close with the same code once (pusher-js 744)")
     func errorThenClose() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -96,7 +96,7 @@ struct HostileServerTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
-    @Test("a close is reported if an error with the same code came long before it")
+    @Test("the client reports a close long after an error with the same code")
     func errorLongBeforeClose() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -110,11 +110,11 @@ struct HostileServerTests {
     }
 
     @Test(
-        "a first message that is not a greeting does not leave the client stuck (pusher-js hangs)",
+        "the client reconnects if the first message is no valid greeting (pusher-js hangs)",
         arguments: [
             #"{"event":"news","data":{}}"#, #"{"event":"pusher:connection_established"}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":""}}"#, "garbage",
-            // A text that could start another header field or form field.
+            // In a request, these socket ids would start another header field or form field.
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1\r\nX-Admin: 1"}}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1&channel_name=private-admin"}}"#,
         ]
@@ -129,7 +129,7 @@ struct HostileServerTests {
     }
 
     @Test(
-        "a greeting without an activity timeout, or with an object, is valid (pusher-js hangs)",
+        "the client accepts a greeting without a valid activity timeout (pusher-js hangs)",
         arguments: [
             #"{"socket_id":"1.2"}"#, #"{"socket_id":"1.2","activity_timeout":0}"#,
             #"{"socket_id":"1.2","activity_timeout":"soon"}"#, #"{"socket_id":"1.2","activity_timeout":1e99}"#,
@@ -144,7 +144,7 @@ struct HostileServerTests {
         #expect(pusher.connection.socketId == "1.2")
     }
 
-    @Test("a second greeting changes nothing")
+    @Test("the client ignores a second greeting")
     func secondGreeting() async throws {
         let pusher = try await world.makeConnectedClient()
         let socketID = pusher.connection.socketId
@@ -153,7 +153,7 @@ struct HostileServerTests {
         #expect(pusher.connection.socketId == socketID)
     }
 
-    @Test("a success for an unwanted channel is answered with an unsubscribe")
+    @Test("the client unsubscribes a channel that the server confirms without a request")
     func unwantedSuccess() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.sendEvent("pusher_internal:subscription_succeeded", channel: "surprise")
@@ -164,7 +164,7 @@ struct HostileServerTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("bytes that are not a WebSocket frame end the connection, and the client reconnects", .ofWebSocketOnly)
+    @Test("the client reconnects after bytes that are not a WebSocket frame", .ofWebSocketOnly)
     func rawBytes() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.sendRawBytes(Array("HTTP/1.1 500 oops\r\n\r\n".utf8))
@@ -174,7 +174,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a payload that is nested too deeply is ignored, not decoded level by level")
+    @Test("the client does not decode a payload that is nested too deeply")
     func deepPayload() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -189,7 +189,7 @@ struct HostileServerTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a server's text is cut to a readable length, without signatures")
+    @Test("errors contain a shortened server message without signatures")
     func errorTexts() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -208,7 +208,7 @@ struct HostileServerTests {
         #expect(!delegate.errors.elements.contains { $0.description.contains("0123abcd") })
     }
 
-    @Test("no payload reaches the log above trace, even if it cannot be decoded")
+    @Test("the log contains payloads only at the trace level, even if they cannot be decoded")
     func payloadsStayOutOfTheLog() async throws {
         struct Card: Decodable, Sendable { let number: Int }
         let lines = LogLines()

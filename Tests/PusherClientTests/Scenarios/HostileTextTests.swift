@@ -9,13 +9,13 @@ import WebSocketClient
 
 @testable import PusherClient
 
-/// No text from a server may end a line of a log, act on a terminal, or change the direction of the text around it.
-@Suite("A server's texts in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
+/// Tests that no string from a server can end a line of a log, control a terminal, or change the direction of text.
+@Suite("A server's strings in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
 struct HostileTextTests {
-    /// C0, DEL, C1, line breaks, and characters that change the direction of text.
+    /// Control characters, line breaks, and characters that change the direction of text.
     private static let controls =
         "\u{0}\u{1}\t\n\r\u{1B}[31m\u{7F}\u{80}\u{85}\u{9B}\u{61C}\u{200F}\u{2028}\u{2029}\u{202E}\u{2066}"
-    /// As it stands in JSON.
+    /// The same characters, escaped for JSON.
     private static let escaped = controls.unicodeScalars.map { scalar in
         let digits = String(scalar.value, radix: 16)
         return scalar.value < 0x20 ? "\\u" + String(repeating: "0", count: 4 - digits.count) + digits : String(scalar)
@@ -30,7 +30,7 @@ struct HostileTextTests {
         }
     }
 
-    /// Everything that a client shows.
+    /// A collection of all strings that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let texts = Log<String>()
@@ -52,7 +52,7 @@ struct HostileTextTests {
             texts.append(error?.localizedFailureReason ?? "")
         }
 
-        /// How often the text occurs; harmful occurrences are recorded.
+        /// Returns the number of shown strings that contain `text`, and records an issue for each harmful string.
         func search(for text: String) -> Int {
             let shown = lines.messages + texts.elements
             for text in shown where !HostileTextTests.isHarmless(text) {
@@ -82,7 +82,7 @@ struct HostileTextTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("the text of a protocol message, an error or an event name")
+    @Test("protocol messages, errors and event names are harmless")
     func messages() async throws {
         let pusher = makeClient()
         await connect(pusher)
@@ -106,7 +106,7 @@ struct HostileTextTests {
         #expect(display.search(for: #"\u{061C}\u{200F}\u{2028}\u{2029}\u{202E}\u{2066}"#) >= 9)
     }
 
-    @Test("the reason of a rejected subscription")
+    @Test("the reason of a refused subscription is harmless")
     func refusal() async throws {
         let pusher = makeClient()
         await connect(pusher)
@@ -125,11 +125,11 @@ struct HostileTextTests {
         #expect(display.search(for: #"hostile\0"#) >= 6)
     }
 
-    @Test("the reason of a close, and a text instead of a greeting")
+    @Test("the reason of a close, and a message that is not a greeting, are harmless")
     func connections() async throws {
         let pusher = makeClient()
         let statuses = pusher.statuses
-        // A close frame can hold 123 bytes.
+        // A close frame can hold only 123 bytes, so the reason is short.
         let reason = "hostile" + Self.controls
         world.server.failConnections(1, with: .closed(code: 4200, reason: reason))
         world.server.failConnections(1, with: .error(code: 4200, message: reason))
@@ -150,7 +150,7 @@ struct HostileTextTests {
         }
     }
 
-    @Test("the signed-in user, and the reason of a failed sign-in")
+    @Test("the signed-in user, and the reason of a failed sign-in, are harmless")
     func users() async throws {
         let user = #"{"id":"hostile\#(Self.escaped)"}"#
         let pusher = makeClient(.noMethod, .inline(secret: world.server.options.application.secret) { user })
@@ -164,7 +164,7 @@ struct HostileTextTests {
         #expect(display.search(for: #"hostile\0"#) >= 2)
     }
 
-    @Test("an error that the app makes, and the status line of an upgrade")
+    @Test("errors that the app creates, and the status line of an upgrade, are harmless")
     func errors() throws {
         let text = "hostile" + Self.controls
         display.show(AuthorizationError(.refused, text))

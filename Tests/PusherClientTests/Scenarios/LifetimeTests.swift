@@ -10,7 +10,7 @@ struct LifetimeTests {
     let world = VirtualWorld()
 
     @Test(
-        "a released client closes its socket, even if channels, sequences and the connection are held (PusherSwift keeps it)"
+        "a released client closes its socket, even if the app holds a channel or sequence (PusherSwift does not)"
     )
     func release() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
@@ -34,7 +34,7 @@ struct LifetimeTests {
     }
 
     @Test(
-        "a client that is released leaves nothing behind, in any state",
+        "releasing a client frees the client's objects in every state",
         arguments: ["initialized", "connecting", "connected", "waiting", "disconnecting", "disconnected", "refused"]
     )
     func freed(state: String) async throws {
@@ -62,7 +62,7 @@ struct LifetimeTests {
         #expect(world.server.connections.allSatisfy { !$0.isEstablished })
     }
 
-    @Test("a call that waits for a subscription ends when the client is released")
+    @Test("a call that waits for a subscription fails when the client is released")
     func waiterOfReleasedClient() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
         let engine = try #require(pusher?.engine)
@@ -80,7 +80,7 @@ struct LifetimeTests {
         #expect(later?.message.contains("released") == true)
     }
 
-    @Test("two clients share nothing: disconnecting one leaves the other alone (NWWebSocket shares a global)")
+    @Test("disconnecting a client does not affect another client (NWWebSocket shares a global)")
     func twoClients() async throws {
         let first = try await world.makeConnectedClient()
         let second = try await world.makeConnectedClient()
@@ -123,7 +123,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("the log explains why a released client delivers no more events (PusherSwift 109, 132, 157, 231)")
+    @Test("the log explains that a released client delivers no events (PusherSwift 109, 132, 157, 231)")
     func nobodyKeptIt() async throws {
         let lines = LogLines()
         for isInUse in [true, false] {
@@ -140,7 +140,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("the delegate is not kept alive, and closures of unbound handlers are released")
+    @Test("the client does not keep its delegate alive, and releases the closures of unbound handlers")
     func ownership() async throws {
         final class Owned: Sendable {}
         let pusher = try await world.makeConnectedClient()
@@ -179,7 +179,7 @@ struct LifetimeTests {
         #expect(engine == nil)
     }
 
-    @Test("closures that are set on a retired channel are released")
+    @Test("a retired channel releases closures that the app sets later")
     func closuresOfUnused() async throws {
         final class Owned: Sendable {}
         let pusher = try await world.makeConnectedClient()
@@ -199,7 +199,7 @@ struct LifetimeTests {
         #expect(room.onMemberAdded == nil && global.onSubscriptionCountChanged == nil)
     }
 
-    @Test("a closure may call back when it is released: nothing is released under a lock")
+    @Test("an object that a closure owns can call the client when the closure is released")
     func releaseCallsBack() async throws {
         final class Owner: Sendable {
             let onRelease: @Sendable () -> Void

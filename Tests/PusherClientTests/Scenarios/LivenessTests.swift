@@ -11,7 +11,7 @@ struct LivenessTests {
 
     private var pings: Int { world.server.receivedMessages().count { $0.contains("pusher:ping") } }
 
-    @Test("after the activity timeout a ping, after the pong timeout a reconnect: exact to the nanosecond")
+    @Test("the client pings at the activity timeout and reconnects at the pong timeout, to the nanosecond")
     func silence() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.goSilent()
@@ -25,7 +25,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("a pong timeout closes the socket, and the client reconnects (PusherSwift stays connected)")
+    @Test("the client closes the socket at the pong timeout and reconnects (PusherSwift stays connected)")
     func pongTimeoutClosesTheSocket() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -40,10 +40,10 @@ struct LivenessTests {
         #expect(pusher.connection.socketId != first)
     }
 
-    @Test("a pong, or any other message, is a sign of life", arguments: ["pong", "event"])
+    @Test("a pong or any other message counts as activity", arguments: ["pong", "event"])
     func signsOfLife(kind: String) async throws { try await live(by: kind) }
 
-    @Test("a WebSocket ping is a sign of life", .ofWebSocketOnly)
+    @Test("a WebSocket ping counts as activity", .ofWebSocketOnly)
     func webSocketPing() async throws { try await live(by: "webSocketPing") }
 
     private func live(by kind: String) async throws {
@@ -62,7 +62,7 @@ struct LivenessTests {
         #expect(pings == 5)
     }
 
-    @Test("incoming frames prevent pings, and the timer is not rescheduled for each")
+    @Test("incoming frames prevent pings without a new timer for each frame")
     func activity() async throws {
         let pusher = try await world.makeConnectedClient()
         for _ in 1...500 {
@@ -75,7 +75,7 @@ struct LivenessTests {
     }
 
     @Test(
-        "the activity timeout is the smaller of the option and the server's",
+        "the client uses the smaller of its own and the server's activity timeout",
         arguments: [(nil, 30, 30), (10, 30, 10), (60, 30, 30), (nil, nil, 120), (nil, 0, 120), (nil, 4_000, 120)]
             as [(Double?, Int?, Int)]
     )
@@ -90,7 +90,7 @@ struct LivenessTests {
     }
 
     @Test(
-        "with short timeouts, by options or by properties, a silent loss is a short outage (PusherSwift 455, 130)",
+        "short timeouts in options or properties shorten the outage after a silent loss (PusherSwift 455, 130)",
         arguments: [true, false]
     )
     func shortTimeouts(byOptions: Bool) async throws {
@@ -111,7 +111,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("pusher:ping is answered with pusher:pong, and reaches no handler (PusherSwift does neither)")
+    @Test("the client answers pusher:ping, which reaches no handler (unlike in PusherSwift)")
     func ping() async throws {
         let pusher = try await world.makeConnectedClient()
         let events = Log<PusherEvent>()
@@ -123,7 +123,7 @@ struct LivenessTests {
         #expect(events.elements.isEmpty)
     }
 
-    @Test("after a suspension the client checks the connection at its next input")
+    @Test("the client checks the connection at its first input after a suspension")
     func suspension() async throws {
         let pusher = try await world.makeConnectedClient()
         world.suspend(for: .seconds(8 * 3_600))
@@ -133,7 +133,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("after a suspension a client event checks the connection too", arguments: [false, true])
+    @Test("a client event after a suspension makes the client check the connection", arguments: [false, true])
     func suspensionBeforeClientEvent(isAwaited: Bool) async throws {
         let pusher = try await world.makeConnectedClient(
             .virtual(authMethod: .inline(secret: world.server.options.application.secret))
@@ -150,7 +150,7 @@ struct LivenessTests {
         #expect(pings == 1)
     }
 
-    @Test("after a suspension that the server did not survive, checkConnection() reconnects within seconds")
+    @Test("checkConnection() reconnects within seconds if the connection was lost during a suspension")
     func suspendedServerGone() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -164,7 +164,7 @@ struct LivenessTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a suspension while connecting ends the attempt at its timeout, and another one succeeds")
+    @Test("an attempt fails at its timeout after a suspension, and the next attempt succeeds")
     func suspendedWhileConnecting() async throws {
         world.network.failLinks(1, with: .blackHole)
         let pusher = world.makeClient()
@@ -195,7 +195,7 @@ struct LivenessTests {
         task.cancel()
     }
 
-    @Test("a clock that goes back changes nothing")
+    @Test("a clock that goes back does not affect the client")
     func clockBack() async throws {
         let pusher = try await world.makeConnectedClient()
         world.suspend(for: .seconds(-3_600))

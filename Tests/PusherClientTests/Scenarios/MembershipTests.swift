@@ -8,7 +8,7 @@ import Testing
 struct MembershipTests {
     let world = VirtualWorld()
 
-    /// A client whose user is on `presence-room`.
+    /// Returns a client that has subscribed to `presence-room` as a user, and the channel.
     private func join(_ user: String, info: String? = nil) async throws -> (Pusher, PusherPresenceChannel) {
         let pusher = try await world.makeConnectedClient(.virtual(user: user, info: info))
         let channel = pusher.subscribeToPresenceChannel(channelName: "presence-room")
@@ -16,7 +16,7 @@ struct MembershipTests {
         return (pusher, channel)
     }
 
-    @Test("members, me, and their information")
+    @Test("a presence channel has its members, this client's own member, and their information")
     func members() async throws {
         let (_, ada) = try await join("ada", info: #"{"age":36}"#)
         let (_, bob) = try await join("bob")
@@ -31,7 +31,7 @@ struct MembershipTests {
         #expect(bob.findMember(userId: "eve") == nil)
     }
 
-    @Test("those who come and leave are told by closures, events and a sequence, once for each user")
+    @Test("closures, events and a sequence report each user who joins or leaves once")
     func changes() async throws {
         let (pusher, room) = try await join("ada")
         let told = Log<String>()
@@ -59,7 +59,7 @@ struct MembershipTests {
         withExtendedLifetime(pusher) {}
     }
 
-    @Test("no duplicates and no ghosts after a reconnect, and the difference is told (PusherSwift 370)")
+    @Test("the members after a reconnect are correct, and the channel reports the changes (PusherSwift 370)")
     func reconnect() async throws {
         let (pusher, room) = try await join("ada")
         let (bob, _) = try await join("bob")
@@ -75,7 +75,7 @@ struct MembershipTests {
         #expect(room.me() == nil)
         let bobsSocketID = try #require(bob.connection.socketId)
         bob.disconnect()
-        // Over HTTP it would notice later.
+        // The test drops the connection, because over HTTP the server would notice a disconnect later.
         world.server.dropConnections(.socket(bobsSocketID))
         let (_, _) = try await join("eve")
         await world.advance(by: .seconds(1))
@@ -91,7 +91,7 @@ struct MembershipTests {
         #expect(removed.map(\.userId) == ["bob"])
     }
 
-    @Test("the members are in the list when the success is reported")
+    @Test("the list contains the members when the client reports the success")
     func membersAtSuccess() async throws {
         _ = try await join("bob")
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
@@ -107,7 +107,7 @@ struct MembershipTests {
     }
 
     @Test(
-        "the client survives every format of members that servers send, valid or not",
+        "the client subscribes with every format of members that servers send, valid or not",
         arguments: [
             (#"{"presence":{"count":1,"ids":[1],"hash":{"1":null}}}"#, ["1"]),
             (#"{"presence":{"count":2,"ids":["0","1"],"hash":[{"name":"A"},null]}}"#, ["0", "1"]),
@@ -135,7 +135,7 @@ struct MembershipTests {
         #expect(channel.members.map(\.userId) == ids + ["100"])
     }
 
-    @Test("a name that is not a presence channel's gives an empty channel, and an error")
+    @Test("a presence subscription with another kind of name returns an empty channel, and the client reports an error")
     func wrongName() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribeToPresenceChannel(channelName: "room")

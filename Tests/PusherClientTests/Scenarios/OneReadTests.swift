@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Calls that callbacks and other threads make in the middle of a read apply from the next event on.
+/// Tests of calls that callbacks and other threads make during a read. Such a call takes effect with the next event.
 @Suite("Events of one read", .timeLimit(.minutes(5)), .overEachTransport)
 struct OneReadTests {
     let world = VirtualWorld()
@@ -24,7 +24,7 @@ struct OneReadTests {
         try #require(pusher.connection.channels.find(name: name))
     }
 
-    /// Sends events that arrive in one read.
+    /// Sends events that the client gets in one read.
     private func send(_ events: [(name: String, channel: String)]) async throws {
         try await world.atOnce { [server = world.server] in
             for event in events { server.sendEvent(event.name, channel: event.channel) }
@@ -36,7 +36,7 @@ struct OneReadTests {
         try await send(Array(repeating: (name, "orders"), count: count))
     }
 
-    /// Makes a call on another thread, while this one waits.
+    /// Makes a call on another thread, while this thread waits.
     private static func onAnotherThread(_ call: @escaping @Sendable () -> Void) {
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -46,7 +46,7 @@ struct OneReadTests {
         isDone.wait()
     }
 
-    /// Makes the call in the callback of the second event: directly, or on another thread while the callback waits.
+    /// Makes a call in the callback of the second event, directly or on another thread while the callback waits.
     private func atSecondEvent(
         of channel: PusherChannel,
         isOnLoop: Bool,
@@ -72,7 +72,7 @@ struct OneReadTests {
         #expect(log.elements == ["client", "channel"])
     }
 
-    @Test("a callback of the client that binds one to the channel binds it to the same event")
+    @Test("if a callback of the client binds a callback of the channel, the new callback gets the current event too")
     func bindBetweenPhases() async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -83,7 +83,7 @@ struct OneReadTests {
         #expect(log.elements == ["channel", "channel"])
     }
 
-    @Test("a sequence that is made during a read begins with the next event", arguments: [true, false])
+    @Test("a sequence that the app creates during a read begins with the next event", arguments: [true, false])
     func sequence(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -95,7 +95,10 @@ struct OneReadTests {
         #expect(await iterator.next()?.eventName == "last")
     }
 
-    @Test("a sequence gets the events of a read before its channel was unsubscribed", arguments: [true, false])
+    @Test(
+        "a sequence keeps the events of a read that came before the channel was unsubscribed",
+        arguments: [true, false]
+    )
     func endOfSequence(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -159,7 +162,7 @@ struct OneReadTests {
         #expect(log.elements == ["new", "new"])
     }
 
-    @Test("a closure is released when it is unbound, not at the next event")
+    @Test("unbinding a closure releases the closure at once, not at the next event")
     func closure() async throws {
         final class Owned: Sendable {}
         let pusher = try await subscribed("orders")
@@ -177,7 +180,7 @@ struct OneReadTests {
         #expect(weakly == nil)
     }
 
-    @Test("a channel and its listeners are released when it is unsubscribed, not at the next event")
+    @Test("unsubscribing releases a channel and its listeners at once, not at the next event")
     func channelReleased() async throws {
         final class Owned: Sendable {}
         let pusher = try await subscribed("orders")
@@ -203,7 +206,7 @@ struct OneReadTests {
         #expect(event == nil)
     }
 
-    @Test("the events of a sequence are released with it, not at the next event")
+    @Test("releasing a sequence releases the sequence's events at once, not at the next event")
     func sequenceReleased() async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -220,7 +223,7 @@ struct OneReadTests {
         #expect(received.elements.map(\.event) == [nil])
     }
 
-    @Test("ordinary events and all others of one read are delivered in order", arguments: 0..<50)
+    @Test("the client delivers all events of one read in order, even if some are not ordinary", arguments: 0..<50)
     func mixedReads(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let pusher = try await subscribed("orders", "news")
@@ -230,7 +233,7 @@ struct OneReadTests {
             { (#"{"event":"e","channel":"news","data":"\#($0)"}"#, "e news \($0)") },
             { (#"{"channel":"news","data":"\#($0)","event":"f"}"#, "f news \($0)") },
             { (#"{"event":"e","data":"\#($0)"}"#, "e  \($0)") },
-            // Neither a number nor a name with an escape has the common shape.
+            // The data is a number, or the name has an escape, so the parser takes a slower path.
             { (#"{"event":"e","channel":"orders","data":\#($0)}"#, "e orders \($0)") },
             { (#"{"event":"\u0065","channel":"orders","data":"\#($0)"}"#, "e orders \($0)") },
             {
@@ -244,7 +247,7 @@ struct OneReadTests {
             { _ in ("no message", nil) },
         ]
         let messages = (0..<200).map { number in
-            // Long runs of ordinary events among the others.
+            // The list contains long runs of ordinary events.
             kinds[Int.random(in: 0..<(number % 20 < 12 ? 3 : kinds.count), using: &random)](number)
         }
         var rest = messages[...]
@@ -259,7 +262,7 @@ struct OneReadTests {
         #expect(log.elements == messages.compactMap(\.delivered))
     }
 
-    @Test("statistics that a callback reads count the event that it is called with")
+    @Test("statistics that a callback reads include the event of the callback")
     func statistics() async throws {
         let pusher = try await subscribed("orders")
         let counts = Log<[Int]>()
@@ -276,7 +279,7 @@ struct OneReadTests {
         #expect(pusher.statistics.events.delivered - before.events.delivered == 3)
     }
 
-    @Test("names that a server invents take limited memory, and all their events arrive")
+    @Test("the client keeps a limited number of routes, and delivers events without a route too")
     func eviction() async throws {
         let pusher = try await subscribed("orders")
         let count = RouteTable.limit + 100
@@ -291,7 +294,7 @@ struct OneReadTests {
         #expect(received.elements == ["event 0", "event 1"])
     }
 
-    @Test("a name that is too long for a route is delivered too")
+    @Test("the client delivers events whose name is too long for a route")
     func longName() async throws {
         let pusher = try await subscribed("orders")
         let names = [200, 201, 70_000].map { String(repeating: "e", count: $0) }
@@ -302,7 +305,7 @@ struct OneReadTests {
         #expect(routes == 1)
     }
 
-    @Test("names with the same joined bytes have different routes")
+    @Test("names whose bytes are equal when joined have different routes")
     func joinedNames() async throws {
         let pusher = try await subscribed("b", "ab")
         for name in ["b", "ab"] {
@@ -312,7 +315,7 @@ struct OneReadTests {
         #expect(log.elements == ["b: ca", "ab: c", "b: ca", "ab: c"])
     }
 
-    @Test("callbacks on a queue get the events of a read in order, and in one block")
+    @Test("callbacks on a queue get the events of a read in order, in one block")
     func oneHop() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await subscribed("orders", options: .virtual(callbackQueue: .queue(queue)))

@@ -12,7 +12,8 @@ import Testing
 struct PayloadTransformerTests {
     let world = VirtualWorld()
 
-    /// Joins parts `"1/3:abc"`, throws for anything else, and splits client events into such parts of three characters.
+    /// A transformer that joins parts like `"1/3:abc"`, and splits client events into parts of three characters. The
+    /// reader throws for any other string.
     private struct Parts: PayloadTransformer {
         var outgoing: (@Sendable (EventPayload) throws -> [EventPayload])?
 
@@ -80,7 +81,7 @@ struct PayloadTransformerTests {
         try world.server.publish(event: event, data: data, to: channel)
     }
 
-    @Test("a transformer that writes the same text with other bytes changes it")
+    @Test("the client sends the exact bytes of a transformer, even if the old and the new data are canonically equal")
     func normalized() async throws {
         let transformer = Parts { payload in
             var composed = payload
@@ -96,7 +97,7 @@ struct PayloadTransformerTests {
         #expect(!received.hasBytes(of: EventPayload(eventName: "e", data: "e\u{301}", channelName: "a")))
     }
 
-    @Test("parts arrive as one event, for callbacks, sequences and listeners of all events")
+    @Test("callbacks, sequences and listeners of all events get joined parts as one event")
     func incoming() async throws {
         let (pusher, channel, events) = try await join("news")
         let everything = Log<String>()
@@ -109,7 +110,7 @@ struct PayloadTransformerTests {
         #expect(await sequence.next()?.data == "Hello Ada")
     }
 
-    @Test("parts of different channels do not mix, and encrypted ones are read after decryption")
+    @Test("the client keeps the parts of different channels apart, and decrypts parts before reading them")
     func channels() async throws {
         let (pusher, _, news) = try await join("news")
         let other = pusher.subscribe("private-encrypted-news")
@@ -126,7 +127,7 @@ struct PayloadTransformerTests {
     }
 
     @Test(
-        "parts from before a loss, or before a new subscription, are never joined with later ones",
+        "after a loss or a new subscription, the client never joins earlier parts with later parts",
         arguments: [true, false]
     )
     func freshReader(isLoss: Bool) async throws {
@@ -141,7 +142,7 @@ struct PayloadTransformerTests {
         #expect(events.elements.filter { $0.hasPrefix("flash") } == ["flash new -"])
     }
 
-    @Test("if the reader throws, the event is reported, not delivered, and the next one is read")
+    @Test("the client reports an event whose reader throws, and reads the next event")
     func readerThrows() async throws {
         let (pusher, _, events) = try await join("news")
         var errors = pusher.errors.makeAsyncIterator()
@@ -154,7 +155,7 @@ struct PayloadTransformerTests {
         #expect(error?.channelName == "news" && error?.cause is Parts.NoPart)
     }
 
-    @Test("events of the protocol do not pass transformers")
+    @Test("protocol events do not pass through transformers")
     func protocolEvents() async throws {
         let (pusher, channel, _) = try await join("presence-room", user: "ada")
         var errors = pusher.errors.makeAsyncIterator()
@@ -168,7 +169,7 @@ struct PayloadTransformerTests {
         #expect(await errors.next()?.channelName == "presence-room")
     }
 
-    @Test("client events are sent in parts and arrive as one, with their sender")
+    @Test("client events that are sent in parts arrive as one event, with their sender")
     func outgoing() async throws {
         let (_, ada, _) = try await join("presence-room", user: "ada")
         let (_, _, events) = try await join("presence-room", user: "bob")
@@ -183,7 +184,7 @@ struct PayloadTransformerTests {
         #expect(events.elements.last == "client-say Bye ada")
     }
 
-    @Test("the user's own events are transformed too")
+    @Test("events of the user pass through the transformer")
     func userEvents() async throws {
         let pusher = try await world.makeConnectedClient(options(user: "ada"))
         let events = Log<String>()
@@ -200,7 +201,7 @@ struct PayloadTransformerTests {
     enum Fault: CaseIterable { case error, name, size }
 
     @Test(
-        "an error of a transformer, or its invalid output, is an error for the sender, and nothing is sent",
+        "the client event fails, and is not sent, if its transformer throws or returns invalid output",
         arguments: Fault.allCases
     )
     func outgoingFails(fault: Fault) async throws {
@@ -233,7 +234,7 @@ struct PayloadTransformerTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("client-say") })
     }
 
-    @Test("the text of a transformer's error is in no error and no log, because it may be secret")
+    @Test("no error and no log contains the description of a transformer's error")
     func thrownText() async throws {
         struct Telling: Error, CustomStringConvertible { let description = "the-users-secret" }
         let lines = LogLines()
@@ -258,7 +259,7 @@ struct PayloadTransformerTests {
         #expect(!lines.messages.contains { $0.contains("the-users-secret") })
     }
 
-    /// Reverses the text of client events, so that it is seldom JSON.
+    /// A transformer that reverses the data of client events. Reversed data is seldom JSON.
     private struct Reversal: PayloadTransformer {
         struct Reader: PayloadReader {
             mutating func incoming(_ payload: EventPayload) throws -> [EventPayload] { [payload.reversed] }
@@ -269,7 +270,7 @@ struct PayloadTransformerTests {
     }
 
     @Test(
-        "whatever a transformer makes of data, its reverse gives the original",
+        "a transformer and its reader restore the original data",
         arguments: [PusherClientOptions.ClientEventEncoding.json, .string]
     )
     func symmetric(encoding: PusherClientOptions.ClientEventEncoding) async throws {
@@ -313,7 +314,7 @@ struct PayloadTransformerTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("client-say") })
     }
 
-    @Test("readers are released with their channel, and with the connection", arguments: [0, 1, 2])
+    @Test("the client releases readers with their channel and with the connection", arguments: [0, 1, 2])
     func leftovers(how: Int) async throws {
         let (pusher, _, _) = try await join("news")
         try publish("1/2:a")
@@ -329,7 +330,7 @@ struct PayloadTransformerTests {
         #expect(try await world.atOnce { engine.loopState.value.payloadReaders.count } == 0)
     }
 
-    @Test("a transformer can be tested by itself")
+    @Test("an app can test a transformer without a client")
     func byItself() throws {
         var reader = Parts().makeReader(channelName: "news")
         let parts = ["1/2:a", "2/2:b"].map { EventPayload(eventName: "flash", data: $0, channelName: "news") }

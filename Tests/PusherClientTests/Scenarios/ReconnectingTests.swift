@@ -12,7 +12,7 @@ import Testing
 struct ReconnectingTests {
     let world = VirtualWorld()
 
-    @Test("the client reconnects after a loss, and the delegate is called once")
+    @Test("the client reconnects after a loss, and calls the delegate once")
     func loss() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -27,7 +27,7 @@ struct ReconnectingTests {
         #expect(delegate.states.take() == [.connecting, .connected])
     }
 
-    @Test("a connection that cannot be made does not leave the client connecting (PusherSwift 366)")
+    @Test("the client makes more attempts if it cannot connect (PusherSwift 366)")
     func unreachable() async throws {
         world.network.failLinks(with: .unreachable)
         let delegate = RecordingDelegate()
@@ -43,7 +43,7 @@ struct ReconnectingTests {
     }
 
     @Test(
-        "an unknown name, a failed TLS handshake or upgrade does not leave the client stuck in connecting (PusherSwift)",
+        "the client makes more attempts after an unknown name or a failed handshake (PusherSwift hangs)",
         arguments: [PusherClientError.Code.nameResolutionFailed, .tlsFailed, .upgradeFailed]
     )
     func failedAttempt(code: PusherClientError.Code) async throws {
@@ -66,13 +66,13 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("maxReconnectGapInSeconds is 30, the cap of the default policy, and leaves other policies their own bounds")
+    @Test("maxReconnectGapInSeconds is 30 with the default policy, and nil with another policy")
     func maximumGapDefault() {
         #expect(world.makeClient(PusherClientOptions()).connection.maxReconnectGapInSeconds == 30)
         #expect(world.makeClient().connection.maxReconnectGapInSeconds == nil)
     }
 
-    @Test("a rejected upgrade does not leave the client connecting (soketi 928)")
+    @Test("the client makes more attempts after a refused upgrade (soketi 928)")
     func refusedUpgrade() async throws {
         world.server.failConnections(1, with: .refused(status: 503))
         let pusher = world.makeClient()
@@ -82,7 +82,7 @@ struct ReconnectingTests {
     }
 
     @Test(
-        "an attempt that gets no answer ends after 15 s, to the nanosecond",
+        "an attempt without an answer ends after 15 s, to the nanosecond",
         arguments: [PusherTestServer.ConnectionFault.stalled, .silent]
     )
     func attemptTimeout(fault: PusherTestServer.ConnectionFault) async throws {
@@ -114,7 +114,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("full jitter: each wait is a random share of 1, 2, 4 … 30 s")
+    @Test("the default policy waits for a random share of 1, 2, 4 … 30 s")
     func backOff() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential()), random: 0.5)
@@ -140,9 +140,9 @@ struct ReconnectingTests {
         #expect(clients.allSatisfy { $0.connection.connectionState == .connected })
     }
 
-    @Test("many clients come back over half a minute, and not all at once")
+    @Test("many clients reconnect over half a minute, and not all at once")
     func herd() async throws {
-        // Over HTTP they cost several times as much.
+        // A client over HTTP needs several times as much work, so the test has fewer clients over HTTP.
         let count = world.transport == .webSocket ? 1_000 : 200
         let clients = try await makeClientsInOutage(count: count, of: .seconds(90))
         var (connected, largest) = (0, 0)
@@ -153,11 +153,11 @@ struct ReconnectingTests {
             connected = now
         }
         #expect(connected == count)
-        // Evenly drawn waits make it 65 of 1,000 in the first second, and fewer in each that follows.
+        // With uniform random waits, 65 of 1,000 clients reconnect in the first second, and fewer in each later second.
         #expect(largest * 1_000 < count * 130, "\(largest)")
     }
 
-    /// Clients of a server that has just become reachable again. The seed of each is its number.
+    /// Returns clients of a server that has just become reachable again. The seed of each client is its number.
     private func makeClientsInOutage(count: Int, of duration: Duration) async throws -> [Pusher] {
         let clients = (1...count).map { seed in
             let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
@@ -175,18 +175,18 @@ struct ReconnectingTests {
         return clients
     }
 
-    @Test("a server that accepts and closes at once leads to growing waits (no hot loop)")
+    @Test("the client waits longer and longer for a server that accepts and closes at once")
     func acceptThenClose() async throws {
         world.server.failConnections(with: .closedAfterHandshake(code: 4200))
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential()))
         pusher.connect()
         await world.advance(by: .seconds(120))
-        // 0, 1, 3, 7, 15, 31, 61, 91 s: eight attempts in two minutes.
+        // The attempts come after 0, 1, 3, 7, 15, 31, 61 and 91 s.
         #expect(world.server.records.count { $0.event == .connectionAccepted } == 8)
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("4200 on a connection that held reconnects at once, others back off, 41xx at least a second")
+    @Test("the client reconnects at once after 4200, and waits at least a second after 4100")
     func reactions() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.zero])))
         await world.advance(by: .seconds(60))
@@ -217,7 +217,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("4000 switches to TLS, on port 443 instead of 80")
+    @Test("the client switches to TLS after 4000, on port 443 instead of 80")
     func overToTLS() async throws {
         let opened = Log<TransportRequest>()
         let transport = ObservedTransport(inner: world.makeTransport()) { opened.append($0) }
@@ -230,7 +230,10 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("autoReconnect: false applies, whatever the cause", arguments: [nil, 1006, 4000, 4100, 4200])
+    @Test(
+        "the client does not reconnect after any kind of loss if autoReconnect is false",
+        arguments: [nil, 1006, 4000, 4100, 4200]
+    )
     func noReconnect(code: Int?) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(autoReconnect: false))
         await world.advance(by: .seconds(60))
@@ -256,7 +259,7 @@ struct ReconnectingTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("the log warns of each outage once, however soon it follows another, and reports its end")
+    @Test("the log warns of each outage once and reports its end, even if outages follow each other")
     func log() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.notice)))
@@ -270,7 +273,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("reconnectAttemptsMax ends the attempts, and connected() and the delegate report that")
+    @Test("the client stops after reconnectAttemptsMax, and connected() and the delegate get the error")
     func attemptsMax() async throws {
         world.network.failLinks(with: .unreachable)
         let delegate = RecordingDelegate()
@@ -301,10 +304,10 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a late close of an old socket does not close the new one")
+    @Test("the client ignores a late close of an old socket")
     func lateClose() async throws {
         let closes = Log<@Sendable () -> Void>()
-        // Not at the end of the world: the kept closure keeps the client, which keeps its transport.
+        // While this flag is true, the test keeps closures, which keep the client alive.
         let isKept = NIOLockedValueBox(true)
         let transport = ObservedTransport(inner: world.makeTransport()) { _ in
         } received: { event, receive in
@@ -326,7 +329,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("each loss has its own close code, and one socket takes the place of another (NWWebSocket)")
+    @Test("each loss has its own close code, and each socket replaces the previous one (NWWebSocket)")
     func ownCloseCodes() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -342,7 +345,7 @@ struct ReconnectingTests {
         #expect(delegate.errors.elements.map(\.code) == [4200, 4100, nil])
     }
 
-    @Test("a client that was suspended during its wait tries at its next input")
+    @Test("a client that was suspended during its wait connects at its next input")
     func suspendedWhileWaiting() async throws {
         world.network.failLinks(1, with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(100)])))
@@ -355,7 +358,7 @@ struct ReconnectingTests {
     }
 }
 
-/// Watches the transport, and can delay or repeat its events.
+/// A transport that calls closures for its events, so a test can delay or repeat them.
 struct ObservedTransport: Transport {
     let inner: any Transport
     let opened: @Sendable (TransportRequest) -> Void

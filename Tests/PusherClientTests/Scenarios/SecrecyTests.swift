@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Secrets stay secret", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyTests {
-    /// Signatures, keys of channels, and the secret of the app, if they were made or sent.
+    /// Returns the signatures, channel keys and app secrets that the server has created or received.
     private func secrets(_ server: PusherTestServer, _ channels: [String]) -> [String] {
         var secrets = [server.options.application.secret, server.options.encryptionMasterKey]
         for connection in server.connections {
@@ -27,7 +27,7 @@ struct SecrecyTests {
     }
 
     @Test(
-        "no log at any level, no error and no debug callback shows one",
+        "no log, error or debug callback shows a secret",
         arguments: [PusherTestServer.Dialect.pusher, .soketi, .reverb]
     )
     func nothingLeaks(dialect: PusherTestServer.Dialect) async throws {
@@ -50,7 +50,7 @@ struct SecrecyTests {
         pusher.signIn()
         pusher.connect()
         await world.runUntil { channels.allSatisfy(\.subscribed) }
-        // Rejections repeat the rejected text.
+        // A refusal repeats the invalid signature.
         pusher.connection.options.authMethod = .inline(secret: "another secret")
         let refused = pusher.subscribe("private-b")
         let refusal = try await world.complete {

@@ -22,7 +22,7 @@ struct SendingTests {
         return (pusher, channel)
     }
 
-    @Test("an event goes to the other members, with its channel and its data as JSON")
+    @Test("a client event goes to the other subscribers, with its channel and its data as JSON")
     func sending() async throws {
         let (_, alice) = try await join("private-chat")
         let (_, bob) = try await join("private-chat")
@@ -35,7 +35,7 @@ struct SendingTests {
         #expect(events.elements == [#"bob {"on":true}"#])
     }
 
-    @Test("a rejected client event is a warning in the log, once a minute for each event")
+    @Test("the log warns of a rejected client event, once a minute for each event")
     func refusalInTheLog() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
@@ -57,7 +57,7 @@ struct SendingTests {
         #expect(lines.messages.last?.contains(#""pusher.omitted": 2"#) == true)
     }
 
-    @Test("the sender's id comes with the event on presence channels")
+    @Test("a client event on a presence channel has the sender's id")
     func userID() async throws {
         let (_, ada) = try await join("presence-chat", .virtual(user: "ada"))
         let (_, bob) = try await join("presence-chat", .virtual(user: "bob"))
@@ -68,7 +68,7 @@ struct SendingTests {
         #expect(events.elements == ["ada"])
     }
 
-    @Test("events wait for the subscription, and are sent in order")
+    @Test("client events wait for the subscription, and the client sends them in order")
     func queue() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-chat")
@@ -78,7 +78,7 @@ struct SendingTests {
         #expect(sent.compactMap { $0.split(separator: #""data":"#).last?.first } == ["1", "2", "3"])
     }
 
-    @Test("at most ten are sent in a second, and none is lost")
+    @Test("the client sends at most ten client events in a second, and loses none")
     func pace() async throws {
         let (_, channel) = try await join("private-chat")
         let (_, other) = try await join("private-chat")
@@ -96,7 +96,7 @@ struct SendingTests {
         #expect(events.elements == (1...25).map { "\($0)" })
     }
 
-    @Test("send returns when the event is written, and encodes its value")
+    @Test("send() encodes its value, and returns when the event is written")
     func awaited() async throws {
         struct Typing: Encodable { var user: String }
         let (_, channel) = try await join("private-chat")
@@ -105,7 +105,7 @@ struct SendingTests {
         #expect(sent == [#"{"event":"client-typing","data":{"user":"ada"},"channel":"private-chat"}"#])
     }
 
-    @Test("old servers get the data as a string")
+    @Test("the client can send the data as a string, for old servers")
     func stringEncoding() async throws {
         let (_, channel) = try await join("private-chat", .virtual(clientEventEncoding: .string))
         channel.trigger(eventName: "client-a", data: ["b": 1])
@@ -120,7 +120,7 @@ struct SendingTests {
     }
 
     @Test(
-        "an event that cannot be sent is an error, never a frame without a channel or without data (PusherSwift)",
+        "a client event that cannot be sent causes an error, not an incomplete frame (PusherSwift)",
         arguments: [
             ("typing", "private-chat", PusherClientError.Code.invalidEventName),
             ("client-" + String(repeating: "a", count: 200), "private-chat", .invalidEventName),
@@ -144,7 +144,7 @@ struct SendingTests {
         #expect(sent.isEmpty)
     }
 
-    @Test("data that JSON cannot represent is an error, not an empty frame (PusherSwift)")
+    @Test("data that JSON cannot represent causes an error, not an empty frame (PusherSwift)")
     func invalidData() async throws {
         let (pusher, channel) = try await join("private-chat")
         let delegate = RecordingDelegate()
@@ -161,7 +161,7 @@ struct SendingTests {
         #expect(sent.isEmpty)
     }
 
-    @Test("send needs a subscription")
+    @Test("send() fails without a subscription")
     func notSubscribed() async throws {
         let pusher = world.makeClient()
         let channel = pusher.subscribe("private-chat")
@@ -176,7 +176,7 @@ struct SendingTests {
         #expect(other?.code == .unsubscribed)
     }
 
-    @Test("the server's rejection is reported on the channel")
+    @Test("the channel reports the server's rejection of a client event")
     func rejected() async throws {
         let limits = PusherClientOptions.Limits(clientEventsPerSecond: nil)
         let (pusher, channel) = try await join("private-chat", .virtual(limits: limits))

@@ -16,7 +16,7 @@ struct SharingTests {
         }
     }
 
-    /// Uses a channel until it is told to stop.
+    /// A part of an app that uses a channel until `end()` is called.
     private struct Part: Sendable {
         let pusher: Pusher
         let name: String
@@ -40,7 +40,7 @@ struct SharingTests {
         func end() { leave.finish() }
     }
 
-    @Test("the channel is subscribed once, and unsubscribed when the last part leaves")
+    @Test("the client subscribes a shared channel once, and unsubscribes when no part uses the channel any more")
     func lastLeaves() async throws {
         let pusher = try await world.makeConnectedClient()
         let parts = [Part(pusher, "orders"), Part(pusher, "orders")]
@@ -59,7 +59,10 @@ struct SharingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("a channel that was subscribed without a scope stays, whoever came first", arguments: [true, false])
+    @Test(
+        "a channel that the app subscribed with subscribe() stays subscribed after withChannel()",
+        arguments: [true, false]
+    )
     func held(isFirst: Bool) async throws {
         let pusher = try await world.makeConnectedClient()
         if isFirst { pusher.subscribe("orders") }
@@ -71,7 +74,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.find(name: "orders")?.subscribed == true)
     }
 
-    @Test("unsubscribing ends it for all, and leaving later does not affect the next channel of that name")
+    @Test("unsubscribe() unsubscribes a shared channel for all parts, and does not affect a later channel")
     func unsubscribed() async throws {
         let pusher = try await world.makeConnectedClient()
         let part = Part(pusher, "orders")
@@ -87,7 +90,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.find(name: "orders") === next)
     }
 
-    @Test("a body that throws, or is cancelled, leaves too")
+    @Test("withChannel() unsubscribes if its body throws or is cancelled")
     func failing() async throws {
         struct Failure: Error {}
         let pusher = try await world.makeConnectedClient()
@@ -104,7 +107,7 @@ struct SharingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("a presence channel has its own type")
+    @Test("withChannel() passes a presence channel to the body as a PusherPresenceChannel")
     func presence() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let isPresence = await pusher.withChannel("presence-a") { $0 is PusherPresenceChannel }
@@ -113,7 +116,7 @@ struct SharingTests {
 
     // MARK: Observations
 
-    @Test("an observation of the user ends when it is cancelled")
+    @Test("an observation of the user ends when it is released or cancelled")
     func userObservations() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let received = Log<String>()
@@ -139,7 +142,7 @@ struct SharingTests {
         #expect(try await publish("3") == [])
     }
 
-    @Test("an observation ends when it is released, and when it is cancelled")
+    @Test("an observation of a channel ends when it is released or cancelled")
     func observations() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -165,7 +168,7 @@ struct SharingTests {
         #expect(channel.eventHandlers.isEmpty)
     }
 
-    @Test("an observation does not keep the client, and may outlive it")
+    @Test("an observation does not keep the client alive, and can outlive the client")
     func lifetime() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
         weak let engine = pusher?.engine

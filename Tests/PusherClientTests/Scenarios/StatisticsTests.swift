@@ -6,12 +6,12 @@ import Testing
 
 @testable import PusherClient
 
-/// The counts of the shell, and all counts together. Each count of the core has a test in its own suite.
+/// Tests of the shell's counts, and of all counts together. Separate suites test the counts of the core.
 @Suite("Statistics", .timeLimit(.minutes(5)), .overEachTransport)
 struct StatisticsTests {
     let world = VirtualWorld()
 
-    @Test("an outage: its reason, the attempts that it took, and the time to recover")
+    @Test("the statistics contain the reason, attempts and recovery time of an outage")
     func outage() async throws {
         let pusher = try await world.makeConnectedClient()
         await world.advance(by: .seconds(60))
@@ -28,7 +28,7 @@ struct StatisticsTests {
         #expect(connections.timeConnected == .seconds(67))
     }
 
-    @Test("a suspension is the reason of the loss, not the server's silence")
+    @Test("the reason of a loss after a suspension is the suspension, not the pong timeout")
     func suspended() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -38,7 +38,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.connections.lost == [.suspended: 1])
     }
 
-    @Test("a ping's round trip is measured by its pong")
+    @Test("the statistics measure a ping's round trip by its pong")
     func roundTrip() async throws {
         world.server.delayMessages(by: .milliseconds(40))
         let pusher = world.makeClient()
@@ -50,7 +50,7 @@ struct StatisticsTests {
         #expect(pings.sent == 1 && pings.answered == 1 && pings.roundTrip.last == .milliseconds(40))
     }
 
-    @Test("messages and their bytes are counted, both ways")
+    @Test("the statistics count messages and their bytes in both directions")
     func traffic() async throws {
         let pusher = try await world.makeConnectedClient()
         let before = pusher.statistics.messages
@@ -70,7 +70,7 @@ struct StatisticsTests {
         #expect(sent.bytesSent - before.bytesSent == texts.reduce(0) { $0 + $1.utf8.count })
     }
 
-    @Test("a binary message is counted", .ofWebSocketOnly)
+    @Test("the statistics count a binary message", .ofWebSocketOnly)
     func binary() async throws {
         let pusher = try await world.makeConnectedClient()
         let before = pusher.statistics.messages
@@ -81,7 +81,7 @@ struct StatisticsTests {
         #expect(received.bytesReceived - before.bytesReceived == 3)
     }
 
-    @Test("every event is counted, those that came with others in one read too")
+    @Test("the statistics count every event, even if many arrive in one read")
     func events() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -92,7 +92,7 @@ struct StatisticsTests {
             world.server.sendEvent("created", channel: "orders")
             world.server.sendEvent("created", channel: "unknown")
         }
-        // An input that changes the state in between sends the remaining events another way.
+        // The ping changes the state during the read, so the client handles the remaining events differently.
         world.server.sendPing()
         for _ in 1...500 { world.server.sendEvent("created", channel: "orders") }
         await world.run()
@@ -102,7 +102,7 @@ struct StatisticsTests {
         #expect(events.dropped == [.notSubscribed: 500])
     }
 
-    @Test("an event without a callback is delivered and unhandled, the client's own events are neither")
+    @Test("an event without a listener counts as delivered and unhandled")
     func unhandled() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -117,7 +117,7 @@ struct StatisticsTests {
         _ = sequence
     }
 
-    @Test("events of the user are counted like others")
+    @Test("the statistics count events of the user like other events")
     func userEvents() async throws {
         let pusher = world.makeClient(.virtual(user: "7"))
         pusher.user.bind(eventName: "note") { _ in }
@@ -132,7 +132,7 @@ struct StatisticsTests {
         #expect(statistics.signIns.succeeded == 1 && statistics.authorizations.succeeded == 1)
     }
 
-    @Test("each unread sequence drops and counts separately")
+    @Test("each unread sequence drops and counts its own events")
     func sequenceOverflow() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 10)))
         let orders = pusher.subscribe("orders")
@@ -145,7 +145,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 31])
     }
 
-    @Test("callbacks that a slow queue drops are counted")
+    @Test("the statistics count callbacks that were dropped because of a slow queue")
     func callbackOverflow() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -164,7 +164,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
     }
 
-    @Test("data that does not decode is counted for each consumer that decodes it")
+    @Test("the statistics count data that does not decode for each consumer")
     func undecodable() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -176,12 +176,12 @@ struct StatisticsTests {
         world.server.sendEvent("e", data: "5", channel: "orders")
         await world.run()
         #expect(await numbers.next() == 5)
-        // 5 is not a string.
+        // The value 5 is not a string, so the callback for strings drops it.
         #expect(pusher.statistics.events.dropped == [.undecodable: 4])
         withExtendedLifetime((asNumber, asText)) {}
     }
 
-    @Test("a transformer that throws costs an event, and a client event")
+    @Test("an event and a client event count as dropped if the transformer throws")
     func transformerFailed() async throws {
         let options = PusherClientOptions(
             authMethod: .endpoint(authEndpoint: VirtualWorld.authEndpoint),
@@ -218,7 +218,7 @@ struct StatisticsTests {
         func outgoing(_ payload: EventPayload) throws -> [EventPayload] { throw Refusal() }
     }
 
-    @Test("client events are accepted and sent, or rejected before they are queued")
+    @Test("client events count as accepted and sent, or as refused before they are queued")
     func clientEvents() async throws {
         let pusher = try await world.makeConnectedClient()
         let chat = pusher.subscribe("private-chat")
@@ -232,7 +232,7 @@ struct StatisticsTests {
         #expect(events.accepted == 2 && events.sent == 2 && events.refused == 2 && events.dropped == 0)
     }
 
-    @Test("the latency of an authorization is the backend's, and a subscription counts when it ends")
+    @Test("the statistics measure the latency of authorizations, and count the outcomes of subscriptions")
     func authorization() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
         world.server.failAuthorizations(1, with: .status(403))

@@ -12,7 +12,7 @@ struct SubscribingTests {
     private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }
     private var unsubscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:unsubscribe") } }
 
-    @Test("a channel that was subscribed before connecting is subscribed with the connection")
+    @Test("the client subscribes channels from before connect() when it is connected")
     func beforeConnecting() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient()
@@ -27,9 +27,9 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == ["orders"])
     }
 
-    /// On the event loop, what subscribing leads to at once has happened when it returns.
+    /// If the app calls `subscribe` on the event loop, the closure gets an immediate event before `subscribe` returns.
     @Test(
-        "the closure for events gets the first one too, also if it comes at once",
+        "the closure for events gets the first event, even if the event comes at once",
         arguments: [
             ("no name", nil), ("presence-a", PusherAuth(auth: "no signature")),
             ("private-a", PusherAuth(auth: "no signature")),
@@ -46,12 +46,12 @@ struct SubscribingTests {
         #expect(events.elements == ["pusher:subscription_error"])
     }
 
-    @Test("a closure for events is added to the earlier ones of a channel before it is subscribed anew")
+    @Test("subscribe() binds a closure for events before the client subscribes the channel again")
     func closureOfSubscribedChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let (first, second) = (Log<String>(), Log<String>())
         let channel = pusher.subscribe("private-a") { (event: PusherEvent) in first.append(event.eventName) }
-        // Authorizations take place beside the loop.
+        // The authorization runs outside the event loop, so the test waits for its failure.
         await world.runUntil { first.count == 1 }
         let again = try await world.atOnce {
             pusher.subscribe("private-a", auth: PusherAuth(auth: "no signature")) { (event: PusherEvent) in
@@ -63,7 +63,7 @@ struct SubscribingTests {
         #expect(second.elements == ["pusher:subscription_error"])
     }
 
-    @Test("a closure for events beyond the limit of callbacks is not bound, and that is reported")
+    @Test("the client reports a closure for events beyond the limit and does not bind it")
     func closureBeyondLimit() async throws {
         var limits = PusherClientOptions.Limits()
         limits.bindings = 1
@@ -77,7 +77,7 @@ struct SubscribingTests {
         #expect(await errors.next()?.code == .tooManyBindings)
     }
 
-    @Test("subscribing in the connected callback subscribes once (PusherSwift 432)")
+    @Test("subscribing in the delegate's connected callback sends one subscription (PusherSwift 432)")
     func inConnectedCallback() async throws {
         final class Subscriber: PusherDelegate {
             let pusher: @Sendable () -> Pusher
@@ -100,7 +100,7 @@ struct SubscribingTests {
     }
 
     @Test(
-        "a success without data counts (PusherSwift 446)",
+        "the client accepts a success without data (PusherSwift 446)",
         arguments: PusherTestServer.Dialect.EmptyData.allCases
     )
     func successWithoutData(form: PusherTestServer.Dialect.EmptyData) async throws {
@@ -122,7 +122,7 @@ struct SubscribingTests {
         #expect(events.count == 1)
     }
 
-    @Test("a channel that was unsubscribed while its subscription was pending does not come back (PusherSwift 433)")
+    @Test("a channel that was unsubscribed while pending stays unsubscribed after a reconnect (PusherSwift 433)")
     func unsubscribeWhilePending() async throws {
         world.server.failSubscriptions(to: "orders", with: .unanswered)
         let pusher = try await world.makeConnectedClient()
@@ -138,7 +138,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("unsubscribing while the answer is on its way ends the subscription when it arrives")
+    @Test("the client sends the unsubscribe of a pending channel after the server's answer")
     func unsubscribeBeforeTheAnswer() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = try await world.atOnce {
@@ -151,7 +151,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("subscribe, unsubscribe, subscribe: the last call wins, with one frame")
+    @Test("subscribing, unsubscribing and subscribing again sends one frame, and the last call wins")
     func lastCallWins() async throws {
         let pusher = try await world.makeConnectedClient()
         let (first, second) = try await world.atOnce {
@@ -167,7 +167,7 @@ struct SubscribingTests {
         #expect(unsubscribes.isEmpty)
     }
 
-    @Test("after a loss every wanted channel is subscribed again, and says how long it was away")
+    @Test("the client resubscribes every wanted channel after a loss, and reports the time away")
     func resubscription() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -189,7 +189,7 @@ struct SubscribingTests {
         #expect(await iterator.next() == .seconds(3))
     }
 
-    @Test("channels stay over disconnect() and connect()")
+    @Test("channels stay wanted across disconnect() and connect()")
     func overDisconnect() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -202,7 +202,7 @@ struct SubscribingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("unsubscribeAll() ends every subscription")
+    @Test("unsubscribeAll() unsubscribes from every channel")
     func unsubscribeAll() async throws {
         let pusher = try await world.makeConnectedClient()
         for name in ["a", "b", "c"] { pusher.subscribe(name) }
@@ -213,7 +213,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("a subscription that is not answered fails after 10 s, for the call, the event and the delegate")
+    @Test("the call, the event and the delegate get the error of a subscription without an answer for 10 s")
     func timeout() async throws {
         world.server.failSubscriptions(to: "orders", with: .unanswered)
         let delegate = RecordingDelegate()
@@ -236,7 +236,7 @@ struct SubscribingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("an error that names no channel ends the only pending subscription")
+    @Test("an error that names no channel fails the only pending subscription")
     func refusal() async throws {
         world.server.failSubscriptions(to: "orders", with: .error(code: nil, message: "not today"))
         let pusher = try await world.makeConnectedClient()
@@ -249,7 +249,7 @@ struct SubscribingTests {
     }
 
     @Test(
-        "an invalid name is kept, reported and thrown, and never sent",
+        "the client reports and throws an error for an invalid name, and never sends the name",
         arguments: [
             ("no spaces", PusherClientError.Code.invalidChannelName), ("", .invalidChannelName),
             ("#server-to-user-1", .invalidChannelName), (String(repeating: "a", count: 201), .invalidChannelName),
@@ -270,7 +270,7 @@ struct SubscribingTests {
         #expect(pusher.connection.channels.find(name: name) == nil)
     }
 
-    @Test("subscription counts reach property, closure and event")
+    @Test("the property, the closure and the event report the subscription count")
     func subscriptionCount() async throws {
         var options = PusherTestServer.Options()
         options.sendsSubscriptionCounts = true
@@ -294,7 +294,7 @@ struct SubscribingTests {
     }
 
     @Test(
-        "code that compiles but is probably wrong logs a warning: a closure for members, a name that is nearly private"
+        "the log warns of a closure for members on an ordinary channel, and of a nearly private name"
     )
     func hardlyMeant() async throws {
         let lines = LogLines()
@@ -308,7 +308,7 @@ struct SubscribingTests {
         #expect(lines.messages.last?.contains("Private-orders") == true)
     }
 
-    @Test("subscribed() without connect() logs after 5 s what it is waiting for")
+    @Test("subscribed() without connect() logs after 5 s that a connection is missing")
     func subscribedWithoutConnecting() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -320,7 +320,7 @@ struct SubscribingTests {
         await world.advance(by: .milliseconds(4_999))
         #expect(lines.messages == [])
         await world.advance(by: .milliseconds(1))
-        // One line for all waiting calls.
+        // The client logs one line for all waiting calls.
         #expect(lines.messages.count == 1)
         #expect(lines.messages.first?.contains("Call connect()") == true)
         await world.advance(by: .seconds(600))
@@ -329,7 +329,7 @@ struct SubscribingTests {
         for task in waiting { _ = try await world.complete { try await task.value } }
     }
 
-    @Test("subscribed() logs no warning if a connection is made, or the wait has ended, within 5 s")
+    @Test("subscribed() logs no warning if the client connects or the wait ends within 5 s")
     func subscribedInTime() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -348,7 +348,7 @@ struct SubscribingTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
-    @Test("a channel's sequences end with it, whenever they were made")
+    @Test("all sequences of a channel end when it is unsubscribed, even new ones")
     func endOfSequences() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -370,7 +370,7 @@ struct SubscribingTests {
             events = channel.events.makeAsyncIterator()
         }
 
-        /// Waits forever if one of them does not end.
+        /// Whether both sequences have ended. Waits forever if a sequence does not end.
         var areAtEnd: Bool {
             mutating get async {
                 let isEnd = await resubscriptions.next() == nil

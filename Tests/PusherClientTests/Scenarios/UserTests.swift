@@ -37,7 +37,7 @@ struct UserTests {
     func eventAfterSignIn() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         var bills = pusher.user.events(named: "bill").makeAsyncIterator()
-        // The server's answers come one after the other.
+        // The server's answers come one second apart.
         world.server.delayMessages(by: .seconds(1))
         let reached = Task {
             try await pusher.signedIn()
@@ -53,7 +53,7 @@ struct UserTests {
         #expect(await bills.next()?.data == "7")
     }
 
-    @Test("signedIn() without connect() logs after 5 s what it is waiting for")
+    @Test("signedIn() without connect() logs after 5 s that a connection is missing")
     func signedInWithoutConnecting() async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
@@ -65,7 +65,7 @@ struct UserTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
-    @Test("the sign-in is repeated on every connection, and waits for the first")
+    @Test("the sign-in waits for the first connection, and the client repeats the sign-in on every later connection")
     func again() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         pusher.signIn()
@@ -79,7 +79,7 @@ struct UserTests {
         await world.runUntil { pusher.user.isSignedIn }
     }
 
-    @Test("without a way to sign in the call says what to do")
+    @Test("the error of signedIn() without a userAuthMethod says what to do")
     func noMethod() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -95,7 +95,7 @@ struct UserTests {
         #expect(delegate.errors.elements.map(\.clientError.code) == [.signInFailed])
     }
 
-    @Test("a rejection by the backend, or by the server, ends the call")
+    @Test("signedIn() fails if the backend or the server refuses the user")
     func refused() async throws {
         world.server.failUserAuthentications(1, with: .status(403, body: "who?"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
@@ -123,7 +123,7 @@ struct UserTests {
         #expect(error?.code == .signInTimedOut)
     }
 
-    @Test("the watchlist reports who is online, now and later")
+    @Test("the watchlist reports users who are online, and later changes")
     func watchlist() async throws {
         let bob = try await signIn(.virtual(user: "bob"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob","eve"]"#))
@@ -174,7 +174,7 @@ struct UserTests {
         }
         #expect(error?.kind == .invalidAuthorization)
         #expect(error?.message.contains("channel_data") == true)
-        // Signed in too late, the client tries again by itself.
+        // The client subscribes again by itself if the user signs in after the channel has failed.
         let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
         let room = late.subscribeToPresenceChannel(channelName: "presence-room")
         late.connect()
@@ -186,7 +186,7 @@ struct UserTests {
         #expect(room.subscribed)
     }
 
-    @Test("a user whose connections are terminated gets an error and stays disconnected")
+    @Test("a client gets an error and stays disconnected if the server terminates its user's connections")
     func terminated() async throws {
         let pusher = try await signIn(.virtual(user: "ada"))
         world.server.terminateConnections(ofUser: "ada")
@@ -197,7 +197,7 @@ struct UserTests {
 }
 
 extension Pusher {
-    /// The subjects of the running authorizations.
+    /// The channels and the user that are being authorized.
     fileprivate var authorizing: [AuthorizationQuestion.Subject] {
         engine.read { $0.machine.authorizations.jobs.values.map(\.question.subject) }
     }

@@ -16,7 +16,7 @@ struct WatchlistCallbackTests {
         await world.run()
     }
 
-    @Test("an event waits for the queue once, for all its callbacks")
+    @Test("an event of the watchlist counts once toward the limit of waiting callbacks, even with several callbacks")
     func oneJob() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 3), callbackQueue: .queue(queue)))
@@ -34,7 +34,7 @@ struct WatchlistCallbackTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("a callback that is unbound does not run, even if another one unbinds it in the same event")
+    @Test("an unbound callback does not run, even if another callback of the same event unbinds it")
     func unbinding() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(callbackQueue: .queue(queue)))

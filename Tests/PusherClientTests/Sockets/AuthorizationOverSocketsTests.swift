@@ -11,7 +11,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Every way to authorize, over real HTTP and WebSocket", .timeLimit(.minutes(5)))
+@Suite("Every way to authorize, over real sockets", .timeLimit(.minutes(5)))
 struct AuthorizationOverSocketsTests {
     enum Strategy: CaseIterable {
         case endpoint, endpointWithHeaders, getEndpoint, batchingEndpoint, requestBuilder
@@ -44,7 +44,11 @@ struct AuthorizationOverSocketsTests {
         }
     }
 
-    @Test("each kind of channel is authorized, and its events arrive", arguments: Strategy.allCases, [false, true])
+    @Test(
+        "the client authorizes each kind of channel and gets its events",
+        arguments: Strategy.allCases,
+        [false, true]
+    )
     func everyKind(strategy: Strategy, useTLS: Bool) async throws {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
@@ -80,7 +84,7 @@ struct AuthorizationOverSocketsTests {
         }
     }
 
-    @Test("the bytes of the request are those of the protocol")
+    @Test("an authorization request has exactly the bytes that the protocol demands")
     func bytes() async throws {
         try await PusherTestServer.withServer { server in
             let endpoint = AuthEndpoint(
@@ -116,7 +120,7 @@ struct AuthorizationOverSocketsTests {
         }
     }
 
-    @Test("with GET the form is in the query, for channels and for users")
+    @Test("a GET request has the form in its query, for channels and for users")
     func get() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
@@ -147,7 +151,10 @@ struct AuthorizationOverSocketsTests {
         }
     }
 
-    @Test("a redirect is followed with the body, and a backend that hangs times out", .timeLimit(.minutes(5)))
+    @Test(
+        "the client follows a redirect with the body, and does not wait forever for a backend that hangs",
+        .timeLimit(.minutes(5))
+    )
     func redirectAndHang() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
@@ -192,7 +199,10 @@ struct AuthorizationOverSocketsTests {
 }
 
 extension AuthorizationOverSocketsTests {
-    @Test("a redirect to another origin fails the subscription, and sends no request there", .timeLimit(.minutes(5)))
+    @Test(
+        "a redirect to another origin fails the subscription without a request to that origin",
+        .timeLimit(.minutes(5))
+    )
     func redirectedElsewhere() async throws {
         try await PusherTestServer.withServer { other in
             try await PusherTestServer.withServer { server in
@@ -216,7 +226,7 @@ extension AuthorizationOverSocketsTests {
     }
 }
 
-/// The actions of a backend.
+/// A backend that authorizes channels and users.
 private struct Backend: Sendable {
     let server: PusherTestServer
 

@@ -10,9 +10,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Impatient apps, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Checking, reconnecting and resubscribing, on real sockets", .timeLimit(.minutes(5)))
 struct LifecycleTests {
-    @Test("a dead connection is found at once, long before its timeouts, and replaced")
+    @Test("checkConnection() detects a dead connection long before its timeouts, and the client reconnects")
     func checkConnection() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -27,7 +27,8 @@ struct LifecycleTests {
                 guard case .messageReceived(let text) = record.event else { return false }
                 return text.contains("pusher:ping")
             }
-            // The pong, which also answers the next ping, has arrived before this event.
+            // The test waits for this event, because the pong arrives before the event. A late pong could answer the next
+            // ping.
             try server.publish(event: "after", data: "", to: "orders")
             #expect(await events.next() != nil)
             server.goSilent(.socket(socketID))
@@ -63,9 +64,9 @@ struct LifecycleTests {
         }
     }
 
-    @Test("endless chains of calls leave sockets their turn of the event loop")
+    @Test("endless chains of calls do not block the sockets of the event loop")
     func endlessCalls() async throws {
-        // A group for this test, so that other tests do not have to wait.
+        // This test has its own group, so other tests do not have to wait.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { group.shutdownGracefully { _ in } }
         try await PusherTestServer.withServer { server in
@@ -108,7 +109,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("reconnecting at once makes another connection, with the same channels")
+    @Test("reconnectNow() opens another connection with the same channels")
     func reconnectNow() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -123,7 +124,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("a rejected channel is subscribed when the reason is gone, with a new list of members")
+    @Test("resubscribe() subscribes a refused channel after the cause is removed, with a new list of members")
     func resubscribe() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(
@@ -157,7 +158,7 @@ extension MembershipChange {
     }
 }
 
-/// Answers each error with a call that causes the next.
+/// A delegate that answers each error with a call that causes the next error.
 private final class PersistentDelegate: PusherDelegate {
     private let count = NIOLockedValueBox(0)
     private let answer: @Sendable (Int) -> Void

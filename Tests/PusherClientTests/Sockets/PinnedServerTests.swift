@@ -8,7 +8,7 @@ import Testing
 struct PinnedServerTests {
     private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-    @Test("the client reports a mismatch, tries again, and sends the server no request")
+    @Test("the client reports a mismatch, tries again, and sends no request to the server")
     func client() async throws {
         let certificates = try TestCertificates()
         var serverOptions = PusherTestServer.Options()

@@ -24,7 +24,7 @@ struct ProxyFailureTests {
             var errors = pusher.errors.makeAsyncIterator()
             pusher.connect()
             error = await errors.next()
-            // The attempt has failed, but the client tries again.
+            // The client tries again after the failure, and connects unless the proxy rejects the credentials.
             proxy.accept()
             if !isProtected { try await pusher.connected() }
         }
@@ -32,7 +32,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "the error names a proxy that rejects the credentials, and the reason, but not the credentials",
+        "the error names a proxy that rejects the credentials, without showing the credentials",
         arguments: [nil, "hush-wrong-password"]
     )
     func refusedCredentials(password: String?) async throws {
@@ -43,7 +43,7 @@ struct ProxyFailureTests {
         SecretSearch.search(formsOf: error)
     }
 
-    @Test("no text of a proxy's answer appears in an error, because it may repeat a request")
+    @Test("no error contains header fields of a proxy's answer")
     func echoed() async throws {
         try await withProxy(isProtected: true, password: "hush-password") { _, proxy, pusher in
             let token = "YWRhOmh1c2gtcGFzc3dvcmQ="
@@ -56,7 +56,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a proxy that refuses leaves no handler, timer or credentials behind")
+    @Test("the client frees handlers, timers and credentials after a proxy has refused the tunnel")
     func nothingLeft() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.refuse(with: 403)
@@ -75,7 +75,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "a proxy that refuses the tunnel fails the attempt with its status, and is asked again",
+        "an attempt fails with the status of a proxy that refuses the tunnel, and the client tries again",
         arguments: [403, 502, 302, 100]
     )
     func refused(status: Int) async throws {
@@ -85,7 +85,7 @@ struct ProxyFailureTests {
         if status >= 200 { #expect(error.message.contains("HTTP status \(status)")) }
     }
 
-    @Test("a proxy that closes, or answers with invalid HTTP, fails the attempt", arguments: [0, 1, 2])
+    @Test("an attempt fails if the proxy closes the connection or answers with invalid HTTP", arguments: [0, 1, 2])
     func nonsense(kind: Int) async throws {
         let error = try await firstError { proxy in
             switch kind {
@@ -104,7 +104,7 @@ struct ProxyFailureTests {
         #expect(error.message.contains("gave no answer, or an answer that is not HTTP"))
     }
 
-    @Test("bytes after a proxy's answer do not count as the server's: the attempt fails")
+    @Test("an attempt fails if the proxy sends bytes after its answer")
     func smuggled() async throws {
         let upgrade = Array(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n".utf8
@@ -122,7 +122,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a silent proxy fails the attempt at its timeout")
+    @Test("an attempt through a silent proxy fails at its timeout")
     func silent() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.goSilent()
@@ -142,9 +142,9 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("the error for a missing proxy says that the proxy was not reached")
+    @Test("the error for an unreachable proxy says that the client did not reach the proxy")
     func unreachable() async throws {
-        // No other test listens at that address.
+        // No test listens at 127.77.0.4, so no connection to a proxy there can succeed.
         for (host, text) in [
             ("127.77.0.4", "was not reached"), (String(repeating: "a", count: 70), "could not be resolved"),
         ] {
@@ -161,7 +161,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("an authorization that the proxy refuses names the proxy", arguments: [true, false])
+    @Test("the error for an authorization that the proxy refuses names the proxy", arguments: [true, false])
     func authorization(useTLS: Bool) async throws {
         try await PusherTestServer.withServer { server in
             var options = TestProxy.Options()
@@ -180,7 +180,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("an authorization at an address over TLS is not sent through a proxy that could pose as it")
+    @Test("the client does not send an authorization over TLS to an IP address through a proxy")
     func authorizationAtAddress() async throws {
         let rules = ProxyRules(.server(host: "127.0.0.1", port: 9))
         let requester = AsyncHTTPRequester.patient(proxies: rules)

@@ -11,10 +11,10 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Real sockets, real server", .timeLimit(.minutes(5)))
+@Suite("A client and a server over real sockets", .timeLimit(.minutes(5)))
 struct RealServerTests {
     @Test(
-        "connect, subscribe, receive events from the REST API, lose the connection, reconnect, receive again",
+        "a client gets events from the REST API before and after a lost connection",
         arguments: [false, true]
     )
     func life(useTLS: Bool) async throws {
@@ -63,7 +63,7 @@ struct RealServerTests {
         #expect(status == .ok)
     }
 
-    @Test("a server that is stopped and started again gets its client back")
+    @Test("the client reconnects after its server was stopped and started again")
     func restart() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.host = LoopbackAddress.ofItsOwn()
@@ -84,7 +84,7 @@ struct RealServerTests {
         await server.shutdown()
     }
 
-    @Test("without a listener, the reason is reported and the client tries again")
+    @Test("the client reports the reason if no server listens, and tries again")
     func nobodyListens() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.host = LoopbackAddress.ofItsOwn()
@@ -101,7 +101,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("certificates are checked: unknown root, wrong host; unless the options switch that off")
+    @Test("the client checks the root and host of a certificate, unless the options disable the check")
     func certificates() async throws {
         let certificates = try TestCertificates(hosts: ["other.test"], addresses: [])
         var serverOptions = PusherTestServer.Options()
@@ -130,7 +130,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "path, headers and subprotocol reach the server, whether it echoes the subprotocol or not",
+        "the server gets the path, headers and subprotocol, and may leave the subprotocol unconfirmed",
         arguments: [true, false]
     )
     func upgrade(echoes: Bool) async throws {
@@ -161,7 +161,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "a message may be as large as the limit; a larger one is reported and closed with 1009, and the client reconnects"
+        "the client accepts a message of the maximum size, and closes with 1009 after a larger message"
     )
     func largeMessages() async throws {
         try await PusherTestServer.withServer { server in
@@ -186,7 +186,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("text that is not UTF-8 is reported and closed with 1007, and the client reconnects")
+    @Test("the client closes with 1007 after text that is not UTF-8, and reconnects")
     func invalidText() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -201,7 +201,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("a close code of the server arrives with its reason")
+    @Test("the client reports the server's close code with its reason")
     func closeCode() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -228,7 +228,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("an upgrade that is rejected or dropped is tried again")
+    @Test("the client tries again after a refused or dropped upgrade")
     func badUpgrades() async throws {
         try await PusherTestServer.withServer { server in
             server.failConnections(1, with: .refused(status: 503))
@@ -241,7 +241,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("a thousand channels are subscribed, lost, and subscribed again")
+    @Test("the client subscribes a thousand channels, and subscribes them again after a loss")
     func manyChannels() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -258,7 +258,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "eight threads connect, disconnect, subscribe and bind at once: every state change begins with the last state"
+        "each reported change begins with the previous state, even if eight threads call the client"
     )
     func manyThreads() async throws {
         final class Observer: PusherDelegate {
@@ -290,8 +290,8 @@ struct RealServerTests {
             let channel = pusher.subscribe("orders")
             try await pusher.connected()
             try await channel.subscribed()
-            // The client sends the unsubscribe of a pending subscription after its answer, so the message may still be
-            // on its way.
+            // The client unsubscribes a pending channel after the server's answer, so the message may still be in
+            // transit.
             try await server.nextRecord(timeout: .patience) { _ in
                 server.connections.count { $0.subscribedChannels == ["orders"] } == 1
             }
@@ -305,7 +305,7 @@ struct RealServerTests {
 }
 
 extension Pusher {
-    /// A client of the test's server that retries soon.
+    /// Creates a client of the test's server that retries soon.
     convenience init(
         _ server: PusherTestServer,
         authMethod: AuthMethod = .noMethod,
@@ -331,7 +331,7 @@ extension Pusher {
 }
 
 extension PusherTimeouts {
-    /// For calls that must succeed even on a slow machine.
+    /// Timeouts for calls that must succeed even on a slow machine.
     static var patient: Self {
         Self(
             connectionAttempt: .patience,

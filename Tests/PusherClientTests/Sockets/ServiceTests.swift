@@ -10,7 +10,7 @@
 
     @Suite("As a service", .timeLimit(.minutes(5)))
     struct ServiceTests {
-        @Test("a graceful shutdown of the service group disconnects with the closing handshake, and ends it")
+        @Test("a graceful shutdown disconnects with the closing handshake, and ends the service group")
         func shutdownWhileRunning() async throws {
             try await PusherTestServer.withServer { server in
                 let pusher = Pusher(server)
@@ -26,7 +26,7 @@
             }
         }
 
-        @Test("a shutdown that begins before the client runs ends it too")
+        @Test("a shutdown that begins before the client runs stops the client")
         func shutdownBeforeRun() async throws {
             try await PusherTestServer.withServer { server in
                 let pusher = Pusher(server)
@@ -43,7 +43,7 @@
             }
         }
 
-        /// Runs the client after the shutdown has begun.
+        /// A service that runs the client after the shutdown has begun.
         private struct LateService: Service {
             let pusher: Pusher
             let gate: Gate
@@ -62,7 +62,7 @@
             func isReached() async { for await _ in stream.stream {} }
         }
 
-        @Test("a final rejection ends the group with its error")
+        @Test("a final refusal ends the service group with its error")
         func refusal() async throws {
             try await PusherTestServer.withServer { server in
                 let options = PusherClientOptions(endpoint: server.endpoint, timeouts: .patient, logger: .quiet)

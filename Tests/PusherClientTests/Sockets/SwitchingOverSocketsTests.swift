@@ -43,7 +43,8 @@ struct SwitchingOverSocketsTests {
                 #expect(await calls.next() == "2")
                 #expect(await notes.next()?.data == "3")
 
-                // The server may notice late that the client has left. Until then, events go to the old socket.
+                // The test waits, because the server may notice late that the client has left. Until then, the server
+                // sends events to the old socket.
                 try await one.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
                 pusher.authorize(at: one)
                 try pusher.switchTo(endpoint: one.endpoint, key: one.options.application.key)
@@ -55,7 +56,7 @@ struct SwitchingOverSocketsTests {
         }
     }
 
-    @Test("a dead server does not keep a client from another one")
+    @Test("a client switches from a dead server to another server")
     func deadServer() async throws {
         try await PusherTestServer.withServer { other in
             var options = PusherTestServer.Options()
@@ -81,7 +82,7 @@ struct SwitchingOverSocketsTests {
 }
 
 extension PusherTestServer {
-    /// The address of this server, for a client.
+    /// The server's endpoint for clients.
     var endpoint: PusherEndpoint { PusherEndpoint(host: host, port: port, useTLS: usesTLS) }
 }
 

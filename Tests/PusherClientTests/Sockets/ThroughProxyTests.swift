@@ -13,7 +13,7 @@ import WebSocketClient
 @Suite("Through a proxy, on real sockets", .timeLimit(.minutes(5)))
 struct ThroughProxyTests {
     @Test(
-        "the WebSocket and the authorization go through it, and the proxy looks the name up",
+        "the WebSocket and the authorization go through the proxy, which looks up the server's name",
         arguments: [true, false]
     )
     func works(useTLS: Bool) async throws {
@@ -25,13 +25,13 @@ struct ThroughProxyTests {
             try server.publish(event: "created", data: "1", to: "private-orders")
             #expect(await events.next()?.data == "1")
             let requests = proxy.requests
-            // More than two, if a slow machine made one too late and the client repeated it.
+            // There are more than two requests if a slow machine caused a timeout and a retry.
             #expect(requests.count >= 2 && requests.allSatisfy { $0.method == "CONNECT" })
             #expect(requests.allSatisfy { $0.host == proxiedName && $0.port == server.port && $0.status == 200 })
         }
     }
 
-    @Test("user name and password are sent, to both kinds of requests", arguments: [true, false])
+    @Test("both kinds of requests send the user name and password to the proxy", arguments: [true, false])
     func credentials(useTLS: Bool) async throws {
         try await withProxy(useTLS: useTLS, isProtected: true, password: "hush: ünïque", authMethod: authEndpoint) {
             server,
@@ -40,7 +40,7 @@ struct ThroughProxyTests {
             try await pusher.connected()
             try await pusher.subscribe("private-orders").subscribed()
             #expect(proxy.requests.count >= 2 && proxy.requests.allSatisfy(\.isAuthorized))
-            // They are for the proxy only.
+            // Only the proxy may get the credentials.
             let record = try await server.nextRecord(timeout: .patience) { record in
                 if case .connectionRequested = record.event { true } else { false }
             }
@@ -50,7 +50,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("after a tunnel ends, the client reconnects through the proxy")
+    @Test("the client reconnects through the proxy after a tunnel is closed")
     func dropped() async throws {
         try await withProxy { _, proxy, pusher in
             let channel = pusher.subscribe("orders")
@@ -64,7 +64,7 @@ struct ThroughProxyTests {
     }
 
     @Test(
-        "pins apply to the server's key, not the proxy's, and a mismatch sends no upgrade"
+        "the client checks pins against the server's key, and sends no upgrade after a mismatch"
     )
     func pins() async throws {
         try await withProxy(tls: { certificates in
@@ -82,14 +82,14 @@ struct ThroughProxyTests {
             pusher.connect()
             #expect(await errors.next()?.code == .pinMismatch)
             pusher.disconnect()
-            // When the tunnel has ended, the server has read everything.
+            // The server has read all bytes when the tunnel is closed.
             try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
             #expect(server.records.isEmpty)
             #expect(proxy.requests.allSatisfy { $0.status == 200 })
         }
     }
 
-    @Test("the server's certificate is verified through the tunnel")
+    @Test("the client verifies the server's certificate through the tunnel")
     func certificate() async throws {
         try await withProxy(tls: { _ in TLSOptions() }) { server, proxy, pusher in
             var errors = pusher.errors.makeAsyncIterator()
@@ -101,7 +101,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("a proxy from the environment is used, but not for this machine")
+    @Test("the client uses a proxy from the environment, except for the local machine")
     func environment() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"
@@ -126,7 +126,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("one requester uses the proxy or none as required, and ends with all its requests")
+    @Test("a requester uses the proxy only if required, and its shutdown cancels all requests")
     func bothWays() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"

@@ -43,7 +43,7 @@ struct EventSourceTests {
         func next() async -> Call? { await calls.first { _ in true } }
     }
 
-    @Test("opens, delivers events, and completes; the id and the reconnection time are kept")
+    @Test("the event source keeps the id and the reconnection time for the second connection")
     func life() async throws {
         try await EventSourceTestServer.withServer { server in
             let body = "retry: 5000\nid: 1\ndata: a\n\nevent: named\ndata: b\n\nevent: other\ndata: c\n\nid: 2\n\n"
@@ -75,7 +75,7 @@ struct EventSourceTests {
     }
 
     @Test(
-        "is not opened by other statuses, and decides whether to reconnect",
+        "only status 200 opens the event source, and only other 2xx statuses except 204 request a reconnect",
         arguments: [(201, true), (299, true), (204, false), (301, false), (404, false), (500, false)]
     )
     func statuses(_ status: Int, _ reconnects: Bool) async throws {
@@ -90,7 +90,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("a lost connection keeps its status, and reports the error")
+    @Test("the callback gets the status and the error of a lost connection")
     func lost() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
@@ -104,7 +104,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("a server that cannot be reached reports an error without a status")
+    @Test("the callback gets an error without a status if the server cannot be reached")
     func notThere() async throws {
         let server = try await EventSourceTestServer.start()
         await server.stop()
@@ -114,7 +114,7 @@ struct EventSourceTests {
         #expect(await recorder.next() == .complete(nil, nil, code: NSURLErrorCannotConnectToHost, .closed))
     }
 
-    @Test("completes once when the app disconnects, and can connect again")
+    @Test("disconnect calls the completion callback once, and the app can connect again")
     func disconnect() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
@@ -132,7 +132,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("connects again at once after a disconnect, and the first connection still completes")
+    @Test("the first connection completes even if the app connects again right after a disconnect")
     func reconnectAtOnce() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
@@ -146,7 +146,7 @@ struct EventSourceTests {
             #expect(recorder.source.readyState == .connecting)
             var calls: [Call] = []
             for _ in 1...3 { if let call = await recorder.next() { calls.append(call) } }
-            // The end of the first connection and the start of the second one come in any order.
+            // The calls of the two connections have no fixed order, so the test filters them.
             let opened = calls.filter {
                 if case .complete(200, false, NSURLErrorCancelled, _) = $0 { false } else { true }
             }
@@ -155,7 +155,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("all connections are made by one connector")
+    @Test("the event source makes all connections with one connector")
     func oneConnector() async throws {
         let world = VirtualWorld()
         let url = try #require(URL(string: "http://example.com/feed"))
@@ -171,7 +171,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("can be disconnected inside each callback", arguments: ["open", "message", "named"])
+    @Test("the app can disconnect inside each callback", arguments: ["open", "message", "named"])
     func disconnectInCallback(_ callback: String) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\nevent: named\ndata: y\n\ndata: z\n\n")])
@@ -197,7 +197,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("the reconnection time has a limit")
+    @Test("the reconnection time is at most 10 minutes")
     func retryLimit() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("retry: 9223372036854775807\ndata: x\n\n")])
@@ -208,14 +208,14 @@ struct EventSourceTests {
         }
     }
 
-    /// Calls the event source when it is released.
+    /// An object that calls the event source in its `deinit`.
     private final class Asking: Sendable {
         let source: EventSource
         init(_ source: EventSource) { self.source = source }
         deinit { _ = source.events() }
     }
 
-    @Test("a closure that is replaced or removed can call the event source when it is released")
+    @Test("the release of a replaced or removed closure can call the event source")
     func releasedClosures() throws {
         let source = EventSource(url: try #require(URL(string: "http://127.0.0.1:9")))
         let closure = { (asking: Asking) -> @Sendable () -> Void in { _ = asking } }
@@ -227,7 +227,7 @@ struct EventSourceTests {
         #expect(source.events() == [])
     }
 
-    @Test("callbacks can be bound to the main actor")
+    @Test("the OnMain methods accept closures of the main actor")
     @MainActor
     func mainActor() async throws {
         try await EventSourceTestServer.withServer { server in

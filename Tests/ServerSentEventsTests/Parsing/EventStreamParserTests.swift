@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The parser of event streams", .timeLimit(.minutes(5)))
 struct EventStreamParserTests {
-    @Test("an event is delivered when its empty line ends, at a CR without the next byte")
+    @Test("the parser returns an event at the CR or LF of its empty line")
     func atOnce() {
         for (text, places) in [("data: x\r\r", [8]), ("data: x\n\ndata", [8]), ("data: x\r\n\r\n", [9])] {
             var seen: [Int] = []
@@ -14,7 +14,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("a comment is delivered when its line ends, and only if comments are requested")
+    @Test("the parser returns a comment at the end of its line if it reports comments")
     func comments() {
         var seen: [Int] = []
         let run = ParserRun(Array(": a\n:\r\r\ndata: x\n".utf8).bytewise) { number, _ in seen.append(number) }
@@ -23,38 +23,38 @@ struct EventStreamParserTests {
         #expect(ParserRun([Array(": a\n:\n\n".utf8)], reportsComments: false).elements == [])
     }
 
-    @Test("events are neither lost nor doubled if a CR LF or a character is split")
+    @Test("the parser returns each event once if a CR LF or a character is split")
     func cutsInside() {
         let bytes = Array("data: 1€\r\n\r\ndata: 2🎉\r\n\r\n".utf8)
         let expected = [ServerSentEvent(data: "1€"), ServerSentEvent(data: "2🎉")]
         for place in 0...bytes.count { #expect(ParserRun(bytes.cut(at: [place])).events == expected) }
     }
 
-    @Test("an empty first line of data is kept")
+    @Test("the parser keeps an empty first line of data")
     func emptyFirstLine() {
         #expect(ParserRun("data:\ndata: x\n\n").events.map(\.data) == ["\nx"])
     }
 
-    @Test("an event that the end of the stream cuts off is discarded, with its id")
+    @Test("the parser discards an event and its id if the stream ends within it")
     func unfinished() {
         let run = ParserRun("id: 1\ndata: a\n\nid: 2\ndata: b\n")
         #expect(run.events.map(\.data) == ["a"])
         #expect(run.lastEventID == "1")
     }
 
-    @Test("the id is kept for events without one, and an empty one clears it")
+    @Test("the last id applies to events without an id, until an empty id clears it")
     func ids() {
         #expect(ParserRun("id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n").events.map(\.id) == ["1", "1", ""])
     }
 
-    @Test("the reconnection time is kept until the next one")
+    @Test("the parser keeps the reconnection time until the server sends another one")
     func reconnectionTime() {
         #expect(ParserRun("retry: 5\ndata: a\n\ndata: b\n\n").reconnectionTime == 5)
-        // It takes effect when its line ends.
+        // The reconnection time takes effect when its line ends.
         #expect(ParserRun("retry: 5\n").reconnectionTime == 5)
     }
 
-    @Test("a reconnection time has only digits, and one that is too large becomes the largest")
+    @Test("the parser accepts only digits as a reconnection time, and limits large numbers")
     func reconnectionTimes() {
         let times: [(String, Int64?)] = [
             ("0", 0), ("007", 7), ("+5", nil), ("-5", nil), ("5 ", nil), (" 5", nil), ("1000x", nil), ("", nil),
@@ -66,21 +66,21 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("a block without data is not an event")
+    @Test("the parser returns no event for a block without data")
     func noData() {
         #expect(ParserRun("event: a\nid: 1\n\n:\n\n\n\n\n").events == [])
     }
 
-    @Test("a byte order mark within the stream is data")
+    @Test("the parser treats a byte order mark that is not at the start of the stream as data")
     func marks() {
         #expect(ParserRun("\u{FEFF}data: \u{FEFF}a\n\n\u{FEFF}data: b\n\n").events.map(\.data) == ["\u{FEFF}a"])
     }
 
-    @Test("bytes that are not UTF-8 become one replacement character for each sequence")
+    @Test("the parser replaces each invalid UTF-8 sequence with a replacement character")
     func malformed() {
         let streams: [([UInt8], String)] = [
             ([0xE2, 0x0A], "\u{FFFD}"), ([0xFF, 0xFE, 0x0A], "\u{FFFD}\u{FFFD}"),
-            // Overlong, a surrogate, and beyond Unicode.
+            // An overlong sequence, a surrogate, and a code point beyond Unicode.
             ([0xC0, 0xAF, 0x0A], "\u{FFFD}\u{FFFD}"), ([0xED, 0xA0, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}"),
             ([0xF4, 0x90, 0x80, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
             ([0xE2, 0x82, 0x41, 0x0D], "\u{FFFD}A"),
@@ -92,25 +92,25 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("streams of line ends only have no events", arguments: ["\n", "\r", "\r\n"])
+    @Test("the parser returns no events for a stream of line ends", arguments: ["\n", "\r", "\r\n"])
     func lineEnds(_ end: String) {
         #expect(ParserRun(String(repeating: end, count: 1_000)).elements == [])
     }
 
-    @Test("100,000 comments leave nothing behind")
+    @Test("100,000 comments do not count toward the limit of an event")
     func manyComments() {
         let run = ParserRun(String(repeating: ": keep alive\n\n", count: 100_000) + "data: x\n\n", limit: 100)
         #expect(run.elements.count == 100_001)
         #expect(run.events == [ServerSentEvent(data: "x")])
     }
 
-    @Test("an id may have a million bytes")
+    @Test("the parser accepts an id of 1 MiB")
     func longID() {
         let id = String(repeating: "i", count: 1 << 20)
         #expect(ParserRun(Array("id: \(id)\ndata: x\n\n".utf8).cut(at: [1_000, 500_000])).lastEventID == id)
     }
 
-    @Test("a response starts with the id of the last one, and with no other state of it")
+    @Test("the parser keeps the last id and the reconnection time for a new response, but no unfinished line")
     func nextResponse() throws {
         var parser = EventStreamParser()
         let first = "id: 1\nretry: 7\ndata: a\n\nevent: e\nid: 2\ndata: lost\n: lost"
@@ -119,13 +119,13 @@ struct EventStreamParserTests {
         let next = try parser.elements(Array("\u{FEFF}data: b\n\n".utf8))
         #expect(next == [.event(ServerSentEvent(data: "b", id: "1"))])
         #expect(parser.reconnectionTime == 7)
-        // A CR at the end of the last response does not belong to this LF.
+        // The LF of the new response does not complete a CR at the end of the last response.
         _ = try parser.elements([0x0D])
         parser.startResponse()
         #expect(try parser.elements(Array("\ndata: c\n\n".utf8)).count == 1)
     }
 
-    @Test("data and the current line have to fit into the limit, whatever the chunks")
+    @Test("the limit applies to data and the current line together, for each chunk size")
     func limit() {
         let streams: [(String, Bool)] = [
             ("data:" + String(repeating: "x", count: 95), false),
@@ -144,7 +144,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("data of several MiB is joined, including bytes that are not UTF-8")
+    @Test("the parser joins data of several MiB, including invalid UTF-8")
     func largeData() {
         let line = "data: " + String(repeating: "€", count: 300_000)
         var stream = Array("\(line)\n\(line)\ndata:".utf8) + [0xFF, 0xE2] + Array("\n\(line)\n\ndata: x\n\n".utf8)
@@ -158,7 +158,7 @@ struct EventStreamParserTests {
         }
     }
 
-    @Test("a line without an end stops at the limit")
+    @Test("the parser throws at the limit if a line does not end")
     func endlessLine() {
         let chunk = [UInt8](repeating: 0x78, count: 1_000)
         var taken = 0
@@ -172,7 +172,7 @@ struct EventStreamParserTests {
         #expect(taken == 10)
     }
 
-    @Test("the chunks of 10,000 random streams make no difference, and a slow parser agrees")
+    @Test("the parser and a simple parser return the same events for 10,000 random streams, whole and in chunks")
     func randomStreams() {
         for seed in 1...10_000 {
             var generator = SeededGenerator(seed: UInt64(seed))

@@ -39,13 +39,13 @@ struct ParserVectorTests {
         }
     }()
 
-    @Test("there are 46 of them")
+    @Test("the file has 46 vectors with different names")
     func count() {
         #expect(Self.all.count == 46)
         #expect(Set(Self.all.map(\.name)).count == 46)
     }
 
-    @Test("split as in the vector, whole, and byte by byte", arguments: all)
+    @Test("the parser reads each vector in its own chunks, as a whole, and byte by byte", arguments: all)
     func chunks(_ vector: Vector) {
         let bytes = vector.bytes
         vector.expectMet(by: bytes)
@@ -53,7 +53,7 @@ struct ParserVectorTests {
         vector.expectMet(by: bytes.flatMap { $0 }.bytewise)
     }
 
-    @Test("split in two at every place", arguments: all)
+    @Test("the parser reads each vector split in two at every byte", arguments: all)
     func cuts(_ vector: Vector) {
         let bytes = vector.bytes.flatMap { $0 }
         for place in 0...bytes.count { vector.expectMet(by: bytes.cut(at: [place])) }

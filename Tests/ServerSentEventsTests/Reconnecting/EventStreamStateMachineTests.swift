@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerSentEvents
 
-/// Each line of a transcript is an input and the machine's reaction.
+/// Each line of a transcript has an input and the reaction of the machine.
 @Suite("The state machine of an event stream", .timeLimit(.minutes(5)))
 struct EventStreamStateMachineTests {
     typealias Machine = EventStreamStateMachine
@@ -48,7 +48,7 @@ struct EventStreamStateMachineTests {
         .init(kind: kind, serial: serial)
     }
 
-    /// A machine that waits for the response to its first request.
+    /// Returns a machine that waits for the response to its first request.
     private static func connecting(
         _ reconnection: EventStreamOptions.Reconnection = .automatic,
         makesRequests: Bool = false,
@@ -60,7 +60,7 @@ struct EventStreamStateMachineTests {
         return machine
     }
 
-    /// A machine whose first response is open since second 0.
+    /// Returns a machine whose first response is open since second 0.
     private static func open(
         _ reconnection: EventStreamOptions.Reconnection = .automatic,
         _ request: HTTPRequest = request()
@@ -70,7 +70,7 @@ struct EventStreamStateMachineTests {
         return machine
     }
 
-    /// A machine whose first response has ended and whose retry policy decides.
+    /// Returns a machine that waits for the decision of the retry policy after the first response has ended.
     private static func asking(position: Position = Position(), error: EventStreamError? = nil) -> Machine {
         var machine = open()
         _ = machine.ended(1, error, now: .seconds(1))
@@ -96,7 +96,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: The course of things
 
-    @Test("connects, reads the rest of a lost response, waits, and connects again after the last event")
+    @Test("after a loss, the machine waits until the events are read, and then resumes after the last event")
     func life() {
         var machine = Self.machine(lastEventID: "0")
         #expect(
@@ -138,7 +138,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("a response that ends in order counts as lost, if the request may be repeated")
+    @Test("reconnects after a complete response if the request may be repeated")
     func cleanEnd() {
         var machine = Self.open()
         _ = machine.ended(1, nil, now: .seconds(1))
@@ -146,7 +146,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
     }
 
-    @Test("the wait is that of the policy if it is longer than the reconnection time")
+    @Test("waits for the policy's delay if it is longer than the reconnection time")
     func longerWait() {
         var machine = Self.asking()
         guard case .schedule(_, after: .seconds(20))? = machine.retryDecided(1, delay: .seconds(20), now: .zero).last
@@ -157,7 +157,7 @@ struct EventStreamStateMachineTests {
     }
 
     @Test(
-        "the server's reconnection time applies up to ten minutes",
+        "limits the server's reconnection time to ten minutes",
         arguments: [(0, 0), (5_000, 5), (600_000, 600), (600_001, 600), (.max, 600)] as [(Int64, Int)]
     )
     func reconnectionTime(_ milliseconds: Int64, _ seconds: Int) {
@@ -168,7 +168,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("a policy that stops ends the stream with the reason")
+    @Test("fails with the reason of the loss when the policy returns nil")
     func policyStops() {
         var machine = Self.asking(error: Self.lost)
         #expect(
@@ -178,7 +178,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("the back-off starts again after an event, or after a connection that has held")
+    @Test("resets the retry count after an event or after a long connection")
     func reset() {
         for (held, hasEvents, count) in [(9, false, 1), (10, false, 0), (1, true, 0)] {
             var machine = Self.asking()
@@ -198,7 +198,9 @@ struct EventStreamStateMachineTests {
 
     // MARK: Which requests are repeated
 
-    @Test("requests that may not be repeated end with their response, or with an error if it was cut off")
+    @Test(
+        "if the client must not repeat the request, the stream ends after a complete response and fails after an incomplete one"
+    )
     func notRepeated() {
         let requests = [
             Self.request("POST"), Self.request("POST", body: []), Self.request("GET", body: []), Self.request("PUT"),
@@ -230,7 +232,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("requests that may be repeated are repeated")
+    @Test("repeats only the requests that the option allows")
     func repeated() {
         let cases: [(EventStreamOptions.Reconnection, HTTPRequest)] =
             ["GET", "HEAD", "REPORT", "QUERY"].map { (.automatic, Self.request($0)) } + [
@@ -249,7 +251,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: Responses
 
-    @Test("status 204 ends the stream in order")
+    @Test("ends without an error after status 204")
     func noContent() {
         var machine = Self.connecting()
         #expect(
@@ -261,7 +263,7 @@ struct EventStreamStateMachineTests {
     }
 
     @Test(
-        "other statuses are final, and the error has the start of the body",
+        "fails after an unexpected status, with the start of the body in the error",
         arguments: [100, 201, 205, 206, 210, 299, 300, 304, 400, 401, 403, 404, 405, 410, 418, 501, 505, 999]
     )
     func statuses(_ status: Int) {
@@ -283,7 +285,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("at most 64 KiB of a refusal's body are read, within the response timeout")
+    @Test("reads at most 64 KiB of a refusal's body, within the response timeout")
     func refusalBody() {
         let response = EventStreamResponse(status: 404)
         var machine = Self.connecting()
@@ -307,7 +309,7 @@ struct EventStreamStateMachineTests {
         #expect(late.status == 404)
     }
 
-    @Test("content types other than event streams are final, even with a status that would be retried")
+    @Test("fails after a response that is not an event stream")
     func contentTypes() {
         for type in ["text/event-stream bogus", "x bogus", "text/html", "x-text/event-stream", "", nil] as [String?] {
             var machine = Self.connecting()
@@ -333,7 +335,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("a temporary status is retried, not before the time that the server names")
+    @Test("retries after a temporary status, after at least the time in Retry-After")
     func retryAfter() {
         let response = EventStreamResponse(status: 503)
         for (retryAfter, minimumDelay) in [(1, 3), (20, 20)] {
@@ -353,7 +355,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("new credentials are requested once", arguments: [401, 403])
+    @Test("calls the closure once more for new credentials", arguments: [401, 403])
     func unauthorized(_ status: Int) {
         var machine = Self.connecting(makesRequests: true)
         let response = EventStreamResponse(status: status)
@@ -373,7 +375,7 @@ struct EventStreamStateMachineTests {
         #expect(error.status == status)
     }
 
-    @Test("errors that would affect every attempt are final")
+    @Test("fails after an error that every attempt would have")
     func permanent() {
         for code in [EventStreamError.Code.redirectRefused, .invalidRequest] {
             var machine = Self.connecting(.always)
@@ -389,7 +391,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("a closure that throws before the first request ends the stream, and later fails the attempt")
+    @Test("fails if the closure throws before the first request, and retries if it throws later")
     func noRequest() {
         let error = EventStreamError(.requestFailed, "no token")
         var machine = Self.machine()
@@ -406,7 +408,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: Timeouts
 
-    @Test("an attempt without a response is aborted after its timeout")
+    @Test("aborts an attempt without a response after the timeout")
     func responseTimeout() {
         var machine = Self.connecting()
         let error = EventStreamError(.responseTimedOut, "Connection timed out: there was no response within 60 s.")
@@ -418,7 +420,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.ended(1, Self.lost, now: .seconds(60)) == [])
     }
 
-    @Test("any input postpones the idle timeout, and so does a slow reader")
+    @Test("received bytes and a slow reader postpone the idle timeout")
     func idleTimeout() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(100))
@@ -440,7 +442,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
     }
 
-    @Test("the idle timeout starts again when the client resumes reading after a slow reader")
+    @Test("restarts the idle timeout when the client resumes reading")
     func resumedReading() {
         var machine = Self.open()
         machine.resumedReading(now: .seconds(299))
@@ -450,7 +452,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("without an idle timeout there is no timer")
+    @Test("schedules no timer without an idle timeout")
     func noIdleTimeout() {
         var machine = Self.machine(idleTimeout: nil)
         _ = machine.start()
@@ -464,7 +466,7 @@ struct EventStreamStateMachineTests {
 
     // MARK: The app
 
-    /// A machine in each phase, with the actions that end the phase.
+    /// Returns a machine for each phase, with the actions that leave the phase.
     private static var phases: [(String, Machine, [Machine.Action])] {
         var preparing = machine()
         _ = preparing.start()
@@ -482,7 +484,7 @@ struct EventStreamStateMachineTests {
         ]
     }
 
-    @Test("can be closed in every phase, and nothing happens after it")
+    @Test("closing works in every phase, and the machine ignores all later inputs")
     func close() {
         for (name, machine, left) in Self.phases {
             var machine = machine
@@ -508,7 +510,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("can be restarted in every phase, at once or when the last events are read")
+    @Test("a restart connects at once, or after the reader has read the last events")
     func restart() {
         for (name, machine, left) in Self.phases {
             var machine = machine
@@ -525,7 +527,7 @@ struct EventStreamStateMachineTests {
         }
     }
 
-    @Test("a response that cannot be read ends the stream")
+    @Test("fails if the reader cannot read the response")
     func unreadable() {
         var machine = Self.open(.always)
         let error = EventStreamError(.eventTooLarge, "large")
@@ -536,7 +538,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("input from an earlier attempt is ignored")
+    @Test("ignores inputs from an earlier attempt")
     func stale() {
         var machine = Self.open()
         _ = machine.restart(now: .zero)

@@ -7,14 +7,17 @@ import Testing
 
 @Suite("Connections of event streams", .timeLimit(.minutes(5)))
 struct ConnectionTests {
-    @Test("reconnects after a clean end, a cut and a reset", arguments: ["end", "disconnect", "reset"])
+    @Test(
+        "the client reconnects after a complete response, a closed connection or a reset",
+        arguments: ["end", "disconnect", "reset"]
+    )
     func reconnects(_ way: String) async throws {
         try await EventSourceTestServer.withServer { server in
             let (taken, take) = AsyncStream.makeStream(of: Void.self)
             server.respond { exchange in
                 try await exchange.start()
                 try await exchange.send("id: \(exchange.number)\ndata: x\n\n")
-                // A reset overtakes data that is still on its way.
+                // The test waits, because a reset discards data that has not arrived yet.
                 await taken.first { _ in true }
                 switch way {
                 case "end": try await exchange.end()
@@ -65,7 +68,7 @@ struct ConnectionTests {
     @Test("close ends the stream while the host is being resolved")
     func closeWhileResolving() async throws {
         for _ in 1...20 {
-            // The name has no address. If that is known at once, the client tries again.
+            // The name has no address. If the resolver fails at once, the client tries again.
             let recording = Recording(EventStream("http://no-such-host.invalid", options: .quick))
             for await state in recording.stream.states { if case .connecting = state { break } }
             recording.stream.close()
@@ -74,7 +77,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("close ends the stream inside the app's closures")
+    @Test("the app can close the stream inside its closures")
     func closeInClosures() async throws {
         struct ClosingPolicy: RetryPolicy {
             let close: @Sendable () -> Void
@@ -118,7 +121,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("if the server has closed its half, the connection is lost, and the client closes the other half")
+    @Test("the client closes the connection when the server has closed its half")
     func halfClosed() async throws {
         try await EventSourceTestServer.withServer { server in
             let (ended, end) = AsyncStream.makeStream(of: Int.self)
@@ -138,14 +141,14 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a stream that was closed before it is iterated ends at once")
+    @Test("iterating a stream that the app has already closed ends at once")
     func closedBefore() async throws {
         let stream = EventStream("http://127.0.0.1:9")
         stream.close()
         for try await _ in stream.events { Issue.record("an event of a closed stream") }
     }
 
-    @Test("a stream can be iterated once")
+    @Test("iterating a stream twice throws")
     func once() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n")])
@@ -160,7 +163,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("states report each change, and end")
+    @Test("the states contain each change, and end when the stream is closed")
     func states() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n"), TestResponse(status: 204)])
@@ -173,7 +176,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a slow consumer stops the server, and the memory is limited")
+    @Test("a slow consumer makes the server wait, and memory stays limited")
     func slowConsumer() async throws {
         try await EventSourceTestServer.withServer { server in
             let sent = Log<Int>()
@@ -190,7 +193,7 @@ struct ConnectionTests {
             var events = stream.events.makeAsyncIterator()
             _ = try await events.next()
             await waitUntil { stream.statistics.bytes >= 2 << 20 }
-            // Other connections continue meanwhile, on the same threads.
+            // Meanwhile, other connections continue on the same threads.
             for _ in 1...100 { #expect(await Recording(EventStream(server.url + "/none")).end()?.status == 404) }
             #expect(stream.statistics.bytes < 4 << 20)
             #expect(sent.count < 100)
@@ -199,7 +202,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("1,000 streams run at once over one connector")
+    @Test("one connector serves 1,000 streams at once")
     func thousand() async throws {
         try await EventSourceTestServer.withServer { server in
             server.respond { exchange in
@@ -227,7 +230,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("the sequence ends at its last event, and later events are not delivered")
+    @Test("the sequence ends at its last event, and delivers no later events")
     func sentinel() async throws {
         try await EventSourceTestServer.withServer { server in
             let chunks = ["data: 1\n\ndata: 2\n\nda", "ta: [DO", "NE]\n", "\ndata: 3\n\n"]
@@ -246,7 +249,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a response that ends before the last event is an error")
+    @Test("the sequence throws if the response ends before the last event")
     func noSentinel() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: 1\n\n")])
@@ -291,7 +294,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("values have several types, chosen by the type of the event")
+    @Test("a closure can decode each type of event as a different type")
     func decodingBy() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("event: ping\ndata: {}\n\nevent: text\ndata: \"a\"\n\nevent: stop\ndata: 1\n\n")])
@@ -308,7 +311,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("events that are too large end the stream")
+    @Test("the stream fails after an event that is too large")
     func tooLarge() async throws {
         try await EventSourceTestServer.withServer { server in
             let line = "data: \(String(repeating: "x", count: 1_000))"
@@ -327,7 +330,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("200 streams that are opened and left leave nothing behind")
+    @Test("the client closes the connections of 200 released streams")
     func leavesNothing() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])

@@ -4,14 +4,14 @@ import Testing
 
 @Suite("The inbox of an event stream", .timeLimit(.minutes(5)))
 struct EventStreamInboxTests {
-    @Test("of losses without a reader, the last one is kept")
+    @Test("the inbox keeps only the last loss if several losses follow each other")
     func losses() {
         let inbox = EventStreamInbox(limit: 1)
         for number in 1...100 { inbox.append(.lost(EventStreamError(.connectionFailed, "\(number)"))) }
         #expect(inbox.take().items == [.lost(EventStreamError(.connectionFailed, "100"))])
     }
 
-    @Test("an item resumes all waiting tasks")
+    @Test("a new item resumes all waiting tasks")
     func waiting() async {
         let inbox = EventStreamInbox(limit: 1)
         await withTaskGroup { group in

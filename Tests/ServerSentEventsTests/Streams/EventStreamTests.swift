@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Event streams", .timeLimit(.minutes(5)))
 struct EventStreamTests {
-    @Test("the request has the fields of an event stream, and no id")
+    @Test("the first request has the header fields for event streams, and no last id")
     func request() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("event: a\nid: 1\ndata: x\n\n"), TestResponse(status: 204)], at: "/feed")
@@ -23,12 +23,12 @@ struct EventStreamTests {
         }
     }
 
-    @Test("a cancelled task and an abandoned loop free the connection")
+    @Test("cancelling the task or leaving the loop closes the connection")
     func freed() async throws {
         try await EventSourceTestServer.withServer { server in
             let (ends, end) = AsyncStream.makeStream(of: Void.self)
             server.respond(at: "/feed") { exchange in
-                // The client may have closed before the answer.
+                // The client may close the connection before the answer.
                 defer { end.yield() }
                 try await exchange.start()
                 try await exchange.send("data: x\n\n")

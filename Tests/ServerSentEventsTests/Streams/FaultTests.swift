@@ -4,10 +4,10 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// Tests with a relay that imitates bad networks.
+/// Tests with a relay that imitates a bad network.
 @Suite("Event streams over bad networks", .timeLimit(.minutes(5)))
 struct FaultTests {
-    /// Runs with a feed of numbered events, which resumes, and a relay to it.
+    /// Runs `body` with a relay to a feed of numbered events. The feed supports resuming.
     private func withFeed(
         upTo last: Int,
         _ body: (EventSourceTestServer, PusherTestRelay, String) async throws -> Void
@@ -27,7 +27,7 @@ struct FaultTests {
         }
     }
 
-    @Test("no event is lost or doubled, however often the connection is lost", arguments: ["drop", "reset", "refuse"])
+    @Test("the client delivers each event once over many lost connections", arguments: ["drop", "reset", "refuse"])
     func losses(_ way: String) async throws {
         try await withFeed(upTo: 100) { server, relay, url in
             var next = 1
@@ -48,7 +48,7 @@ struct FaultTests {
         }
     }
 
-    @Test("bytes that arrive one by one give the same events")
+    @Test("the client reads events whose bytes arrive one by one")
     func trickle() async throws {
         try await withFeed(upTo: 3) { _, relay, url in
             relay.fail(.toClient, with: .trickled(every: .zero))
@@ -61,7 +61,7 @@ struct FaultTests {
         }
     }
 
-    @Test("a connection that a dead router has left open is noticed and replaced")
+    @Test("the client replaces a connection after the idle timeout if the network drops all data")
     func swallowed() async throws {
         try await withFeed(upTo: 1_000_000) { _, relay, url in
             var options = EventStreamOptions.quick
@@ -75,7 +75,7 @@ struct FaultTests {
         }
     }
 
-    @Test("a server that answers with invalid HTTP is an error")
+    @Test("the stream fails after invalid HTTP")
     func garbage() async throws {
         try await withFeed(upTo: 10) { _, relay, url in
             relay.fail(.toClient, with: .corrupted(every: 1))

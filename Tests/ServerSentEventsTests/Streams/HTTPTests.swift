@@ -9,7 +9,7 @@ import Testing
 struct HTTPTests {
     private static let event = TestResponse.text("data: x\n\n")
 
-    /// Takes the events to the end, which must come without an error.
+    /// Reads the events to the end, and expects no error.
     private func expect(
         _ expected: [String],
         from stream: EventStream,
@@ -20,7 +20,7 @@ struct HTTPTests {
         #expect(events == expected, sourceLocation: sourceLocation)
     }
 
-    /// The error that the stream ends with.
+    /// Returns the error that ends the stream.
     private func error(_ stream: EventStream) async -> EventStreamError? {
         do throws(EventStreamError) {
             for try await _ in stream.events {}
@@ -34,7 +34,7 @@ struct HTTPTests {
 
     // MARK: Requests
 
-    @Test("header fields of the app are sent, and replace the defaults")
+    @Test("the client sends the app's header fields, which replace the defaults")
     func headers() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([Self.event])
@@ -53,7 +53,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a body is sent with its content type", arguments: ["POST", "REPORT"])
+    @Test("the client sends a body with its content type", arguments: ["POST", "REPORT"])
     func body(_ method: String) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([Self.event])
@@ -71,7 +71,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a JSON body has its content type")
+    @Test("a request with a JSON body has the content type of JSON")
     func json() throws {
         let request = try EventStreamRequest("http://example.com", json: ["a": 1])
         #expect(request.method == "POST")
@@ -79,12 +79,12 @@ struct HTTPTests {
         #expect(request.headers == [HTTPHeader(name: "Content-Type", value: "application/json")])
     }
 
-    @Test("requests that cannot be sent fail at once", arguments: ["", "no url", "ftp://example.com", "http://"])
+    @Test("an invalid request fails at once", arguments: ["", "no url", "ftp://example.com", "http://"])
     func invalid(_ url: String) async {
         #expect(await error(EventStream(url))?.code == .invalidRequest)
     }
 
-    @Test("secrets in a request are not printed")
+    @Test("printing a request shows no secrets")
     func secrets() {
         let request = EventStreamRequest(
             "https://user:hidden@example.com/feed?token=hidden",
@@ -96,7 +96,7 @@ struct HTTPTests {
         #expect(!"\(request)\(String(reflecting: request))\(dumped)".contains("hidden"))
     }
 
-    @Test("secrets in a response are not printed")
+    @Test("printing a response shows no secrets")
     func responseSecrets() {
         let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
         let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
@@ -112,7 +112,7 @@ struct HTTPTests {
 
     // MARK: Responses
 
-    @Test("no request follows status 204")
+    @Test("the client sends no request after status 204")
     func noContent() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 204)])
@@ -121,7 +121,10 @@ struct HTTPTests {
         }
     }
 
-    @Test("as in browsers, no status is retried", arguments: [205, 210, 299, 404, 410, 429, 503])
+    @Test(
+        "the client does not retry if the set of retryable statuses is empty",
+        arguments: [205, 210, 299, 404, 410, 429, 503]
+    )
     func statuses(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: status, headers: ["Retry-After": "0"], steps: [.send("why")])])
@@ -137,7 +140,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a temporary status is retried by default")
+    @Test("the client retries a temporary status by default")
     func retried() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 503), Self.event, TestResponse(status: 204)])
@@ -160,7 +163,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "content types are checked",
+        "the client accepts only the content type of event streams",
         arguments: [
             ("text/event-stream;", true), ("text/event-stream;charset=windows-1252", true),
             ("text/event-stream;x bogus", true), ("Text/Event-Stream", true), ("text/event-stream bogus", false),
@@ -181,7 +184,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("another content type can be allowed")
+    @Test("the app can allow another content type")
     func otherContentType() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(headers: ["Content-Type": "text/plain"], steps: [.send("data: x\n\n")])])
@@ -191,7 +194,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a body may end in each way that HTTP allows", arguments: ["chunked", "contentLength", "untilClose"])
+    @Test("the client reads bodies with each framing of HTTP", arguments: ["chunked", "contentLength", "untilClose"])
     func framing(_ name: String) async throws {
         let framing = try #require(TestResponse.Framing(rawValue: name))
         try await EventSourceTestServer.withServer { server in
@@ -204,7 +207,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a body that is shorter than its length is cut off")
+    @Test("the stream fails if the body is shorter than its length")
     func tooShort() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([
@@ -220,7 +223,7 @@ struct HTTPTests {
 
     // MARK: Redirects
 
-    @Test("redirects are followed, and a reconnect starts at the first URL", arguments: [301, 302, 303, 307, 308])
+    @Test("the client follows redirects, and reconnects to the first URL", arguments: [301, 302, 303, 307, 308])
     func redirects(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: "/feed")], at: "/")
@@ -231,7 +234,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "a redirected POST becomes a GET, or stays a POST, depending on the status",
+        "the status of a redirect decides whether a POST becomes a GET",
         arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
     )
     func redirectedPost(_ status: Int, _ method: String) async throws {
@@ -253,7 +256,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "a redirect without a location is an error",
+        "the stream fails after a redirect without a location",
         arguments: [(301, nil), (301, ""), (307, nil), (307, "")] as [(Int, String?)]
     )
     func noLocation(_ status: Int, _ location: String?) async throws {
@@ -264,7 +267,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a redirect loop ends after 20")
+    @Test("the stream fails after 20 redirects in a loop")
     func circle() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(307, to: "/")])
@@ -273,7 +276,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("another origin does not get secrets of the first one")
+    @Test("the client does not send secrets of one origin to another origin")
     func otherOrigin() async throws {
         try await EventSourceTestServer.withServer { other in
             other.script([Self.event], at: "/feed")
@@ -292,7 +295,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("TLS is left only if that is allowed, and certificates are verified")
+    @Test("the client follows a redirect from TLS to plain HTTP only if the option allows this")
     func tls() async throws {
         let certificates = try TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
@@ -320,7 +323,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("streams go through a proxy, with and without TLS")
+    @Test("the client connects through a proxy, with and without TLS")
     func proxy() async throws {
         let certificates = try TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
@@ -343,7 +346,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("a port without a listener fails the attempt")
+    @Test("an attempt to connect fails if nothing listens on the port")
     func refused() async throws {
         let server = try await EventSourceTestServer.start()
         await server.stop()

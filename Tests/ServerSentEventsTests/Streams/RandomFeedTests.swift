@@ -5,12 +5,13 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// A feed of numbered events in virtual time, whose server acts at random from a seed.
-@Suite("Event streams with random servers", .timeLimit(.minutes(5)))
+/// Tests that read a feed of numbered events in virtual time. The server chooses its actions by a random generator with
+/// a seed.
+@Suite("Event streams with a server that acts at random", .timeLimit(.minutes(5)))
 struct RandomFeedTests {
     private static let count = 12
 
-    @Test("every event comes once, in order, whatever happens to the connections", arguments: 1...300)
+    @Test("the client delivers every event once and in order, with random losses", arguments: 1...300)
     func feed(_ seed: Int) async throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let world = VirtualWorld()
@@ -20,7 +21,7 @@ struct RandomFeedTests {
             while let event = await recording.nextEvent() { ids.append(event.id) }
             return ids
         }
-        // Waits end as soon as they begin.
+        // The task advances the clock by each wait, so waits take no real time.
         let states = recording.stream.states
         let clock = Task {
             for await state in states {
@@ -45,7 +46,7 @@ struct RandomFeedTests {
         #expect(statistics.attempts == exchanges)
     }
 
-    /// Answers one request, completely or not, and ends it.
+    /// Answers one request completely or partially, and then ends the response.
     private func play(
         _ exchange: VirtualExchange,
         after seen: Int,
@@ -66,7 +67,7 @@ struct RandomFeedTests {
         let end = ["\n", "\r", "\r\n"][Int.random(in: 0..<3, using: &generator)]
         var text = ""
         for number in seen..<last { text += "id: \(number + 1)\(end)data: x\(end)\(end)" }
-        // Events that the loss cuts off must not count.
+        // The client must discard an event that the loss cuts off.
         if generator.oneIn(2) { text += "id: 99\(end)data: cut off\(end)" }
         let bytes = Array(text.utf8)
         let places = (0..<3).map { _ in Int.random(in: 0...bytes.count, using: &generator) }.sorted()
@@ -77,7 +78,7 @@ struct RandomFeedTests {
         case 0: try await exchange.bring(.end)
         case 1: try await exchange.bring(.failed(HTTPRequestError(.failed, "reset")))
         default:
-            // A slow reader postpones the timeout.
+            // One step may not be enough, because a slow reader postpones the timeout.
             while !exchange.isCancelled { await world.advance(by: .seconds(31)) }
         }
     }

@@ -4,7 +4,7 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-/// In virtual time.
+/// Tests in virtual time.
 @Suite("Event streams that reconnect", .timeLimit(.minutes(5)))
 struct ReconnectingTests {
     private static let fixed = EventStreamOptions(retryPolicy: .delays([.zero]))
@@ -22,7 +22,7 @@ struct ReconnectingTests {
         #expect(await recording.nextEvent() == ServerSentEvent(data: "b", id: "…1"))
         try await first.bring(.end)
         #expect(await recording.nextError()?.code == .connectionLost)
-        // The error arrives while the client is already waiting.
+        // When the error arrives, the client is already waiting.
         #expect(recording.stream.state.readyState == .connecting)
         await world.advance(by: .milliseconds(2_999))
         #expect(world.requestCount == 1)
@@ -52,7 +52,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("the header is absent after the server has cleared the id")
+    @Test("the client sends no id after the server has cleared it")
     func clearedID() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))
@@ -66,7 +66,7 @@ struct ReconnectingTests {
         #expect(recording.stream.lastEventID == "")
     }
 
-    @Test("an id with characters that HTTP cannot carry is not sent, and the stream continues")
+    @Test("the client sends no id that contains control characters")
     func unsendableID() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))
@@ -80,7 +80,7 @@ struct ReconnectingTests {
         #expect(recording.stream.lastEventID == "\u{1}")
     }
 
-    @Test("the body is sent again if the request may be repeated")
+    @Test("the client sends the body again when it repeats a request")
     func bodyAgain() async throws {
         let world = VirtualWorld()
         var options = EventStreamOptions.quick
@@ -95,7 +95,7 @@ struct ReconnectingTests {
         #expect(second.request == first.request)
     }
 
-    @Test("a POST is not repeated: a response that is cut off is an error, with the id to resume from")
+    @Test("after an incomplete response to a POST, the error contains the last id")
     func postNotRepeated() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(Self.post))
@@ -110,7 +110,7 @@ struct ReconnectingTests {
         #expect(world.requestCount == 1)
     }
 
-    @Test("a resumable POST is repeated only if there is an id")
+    @Test("with the option for resumable requests, the client repeats a POST only if an event had an id")
     func resumable() async throws {
         var options = EventStreamOptions.quick
         options.reconnection = .resumable
@@ -129,7 +129,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("a silent connection is lost, and an empty comment counts as data")
+    @Test("the client drops a silent connection, but an empty comment counts as data")
     func idle() async throws {
         let world = VirtualWorld()
         var options = EventStreamOptions.quick
@@ -151,7 +151,7 @@ struct ReconnectingTests {
         #expect(await world.nextRequest() != nil)
     }
 
-    @Test("a server that accepts and stays silent times out after the response timeout")
+    @Test("the attempt fails if the server does not respond within the timeout")
     func silent() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream())
@@ -161,7 +161,7 @@ struct ReconnectingTests {
         #expect(exchange.isCancelled)
     }
 
-    @Test("a server that closes at once is not asked without a pause, whatever it sends")
+    @Test("the client waits between attempts even if the server always closes at once")
     func noHotLoop() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(1)]))))
@@ -177,7 +177,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("Retry-After applies")
+    @Test("the client waits at least for the time in Retry-After")
     func retryAfter() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))
@@ -194,7 +194,7 @@ struct ReconnectingTests {
         #expect(world.requestCount == 2)
     }
 
-    @Test("the closure is called before each request, and once more for new credentials")
+    @Test("the client calls the closure before each attempt, and once more for new credentials")
     func requests() async throws {
         let world = VirtualWorld()
         let attempts = Log<EventStreamAttempt>()
@@ -221,7 +221,7 @@ struct ReconnectingTests {
                 EventStreamAttempt(number: 3, reason: .reconnect, lastEventID: "7"),
             ]
         )
-        // A request that was accepted once may be refused later, which is a different case.
+        // The server accepted the last request, so the client may request new credentials again.
         try await third.respond(401, [:])
         let fourth = try #require(await world.nextRequest())
         try await fourth.respond(401, [:])
@@ -248,7 +248,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("reading pauses while the app takes nothing, and the connection does not count as idle")
+    @Test("the idle timeout does not run while the client has paused reading for a slow app")
     func backPressure() async throws {
         let world = VirtualWorld()
         let stream = world.stream(options: EventStreamOptions(receiveBufferSize: 1_000))
@@ -275,7 +275,7 @@ struct ReconnectingTests {
         #expect(try await events.next()?.data.first == "y")
     }
 
-    @Test("the state contains the time of the next attempt")
+    @Test("the state has the time of the next attempt")
     func instant() async throws {
         let world = VirtualWorld()
         let options = EventStreamOptions(reconnectionTime: .seconds(5), retryPolicy: .delays([.seconds(1)]))

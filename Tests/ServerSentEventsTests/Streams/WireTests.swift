@@ -2,12 +2,12 @@ import EventSourceTestServer
 import ServerSentEvents
 import Testing
 
-@Suite("Event streams over a socket, with the cases of the contract suite", .timeLimit(.minutes(5)))
+@Suite("Event streams over a socket, with the cases of the contract tests", .timeLimit(.minutes(5)))
 struct WireTests {
-    @Test("there are 93 cases about the body")
+    @Test("the list has 93 cases")
     func count() { #expect(WireCase.all.count == 93) }
 
-    @Test("bodies, in pieces", arguments: WireCase.all)
+    @Test("the client reads bodies that arrive in pieces", arguments: WireCase.all)
     func body(_ wireCase: WireCase) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: wireCase.chunks.map { .bytes($0) })])
