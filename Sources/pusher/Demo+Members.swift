@@ -4,9 +4,9 @@ struct Message: Codable, Sendable {
     var text: String
 }
 
-/// Presence: two users see each other.
+/// The parts of the demo with two users on presence and private channels.
 extension Demo {
-    /// The room as ada sees it.
+    /// Subscribes both users to the room, and returns ada's channel.
     func meet(_ ada: Pusher, _ bob: Pusher) async throws -> PusherPresenceChannel {
         let room = ada.subscribeToPresenceChannel(channelName: "presence-room")
         var changes = room.memberships.makeAsyncIterator()
@@ -17,13 +17,13 @@ extension Demo {
         let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
         try await same.subscribed()
         try timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
-        // The list of members comes first, unless it arrived before the sequence was made.
+        // The first change is the list of members, unless the list arrived before the sequence was made.
         var member: PusherPresenceChannelMember?
         while member == nil, let change = await changes.next() {
             if case .added(let added) = change { member = added }
         }
         guard let member else { throw ExitMessage("Demo failed: ada did not see bob join.") }
-        try timeline.note(.ada, "sees \(member.userId) come: now \(names(room.members))")
+        try timeline.note(.ada, "sees \(member.userId) join: now \(names(room.members))")
         return room
     }
 

@@ -9,7 +9,7 @@ struct Order: Codable, Sendable {
     var item: String
 }
 
-/// The backend: it publishes through the REST API.
+/// The parts of the demo in which the backend publishes through the REST API.
 extension Demo {
     func survivesLoss(_ pusher: Pusher) async throws {
         let channel = pusher.subscribe("orders")
@@ -21,13 +21,13 @@ extension Demo {
         try timeline.note(.ada, "subscribed to \(channel.name)")
         for id in 1...eventCount { try await publish(Order(id: id, item: "coffee"), on: channel, receivedBy: &orders) }
 
-        try timeline.note(.network, "the connection is cut")
+        try timeline.note(.network, "cuts the connection")
         server.dropConnections()
         guard let gap = await resubscriptions.next() else {
-            throw ExitMessage("The channel was not subscribed again.")
+            throw ExitMessage("Demo failed: the client did not subscribe again.")
         }
         let away = Int(gap.seconds * 1_000)
-        try timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
+        try timeline.note(.ada, "subscribed to \(channel.name) again, after \(away) ms")
         for id in eventCount + 1...2 * eventCount {
             try await publish(Order(id: id, item: "tea"), on: channel, receivedBy: &orders)
         }
@@ -41,18 +41,18 @@ extension Demo {
         try await publish(Order(id: 1, item: "gold"), on: channel, receivedBy: &orders)
 
         server.rotateEncryptionKey()
-        try timeline.note(.server, "has a new master key, and tells nobody")
+        try timeline.note(.server, "has a new master key, and does not notify clients")
         try await publish(Order(id: 2, item: "silver"), on: channel, receivedBy: &orders)
         let count = server.authorizationRequests.count { request in
             String(decoding: request.body, as: UTF8.self).contains(channel.name)
         }
         try timeline.note(
             .ada,
-            "asked for the key \(count) times: with the subscription, and when it did not fit any more"
+            "requested the key \(count) times: for the subscription, and after the change"
         )
     }
 
-    /// Publishes, and waits for the event.
+    /// Publishes an event, and waits until the client gets the event.
     private func publish(
         _ order: Order,
         on channel: PusherChannel,

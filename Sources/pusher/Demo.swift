@@ -2,11 +2,11 @@ import Logging
 import PusherClient
 import PusherTestServer
 
-/// Two users of a chat, and their backend.
+/// The demonstration, with two users of a chat and their backend.
 struct Demo: Sendable {
     let server: PusherTestServer
     let eventCount: Int
-    /// The network that blocks WebSockets; nil if they are not blocked.
+    /// The network that blocks WebSockets; nil if no network blocks them.
     var relay: PusherTestRelay?
     let timeline = Timeline()
 
@@ -24,13 +24,13 @@ struct Demo: Sendable {
                     }
                 }
             }
-            try timeline.title("A public channel, and a connection that is cut")
+            try timeline.title("A public channel, and a lost connection")
             try await survivesLoss(ada)
-            try timeline.title("A presence channel: who is there")
+            try timeline.title("A presence channel, and its members")
             let room = try await meet(ada, bob)
-            try timeline.title("A private channel: one client talks to the other")
+            try timeline.title("A private channel, and client events")
             try await talk(ada, bob)
-            try timeline.title("An encrypted channel, and a key that is changed")
+            try timeline.title("An encrypted channel, and a new key")
             try await survivesRotation(ada)
             try timeline.title("A member leaves")
             try await leave(bob, seenIn: room)
@@ -48,7 +48,7 @@ struct Demo: Sendable {
         options.transports = relay == nil ? .webSocket : .webSocketWithHTTPFallback
         options.authMethod = .endpoint(backend)
         options.retryPolicy = .exponential(base: .seconds(1), cap: .seconds(5))
-        // The timeline prints the same events.
+        // The client does not log, because the timeline prints the same events.
         options.logger = Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
         return Pusher(key: server.options.application.key, options: options)
     }
@@ -80,7 +80,7 @@ struct Demo: Sendable {
     }
 }
 
-/// An error that is only a text.
+/// An error that consists of a message.
 struct ExitMessage: Error, CustomStringConvertible {
     let description: String
 

@@ -6,20 +6,19 @@ struct DemoCommand: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Watch two clients and the embedded server at work.",
         discussion: """
-            Starts the embedded server on a free port of 127.0.0.1, and two clients that are connected to it over real \
-            sockets. Events are published through the server's REST API; a connection is cut, and comes back; two users \
-            meet on a presence channel, and one sends the other a client event on a private one; the key of an encrypted \
-            channel is changed, and its events still arrive; a member leaves.
+            Starts the embedded server on a free port of 127.0.0.1, and connects two clients to the server over real \
+            sockets. A backend publishes events through the REST API. A connection is lost, and the client reconnects. Two \
+            users join a presence channel, and one user sends the other user a client event on a private channel. The key of \
+            an encrypted channel changes, and the client still gets events. Then a member leaves.
 
-            With --block-websockets, the clients are behind a network that swallows each request for a WebSocket: they connect \
-            over HTTP, and everything else is the same.
+            With --block-websockets, the clients are behind a network that swallows each request for a WebSocket. The \
+            clients then connect over HTTP.
 
-            Each line has the time since the start, who it is about, and what happened. The exit code is 0 when \
-            everything arrived.
+            Each line contains the time since the start, a name and an action. The exit code is 0 if all events arrived.
             """
     )
 
-    @Option(help: "How many events to publish before and after the loss (1 to 100).")
+    @Option(help: "The number of events to publish before and after the loss (1 to 100).")
     var events = 3
 
     @Flag(help: "Put the clients behind a network that blocks WebSockets.")

@@ -7,20 +7,20 @@ struct PusherCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pusher",
         abstract:
-            "Listens to channels and triggers events on any server that speaks Pusher Channels, and runs a test server.",
+            "Listens to channels and triggers events on any Pusher Channels server, and runs a test server.",
         discussion: """
             EXAMPLES
               pusher serve                              a server on 127.0.0.1:6001
               pusher listen orders                      in a second terminal
-              pusher trigger orders created '{"id":1}'  in a third one
+              pusher trigger orders created '{"id":1}'  in a third terminal
 
             EXIT CODES
               0   done, or ended by Control-C
-              1   the server or your backend refused it, or the connection failed
+              1   the server or your backend refused the request, or the connection failed
               2   there was no connection within --timeout
               64  wrong usage
 
-            Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script; save it where your shell looks.
+            Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script for your shell's script directory.
             """,
         subcommands: [
             ListenCommand.self, TriggerCommand.self, ChannelsCommand.self, ChannelCommand.self, UsersCommand.self,
@@ -33,7 +33,8 @@ struct PusherCommand: AsyncParsableCommand {
         await main(nil)
     }
 
-    /// ArgumentParser calls it an unexpected argument, and suggests no command.
+    /// Returns an error for an unknown command, with similar commands. ArgumentParser's own error would not suggest
+    /// commands.
     private static func unknownCommand(_ name: String?) -> ValidationError? {
         guard let name, !name.hasPrefix("-") else { return nil }
         let commands = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
@@ -44,7 +45,8 @@ struct PusherCommand: AsyncParsableCommand {
         return ValidationError("Unknown command \"\(name.escapingControls)\".\(suggestion)")
     }
 
-    /// How many letters have to be inserted, deleted or replaced (Levenshtein).
+    /// Returns how many letters must be inserted, deleted or replaced to turn one word into the other (Levenshtein
+    /// distance).
     private static func distance(from word: [Character], to other: [Character]) -> Int {
         var row = Array(0...other.count)
         for (index, letter) in word.enumerated() {

@@ -2,15 +2,15 @@ import Foundation
 import PusherProtocol
 import PusherTestServer
 
-/// A record in words: who did what, on which channel. For `serve --verbose` and the console.
+/// A record in words for `serve --verbose` and the console.
 struct RecordDescription: Hashable, Sendable {
     /// The kinds that people can select in the console.
     enum Kind: String, Codable, CaseIterable, Sendable {
         /// A connection opens, fails or closes.
         case connection
-        /// A message of the protocol's own, such as `pusher:ping`.
+        /// A message of the protocol itself, such as `pusher:ping`.
         case protocolMessage = "protocol"
-        /// An event on its way to or from a client.
+        /// An event to or from a client.
         case event
         /// A subscription, a member or a sign-in.
         case channel
@@ -28,12 +28,12 @@ struct RecordDescription: Hashable, Sendable {
     /// The object, for example the name of an event. May be empty.
     var subject = ""
     var channel: String?
-    /// The rest, in one line. It has no signatures.
+    /// Further details in one line, without signatures.
     var detail = ""
-    /// The whole message, with signatures if it has any.
+    /// The whole message, including signatures.
     var payload: String?
 
-    /// One line. Control characters are escaped, and long data is cut.
+    /// The description in one line, with escaped control characters and shortened data.
     var line: String {
         let name = [subject, channel.map { subject.isEmpty ? $0 : "on \($0)" } ?? ""].filter { !$0.isEmpty }
         let columns = [who.padded(to: 14), verb.padded(to: 12)] + name + (detail.isEmpty ? [] : [detail])
@@ -59,7 +59,7 @@ extension RecordDescription {
             self = connection("connects", request.clientName)
             payload = request.head
         case .connectionAccepted: self = connection("connected")
-        case .connectionFailed, .transportRequestFailed: self = connection("failed", "", "as the server was told")
+        case .connectionFailed, .transportRequestFailed: self = connection("failed", "", "because of a requested fault")
         case .sessionLost: self = connection("lost", "the session")
         case .connectionRefused(let code, let message): self = connection("was refused", "\(code)", message)
         case .connectionEnded: self = connection("ended")
@@ -83,10 +83,11 @@ extension RecordDescription {
         case .signInRefused(let message): self = channel("was refused", nil, "sign-in", message)
         case .clientEventRelayed(let event, let name): self = channel("relayed", name, event)
         case .clientEventRejected(let event, let name): self = channel("was refused", name, event)
-        case .messageRejected: self = connection("was refused", "a message", "it is beyond the limit")
+        case .messageRejected:
+            self = connection("sent", "a message", "that the server rejected: more messages than messageLimit allows")
         case .authorizationRequested(let request): self.init(authorization: request)
         case .authorizationFailed:
-            self = .init(kind: .backend, who: who, verb: "failed", detail: "as the server was told")
+            self = .init(kind: .backend, who: who, verb: "failed", detail: "because of a requested fault")
         case .requestAnswered(let request, let status): self.init(request: request, status: status)
         case .webhookIssued(let body):
             self = .init(kind: .backend, who: "webhook", verb: "issued", detail: body, payload: body)
@@ -100,7 +101,14 @@ extension RecordDescription {
 
     private init(message text: String, who: String, verb: String) {
         guard let message = try? Envelope(decoding: text) else {
-            self.init(kind: .protocolMessage, who: who, verb: verb, subject: "a text", detail: text, payload: text)
+            self.init(
+                kind: .protocolMessage,
+                who: who,
+                verb: verb,
+                subject: "a text message",
+                detail: text,
+                payload: text
+            )
             return
         }
         let isOurs = message.event.hasPrefix("pusher:") || message.event.hasPrefix("pusher_internal:")
@@ -110,14 +118,14 @@ extension RecordDescription {
             verb: verb,
             subject: message.event,
             channel: message.channel ?? (isOurs ? message.data.value?["channel"]?.string : nil),
-            // These messages contain a signature.
+            // Leave out the data of these messages, because it contains a signature.
             detail: [EventName.subscribe, EventName.signIn].contains(message.event) ? "" : message.data.text ?? "",
             payload: text
         )
     }
 
     private init(authorization request: PusherTestServer.Request) {
-        // A form's fields are decoded like a query.
+        // The fields of a form have the same encoding as a query.
         let fields = PusherTestServer.Request(target: "/?" + request.bodyText).parameters
         self.init(
             kind: .backend,
@@ -165,10 +173,10 @@ extension PusherTestServer.Request {
 }
 
 extension String {
-    /// The text in one line, with all characters escaped that act on a terminal.
+    /// Returns the string in one line. Escapes all characters that control a terminal.
     ///
-    /// - Parameter limit: The largest number of characters. Of a longer text, the beginning is kept, followed by the
-    ///   whole size.
+    /// - Parameter limit: The limit for the number of characters. If the string is longer, the result contains its
+    ///   beginning and its size.
     func inOneLine(limit: Int) -> String {
         var line = ""
         for scalar in unicodeScalars.prefix(limit) {

@@ -6,25 +6,25 @@ import PusherTestServer
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
-        abstract: "Run the test server, for an application under development or its tests.",
+        abstract: "Run the test server during the development or the tests of an app.",
         discussion: """
-            Speaks the Pusher Channels protocol over WebSocket without TLS, and answers the REST API and the \
-            authorization endpoints on the same port. These endpoints authorize everybody: the server is for development and \
-            tests, not for production. Nothing is kept when it ends.
+            Serves the Pusher Channels protocol over WebSocket without TLS. The REST API and the authorization endpoints \
+            use the same port. These endpoints authorize everybody, so the server is only for development and tests. The \
+            server does not store data.
 
             The console is a web page that shows connections, channels and events as they happen, publishes events, and \
-            makes the server misbehave. Only its own page can use it.
+            causes faults. Other web pages cannot use the console.
 
-            Prints one line for each thing that a client or a backend has to know, the port among them, and then the \
-            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0. If its \
-            output is a pipe that was closed, it ends at the next line that it prints, with exit code 141.
+            Prints the settings for clients and backends, such as the port, in one line each, and then the line "ready". \
+            SIGINT (Control-C) and SIGTERM end the server with exit code 0. If the output is a closed pipe, the server ends \
+            when it prints the next line, with exit code 141.
             """
     )
 
-    @Option(help: "The address to listen on. With others than those of this machine anybody who reaches it may use it.")
+    @Option(help: "The address to listen on. Everyone who can reach the address can use the server.")
     var host = "127.0.0.1"
 
-    @Option(help: "The port to listen on; 0 for any that is free.")
+    @Option(help: "The port to listen on; 0 for any free port.")
     var port = 6001
 
     @Option(help: "The application's id.")
@@ -38,35 +38,35 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "How the server words its messages: \(ServerDialect.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "The server whose messages the test server imitates: \(ServerDialect.allCases.map(\.rawValue).joined(separator: ", ")).",
             valueName: "name"
         )
     )
     var dialect = ServerDialect.pusher
 
-    @Option(help: "The silence, in seconds, after which clients are told to ask for a sign of life.")
+    @Option(help: "The number of seconds without a message after which clients should send a ping.")
     var activityTimeout = 120
 
     @Option(
         help: ArgumentHelp(
             """
             A web page's origin, such as https://app.example.test, that may use the server. Can be repeated. Pages of this \
-            machine always may.
+            machine are always allowed.
             """,
             valueName: "origin"
         )
     )
     var allowOrigin: [String] = []
 
-    @Flag(help: "Print what clients and backends do, one line for each thing.")
+    @Flag(help: "Print one line for each action of a client or a backend.")
     var verbose = false
 
     @Flag(
         inversion: .prefixedNo,
         help: ArgumentHelp(
             """
-            Serve the console, on the next port, or any free one if that is in use. (default: only if --host is an address \
-            that nobody but this machine reaches)
+            Serve the console on the next port, or on any free port if the next port is in use. (default: only if other \
+            machines cannot reach --host)
             """
         )
     )
@@ -78,16 +78,16 @@ struct ServeCommand: AsyncParsableCommand {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
         guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds.") }
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
-            throw ValidationError("--key takes a part of a URL's path: letters, digits, and -._~.")
+            throw ValidationError("--key takes only letters, digits, and -._~.")
         }
         guard console != true || ConsoleAccess.isLoopback(host) else {
             throw ValidationError(
-                "--console cannot be used with --host \(host): other machines could use the console. Leave out one of both."
+                "--console cannot be used with --host \(host): other machines could use the console. Leave out one of the options."
             )
         }
     }
 
-    /// Whether a byte is allowed in a path without an escape (RFC 3986, 2.3).
+    /// Returns whether a path may contain the byte without an escape (RFC 3986, 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -105,9 +105,9 @@ struct ServeCommand: AsyncParsableCommand {
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
         options.allowedOrigins = Set(allowOrigin)
-        // The server may run for days, and old records are not needed.
+        // The server may run for days and does not need old records.
         options.maximumRecordCount = 10_000
-        // Set before the port is bound: a script that waits for "ready" may stop the server at once.
+        // Handle signals before the server prints "ready", because a script may stop the server right after that line.
         let interruption = Interruption()
         do {
             try await PusherTestServer.withServer(options: options) { server in
@@ -132,7 +132,7 @@ struct ServeCommand: AsyncParsableCommand {
                 group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
             }
             group.addTask { for await _ in signals { return } }
-            // The first to end: a signal, or an output whose reader has gone.
+            // Wait for a signal, or until a task fails because nobody reads the output anymore.
             try await group.next()
             group.cancelAll()
         }
@@ -157,7 +157,7 @@ struct ServeCommand: AsyncParsableCommand {
         "\(Date.now.formatted(Self.timeOfDay))  \(RecordDescription(record).line)"
     }
 
-    /// Hours to milliseconds, in this machine's time zone.
+    /// The format of the time of day with milliseconds, in this machine's time zone.
     private static let timeOfDay = Date.VerbatimFormatStyle(
         format: """
             \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\
@@ -170,16 +170,16 @@ struct ServeCommand: AsyncParsableCommand {
     private func describe(_ error: PusherTestServer.ServerError) -> String {
         let reason = (error.cause as? IOError).map { String(cString: strerror($0.errnoCode)) }
         if (error.cause as? IOError)?.errnoCode == EADDRINUSE {
-            return "Port \(port) is in use. Try --port 0 for one that is free, or end the program that has it."
+            return "Port \(port) is in use. Try --port 0 for a free port, or stop the program that uses the port."
         }
         return
-            "Cannot listen on \(host), port \(port): \(reason ?? "no address of this machine"). Try --host 127.0.0.1."
+            "Cannot listen on \(host), port \(port): \(reason ?? "it is not an address of this machine"). Try --host 127.0.0.1."
     }
 }
 
 private func printLine(_ text: String) throws { try StandardOutput.print("\(text)\n") }
 
-/// The presets of the test server by their names.
+/// The names of the test server's presets.
 enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {
     case pusher, soketi, reverb, pylon, ipe, poxa, slanger
     case pusherFake = "pusher-fake"

@@ -15,7 +15,7 @@ struct AuthorizeTests {
             .map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
     }
 
-    @Test("the signed text and the answer are printed, as text and as JSON")
+    @Test("the tool prints the signed text and the answer, as text and as JSON")
     func answers() async throws {
         let private_ = ["authorize", "private-foobar"] + Self.socket + Self.credentials
         #expect(
@@ -41,7 +41,7 @@ struct AuthorizeTests {
         )
     }
 
-    @Test("the key of an encrypted channel is not printed")
+    @Test("the tool does not print the key of an encrypted channel")
     func hiddenKey() async throws {
         let arguments = ["authorize", "private-encrypted-foobar", "--no-json"] + Self.socket + Self.credentials
         let result = try await ToolRun.result(arguments + PusherTestServer.encryptionOptions)
@@ -50,7 +50,7 @@ struct AuthorizeTests {
         #expect(!result.lines.joined().contains("g3Au6SZ"))
     }
 
-    @Test("a valid signature ends with code 0")
+    @Test("the tool exits with code 0 for a valid signature")
     func rightSignature() async throws {
         let auth = ["--auth", "278d425bdf160c739803:\(Self.right)"]
         let result = try await ToolRun.result(
@@ -63,19 +63,19 @@ struct AuthorizeTests {
     private static let presence = ["presence-a", "--channel-data", #"{"user_id":"1","user_info":{"a":"b/c"}}"#]
 
     @Test(
-        "a wrong signature ends with code 1, and the mistake is named",
+        "the tool exits with code 1 for a wrong signature and names the mistake",
         arguments: [
-            (["private-foobar"], "abc", "not of the form"),
+            (["private-foobar"], "abc", "does not have the form"),
             (
                 ["private-foobar"], "other:\(right)",
-                #"for the key "other", and not for "278d425bdf160c739803". The signature is right."#
+                #"has the key "other", but must have "278d425bdf160c739803". The signature is right."#
             ),
             (["private-foobar"], "278d425bdf160c739803:\(right.uppercased())", "upper-case"),
             (["private-foobar"], "278d425bdf160c739803:WN+LDDbWmCuCw+z2tGYuNP6MJbukj1Np8TW/hDZRw6Q=", "not base64"),
             (["private-foobar"], "278d425bdf160c739803:\(signature(of: "private-foobar:1234.1234"))", "wrong order"),
             (
                 ["private-foobar"], "278d425bdf160c739803:\(signature(of: "1234.1234:foobar"))",
-                "without its beginning private-"
+                "without its prefix private-"
             ),
             (["private-foobar"], "278d425bdf160c739803:\(signature(of: "1234.1234"))", "Only the socket id"),
             (
@@ -100,7 +100,7 @@ struct AuthorizeTests {
             ),
             (
                 ["--user-data", #"{"id":"1"}"#], "278d425bdf160c739803:\(signature(of: #"1234.1234:user:{"id":"1"}"#))",
-                "one colon where two belong"
+                "one colon instead of two"
             ),
         ]
     )
@@ -115,7 +115,7 @@ struct AuthorizeTests {
         #expect(!(result.lines + result.errors).joined().contains("7ad3773142a6692b25b8"))
     }
 
-    @Test("the tool asks a backend as a client does, and compares its answer")
+    @Test("the tool sends a client's request to a backend and checks the answer")
     func backend() async throws {
         try await PusherTestServer.withServer { server in
             let url = ["--auth-url", server.httpURL + "/pusher/auth", "--no-json"]
@@ -132,14 +132,14 @@ struct AuthorizeTests {
             let encrypted = ["authorize", "private-encrypted-a"] + Self.socket + server.toolOptions + url
             let wrongKey = try await ToolRun.result(encrypted + PusherTestServer.encryptionOptions)
             #expect(wrongKey.status == 1)
-            #expect(wrongKey.errors.first?.contains("of another encryption key") == true)
+            #expect(wrongKey.errors.first?.contains("made with another key") == true)
         }
     }
 
     @Test(
-        "a backend that refuses, answers differently, or cannot be reached leads to one line and code 1",
+        "the tool prints one line and exits with code 1 if the backend fails",
         arguments: [
-            (.answer(403, [:], "not you"), "refused with status 403 (not you)"),
+            (.answer(403, [:], "not you"), "with status 403 (not you)"),
             (.answer(200, [:], "<html>"), "has no auth"),
             (.answer(200, [:], #"{"ok":true}"#), "has no auth"), (.closing, "failed"),
             (.answer(200, [:], #"{"auth":"k:s","channel_data":"{}"}"#), "Invalid answer of your backend"),

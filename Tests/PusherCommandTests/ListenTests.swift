@@ -5,7 +5,7 @@ import Testing
 
 @Suite("pusher listen", .serialized, .timeLimit(.minutes(5)))
 struct ListenTests {
-    /// JSON without the time, which differs each time.
+    /// Removes the time from JSON, because it differs in each run.
     private func withoutTime(_ line: String?) -> String? {
         line.map { line in
             let start = line.range(of: #"{"time":""#)?.upperBound ?? line.startIndex
@@ -14,7 +14,7 @@ struct ListenTests {
     }
 
     @Test(
-        "events of every kind of channel arrive as JSON lines; Control-C ends it with code 0 and a summary",
+        "the tool prints events of every kind of channel as JSON lines, and a summary after Control-C",
         arguments: [SIGINT, SIGTERM]
     )
     func json(signal: Int32) async throws {
@@ -40,7 +40,7 @@ struct ListenTests {
     }
 
     @Test(
-        "it listens, and gets triggered events, in each dialect",
+        "the tool prints triggered events in each dialect",
         arguments: [.pusher, .soketi, .reverb, .pylon, .ipe, .poxa, .slanger, .pusherFake] as [PusherTestServer.Dialect]
     )
     func dialects(dialect: PusherTestServer.Dialect) async throws {
@@ -64,7 +64,7 @@ struct ListenTests {
     }
 
     @Test(
-        "text for people: short JSON in one line, long JSON with a line for each member, no control characters"
+        "the tool prints short JSON in one line, long JSON in several lines, and no control characters"
     )
     func text() async throws {
         try await PusherTestServer.withServer { server in
@@ -92,7 +92,7 @@ struct ListenTests {
         }
     }
 
-    @Test("only the requested events are printed, and count for the limit")
+    @Test("the tool prints only the requested events, and counts only these events toward the limit")
     func filter() async throws {
         try await PusherTestServer.withServer { server in
             let filter = ["--event", "created", "--event", "client-*", "--limit", "2"]
@@ -113,7 +113,7 @@ struct ListenTests {
         }
     }
 
-    @Test("members who join and leave are reported, and so is a loss with its cause")
+    @Test("the tool reports members who join and leave, and a lost connection with its cause")
     func members() async throws {
         try await PusherTestServer.withServer { server in
             let run = try ToolRun(
@@ -125,7 +125,7 @@ struct ListenTests {
                     == #"{"name":"Ada"}"#
             )
             let other = try ToolRun(["listen", "presence-room", "--user-id", "bob"] + server.toolOptions)
-            await run.waitForError(containing: "presence-room: bob came")
+            await run.waitForError(containing: "presence-room: bob joined")
             other.process.send(SIGINT)
             _ = await other.result()
             await run.waitForError(containing: "presence-room: bob left")
@@ -139,7 +139,7 @@ struct ListenTests {
         }
     }
 
-    @Test("a backend authorizes if its address is given, and its refusal ends the command")
+    @Test("with --auth-url, a backend authorizes subscriptions, and the command stops if the backend refuses")
     func backend() async throws {
         var options = PusherTestServer.Options()
         options.authorizeChannel = { $0.channel == "private-a" ? .allow() : .refuse(status: 403, body: "not you") }
@@ -155,7 +155,7 @@ struct ListenTests {
         }
     }
 
-    @Test("it ends quietly when its output has no reader any more")
+    @Test("the tool ends without an error message when nobody reads its output anymore")
     func closedPipe() async throws {
         try await PusherTestServer.withServer { server in
             let words = (["listen", "orders"] + server.toolOptions).map { ToolRun.quoted($0) }.joined(separator: " ")
@@ -165,7 +165,7 @@ struct ListenTests {
             try await server.waitForSubscription(to: "orders", timeout: .patience)
             try server.publish(event: "e", data: "1", to: "orders")
             #expect(withoutTime(await lines.next()) == #"{"channel":"orders","event":"e","data":"1"}"#)
-            // It notices this when it prints.
+            // The tool notices the missing reader when it prints.
             let events = Task {
                 while !Task.isCancelled {
                     try server.publish(event: "e", data: "2", to: "orders")
@@ -178,7 +178,7 @@ struct ListenTests {
     }
 
     #if os(Linux)
-        @Test("on a terminal it prints text in colours, unless NO_COLOR is set", arguments: [false, true])
+        @Test("on a terminal, the tool prints text in colours unless NO_COLOR is set", arguments: [false, true])
         func terminal(isColourless: Bool) async throws {
             try await PusherTestServer.withServer { server in
                 let arguments = ["listen", "orders", "--limit", "1"] + server.toolOptions

@@ -35,7 +35,7 @@ struct RequestCommandTests {
 
     // MARK: Reading
 
-    @Test("channels, one channel and its users, as text and as JSON")
+    @Test("the commands print channels, one channel and its users, as text and as JSON")
     func states() async throws {
         try await withClient(channels: ["orders", "presence-room"]) { server, pusher, _ in
             let me = pusher.connection.socketId ?? ""
@@ -62,7 +62,7 @@ struct RequestCommandTests {
             ] {
                 let plain = try await ToolRun.result(arguments + server.toolOptions + ["--no-json"])
                 #expect(plain == .init(status: 0, lines: text))
-                // A pipe is not a terminal.
+                // The default for a pipe is JSON.
                 #expect(try await ToolRun.result(arguments + server.toolOptions) == .init(status: 0, lines: json))
             }
         }
@@ -80,7 +80,7 @@ struct RequestCommandTests {
 
     // MARK: Triggering
 
-    @Test("data from an argument, a file and the standard input is sent byte for byte, without the last line break")
+    @Test("the tool sends data from an argument, a file or the standard input, without the last line break")
     func data() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()
@@ -105,7 +105,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("an encrypted channel, a user, and an excluded connection")
+    @Test("the tool triggers events on an encrypted channel, for a user, and with an excluded connection")
     func targets() async throws {
         try await withClient(channels: ["private-encrypted-a", "orders"]) { server, pusher, channels in
             var secrets = channels[0].events(named: "e").makeAsyncIterator()
@@ -117,7 +117,7 @@ struct RequestCommandTests {
             #expect(keyless.status == 64)
             #expect(
                 keyless.errors == [
-                    "Error: The channel is encrypted, and there is no key for it. Give --encryption-key."
+                    "Error: The channel is encrypted, but there is no key. Give --encryption-key."
                 ]
             )
 
@@ -138,11 +138,11 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a batch of any length is sent in order, in the form that pusher listen prints")
+    @Test("the tool sends a batch of any length in order, in the format that pusher listen prints")
     func batch() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()
-            // U+2028 breaks lines, but not lines of JSON.
+            // U+2028 is a line break in text, but not between lines of JSON.
             let lines = (1...25).map { number in
                 number % 2 == 0
                     ? #"{"time":"now","channel":"orders","event":"created","data":{"id": \#(number)}}"#
@@ -160,7 +160,7 @@ struct RequestCommandTests {
     }
 
     @Test(
-        "an invalid line of a batch is named, and no event is triggered",
+        "the tool names an invalid line of a batch and triggers no event",
         arguments: [
             ("no JSON", "it is not a JSON object"), (#"{"event":"e","data":""}"#, "it has no channel"),
             (#"{"channel":"a","data":""}"#, "it has no event"), (#"{"channel":"a","event":"e"}"#, "it has no data"),
@@ -180,7 +180,7 @@ struct RequestCommandTests {
     }
 
     @Test(
-        "wrong usage ends with code 64 and an instruction",
+        "the tool exits with code 64 and an instruction after wrong usage",
         arguments: [
             (["trigger", "a"], "Give CHANNEL and EVENT"), (["trigger", "a", "e", "d", "x"], "Give CHANNEL and EVENT"),
             (["trigger", "--user", "u"], "With --user, give EVENT"),
@@ -211,7 +211,7 @@ struct RequestCommandTests {
     // MARK: Environment
 
     @Test(
-        "the environment sets server and application; an option has priority, and an empty variable does not count"
+        "options have priority over environment variables, and the tool ignores empty variables"
     )
     func environment() async throws {
         var options = PusherTestServer.Options()
@@ -238,7 +238,7 @@ struct RequestCommandTests {
 }
 
 extension PusherTimeouts {
-    /// Longer than any command takes.
+    /// Timeouts that no command reaches.
     fileprivate static var patient: Self {
         Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
     }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The console's updates and actions", .timeLimit(.minutes(5)))
 struct ConsoleTests {
-    @Test("connections, channels and members are shown as they come and go")
+    @Test("the updates show connections, channels and members that appear and disappear")
     func live() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()
@@ -30,7 +30,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a published event reaches a client, and its line comes before the client's")
+    @Test("a published event reaches a client, and the console's line precedes the client's line")
     func publish() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()
@@ -52,7 +52,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("each fault has its effect")
+    @Test("each action for a fault affects the connections")
     func faults() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()
@@ -95,14 +95,14 @@ struct ConsoleTests {
     }
 
     @Test(
-        "an invalid action is rejected, with the reason",
+        "the console rejects an invalid action with the reason",
         arguments: [
-            ("", 400, "not an action"), ("[]", 400, "not an action"), ("{}", 400, "missing"),
+            ("", 400, "Invalid action: the body is not JSON."), ("[]", 400, "Invalid action"), ("{}", 400, "missing"),
             (#"{"action":"fly"}"#, 400, "there is no action \"fly\""), (#"{"action":"close"}"#, 400, "missing"),
             (#"{"action":"close","code":65536,"reason":""}"#, 400, "code is a number from 0 to 65535"),
             (#"{"action":"delay","milliseconds":-1}"#, 400, "milliseconds is a number from 0 to 60000"),
-            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "its name must have"),
-            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "a channel name is invalid"),
+            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "the name must have"),
+            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "invalid channel name"),
             (#"{"action":"drop","socket":"1.2"}"#, 409, "Connection 1.2 is not open"),
         ]
     )
@@ -113,7 +113,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("data beyond the limit of the server is rejected")
+    @Test("the console rejects data beyond the limit of the server")
     func largeData() async throws {
         try await RunningConsole.run { console async throws in
             let data = String(repeating: "x", count: 10_241)
@@ -122,7 +122,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a page that reconnects gets the lines that it has missed, once")
+    @Test("a page that reconnects gets each missed line once")
     func resuming() async throws {
         try await RunningConsole.run { console async throws in
             for number in 1...3 { #expect(try await console.publish("e\(number)") == 200) }
@@ -135,11 +135,12 @@ struct ConsoleTests {
         }
     }
 
-    @Test("lines that the log has removed show as a gap between indices")
+    @Test("removed lines leave a gap between indices")
     func gaps() async throws {
         try await RunningConsole.run(log: ConsoleLog(countLimit: 2)) { console async throws in
             for number in 1...5 { #expect(try await console.publish("e\(number)") == 200) }
-            // Each of the five has two lines. When the last one is there, the log has removed the first eight.
+            // Each of the five events has two lines. When the last line exists, the log has removed the first eight
+            // lines.
             let last = "backend delivered e5 c to nobody"
             _ = try await console.updates { $0.lines.last == last }
             let updates = try await console.updates { $0.lines.count == 2 }
@@ -148,7 +149,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("a closed page is removed")
+    @Test("the console removes a closed page")
     func closedPage() async throws {
         try await RunningConsole.run { console async throws in
             let (opened, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -172,7 +173,7 @@ struct ConsoleLogTests {
         RecordDescription(kind: .event, who: "1.1", verb: "sent", payload: payload)
     }
 
-    @Test("the oldest lines are removed, by number and by size")
+    @Test("the log limits the number and the size of its lines")
     func limits() {
         var log = ConsoleLog(countLimit: 3, sizeLimit: 10_000)
         for _ in 0..<5 { log.append(line()) }
@@ -181,7 +182,7 @@ struct ConsoleLogTests {
         #expect(log.entries(from: 0, limit: 10).map(\.index) == [5])
     }
 
-    @Test("long names are cut, and every text counts")
+    @Test("the log cuts long names, and includes names in the size of a line")
     func longNames() throws {
         var log = ConsoleLog(countLimit: 100, sizeLimit: 10_000)
         let long = String(repeating: "x", count: 100_000)
@@ -192,7 +193,7 @@ struct ConsoleLogTests {
         #expect(try #require(entries.last).channel?.hasSuffix("… (100000 bytes)") == true)
     }
 
-    @Test("lines that were lost earlier leave a gap")
+    @Test("lost lines leave a gap between indices")
     func gap() {
         var log = ConsoleLog()
         log.append(line())
@@ -203,7 +204,7 @@ struct ConsoleLogTests {
         #expect(log.entries(from: 4, limit: 10).isEmpty && log.nextIndex == 4)
     }
 
-    @Test("the beginning of a long payload is kept, and the rest is counted")
+    @Test("the log keeps the beginning of a long payload and counts the rest")
     func longPayload() throws {
         var log = ConsoleLog()
         log.append(line(String(repeating: "x", count: 20_000)))

@@ -8,7 +8,7 @@ import WebSocketClient
 
 @Suite("Records in words", .timeLimit(.minutes(5)))
 struct RecordDescriptionTests {
-    /// The output of `serve --verbose` for the records of a server, without the padding between columns.
+    /// Returns the output of `serve --verbose` for the records of a server, without the padding between columns.
     private func lines(_ body: (PusherTestServer) async throws -> Void) async throws -> [String] {
         var options = PusherTestServer.Options()
         options.socketIDPrefix = 7
@@ -20,7 +20,7 @@ struct RecordDescriptionTests {
         }
     }
 
-    @Test("each record is one readable line: who, what, and no signature")
+    @Test("each record is one line with a subject and a verb, but without a signature")
     func conversation() async throws {
         let lines = try await lines { server in
             let client = try await WebSocket.connect(
@@ -39,13 +39,13 @@ struct RecordDescriptionTests {
         #expect(lines.contains("7.1 sent pusher:subscribe on private-chat"))
         #expect(lines.contains("7.1 subscribed private-chat"))
         #expect(lines.contains(#"7.1 got created on private-chat {"id":1}"#))
-        #expect(lines.contains(#"7.1 sent a text no message\u{1B}[2J"#))
+        #expect(lines.contains(#"7.1 sent a text message no message\u{1B}[2J"#))
         #expect(lines.contains("7.1 sent close 1000"))
         #expect(lines.last == "7.1 ended ")
         #expect(!lines.contains { $0.contains("app-key:") || $0.contains("PusherTestServer") })
     }
 
-    @Test("requests of a backend show the published event")
+    @Test("a request of a backend shows the published event")
     func backend() {
         func description(_ method: String, _ target: String, _ body: String, status: Int = 200) -> RecordDescription {
             let request = PusherTestServer.Request(method: method, target: target, body: Array(body.utf8))
@@ -65,7 +65,7 @@ struct RecordDescriptionTests {
         #expect(description("GET", "/apps/1/channels", "").line.hasSuffix("GET /apps/1/channels 200"))
     }
 
-    @Test("texts of clients stay in their line, without control characters")
+    @Test("strings from clients stay in one line, without control characters")
     func oneLine() {
         #expect(
             "a\nb\u{1B}[2J\u{202E}c\u{2028}".inOneLine(limit: 50)

@@ -5,18 +5,19 @@ import PusherServerAPI
 struct AuthorizeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "authorize",
-        abstract: "Sign for a channel or a user, and find out why another signature differs.",
+        abstract: "Sign a subscription or a sign-in, and find the error in another signature.",
         usage: """
             pusher authorize CHANNEL --socket-id ID [--user-id ID | --channel-data JSON] [options]
             pusher authorize --user-data JSON --socket-id ID [options]
             """,
         discussion: """
-            Prints the text that is signed, and the answer that your backend is to give. It makes no request without --auth-url.
+            Prints the string to sign, and the answer that your backend must give. It makes a request only with --auth-url.
 
-            With --auth, it compares a signature with the right one. With --auth-url, it asks your backend as a client does, \
-            prints what was sent and what came back, and compares. The exit code is 1 if they differ.
+            With --auth, the command compares a signature with the correct signature. With --auth-url, it sends your backend \
+            the request of a client, prints the request and the answer, and compares the answer with the correct answer. The \
+            exit code is 1 if they differ.
 
-            The key of an encrypted channel is compared, and never printed.
+            The command compares the key of an encrypted channel, but never prints it.
 
             EXAMPLES
               pusher authorize private-chat --socket-id 1234.5678
@@ -39,16 +40,16 @@ struct AuthorizeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The user on a presence channel.", valueName: "id"))
     var userID: String?
 
-    @Option(help: ArgumentHelp("The user on a presence channel, byte for byte as it is signed.", valueName: "json"))
+    @Option(help: ArgumentHelp("The user on a presence channel, signed byte for byte.", valueName: "json"))
     var channelData: String?
 
-    @Option(help: ArgumentHelp("The user who signs in, byte for byte as it is signed.", valueName: "json"))
+    @Option(help: ArgumentHelp("The user who signs in, signed byte for byte.", valueName: "json"))
     var userData: String?
 
     @Option(help: ArgumentHelp("A signature to compare.", valueName: "key:signature"))
     var auth: String?
 
-    @Option(help: ArgumentHelp("The address at which your backend authorizes.", valueName: "url"))
+    @Option(help: ArgumentHelp("The URL of your backend's authorization endpoint.", valueName: "url"))
     var authURL: String?
 
     func validate() throws {
@@ -56,13 +57,13 @@ struct AuthorizeCommand: AsyncParsableCommand {
             throw ValidationError("Give either a channel, or --user-data for a sign-in.")
         }
         guard userData == nil || (userID == nil && channelData == nil) else {
-            throw ValidationError("--user-data excludes --user-id and --channel-data: these are for channels.")
+            throw ValidationError("--user-data excludes --user-id and --channel-data, which are for channels.")
         }
         guard userID == nil || channelData == nil else {
             throw ValidationError("--user-id and --channel-data exclude each other.")
         }
         guard userID == nil || authURL == nil else {
-            throw ValidationError("--user-id and --auth-url exclude each other: your backend says who the user is.")
+            throw ValidationError("--user-id and --auth-url exclude each other: your backend identifies the user.")
         }
         guard auth == nil || authURL == nil else { throw ValidationError("--auth and --auth-url exclude each other.") }
     }
@@ -74,7 +75,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 .answer(timeLimit: self.server.timeLimit)
             return try compare(answer, server)
         }
-        // The data of a channel may be anything if the command compares an answer: it is given as an option.
+        // Without a backend's answer, the data of a channel comes only from an option.
         let expected = try expected(server, data: nil)
         if let auth {
             let given = GivenAuthorization(
@@ -88,13 +89,14 @@ struct AuthorizeCommand: AsyncParsableCommand {
         try output.print(text: rows(signedRows(expected)), json: signedMembers(expected))
     }
 
-    /// - Parameter data: The data of an answer. An option for the data replaces it.
+    /// - Parameter data: The signed data in the backend's answer; nil without an answer. For a channel,
+    ///   `--channel-data` has priority.
     private func expected(_ server: Server, data: String?) throws -> PusherServerAPI.Authorization {
         if let channel, channel.hasPrefix("presence-"), userID == nil, channelData == nil, data == nil {
             throw StandardError.failure(
                 authURL == nil
                     ? "Presence channels need a user. Give --user-id or --channel-data."
-                    : "The answer of your backend has no channel_data. Presence channels need it, with a user_id.",
+                    : "Your backend's answer has no channel_data. Presence channels need channel_data with a user_id.",
                 authURL == nil ? .validationFailure : .failure
             )
         }

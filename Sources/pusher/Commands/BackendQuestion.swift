@@ -5,13 +5,13 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// An authorization from a backend or a person.
+/// An authorization from a backend's answer or from the command line.
 struct GivenAuthorization: Sendable {
     var auth: String
     /// `channel_data` or `user_data`.
     var data: String?
     var sharedSecret: String?
-    /// The request whose answer it is.
+    /// The request that the backend has answered.
     var sent: String?
 }
 
@@ -54,8 +54,8 @@ struct BackendQuestion {
             let shown = line.isEmpty || line.hasPrefix("<") ? "" : " (\(line.prefix(fittingUTF8Bytes: 200)))"
             throw StandardError.failure(
                 """
-                Your backend refused with status \(response.status)\(shown.escapingControls). It got: \(form). Does it need a \
-                session or a token that a client would send?
+                Your backend refused the request \(form) with status \(response.status)\(shown.escapingControls). \
+                Does the backend need a session or a token that a client would send?
                 """
             )
         }
@@ -63,7 +63,7 @@ struct BackendQuestion {
             throw StandardError.failure(
                 """
                 The answer of \(place) has no auth: clients need a JSON object with auth, "KEY:SIGNATURE". Check --auth-url, \
-                and what the backend answers without a session.
+                and whether the backend needs a session.
                 """
             )
         }

@@ -5,7 +5,7 @@ import PusherServerAPI
 struct ChannelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "channel",
-        abstract: "Show what the server knows of a channel.",
+        abstract: "Show the state of a channel.",
         discussion: """
             EXAMPLES
               pusher channel orders
@@ -62,12 +62,12 @@ struct ChannelCommand: AsyncParsableCommand {
     }
 }
 
-/// The data of an event for people.
+/// Formats the data of an event for people.
 func describe(data: String, _ style: TextStyle) -> String {
     PrintedJSON(data)?.pretty(style) ?? data.escapingControls
 }
 
-/// The data of an event in JSON: objects and arrays unchanged, everything else as a string.
+/// Formats the data of an event as JSON. Objects and arrays stay unchanged, and all other data becomes a string.
 func describe(json data: String) -> String {
     if let json = PrintedJSON(data), json.isContainer { json.compact } else { PrintedJSON.quoted(data) }
 }

@@ -18,7 +18,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
 
-    @Option(help: "List only channels whose names begin with this.")
+    @Option(help: "List only channels whose names begin with this prefix.")
     var prefix: String?
 
     @Flag(help: "Count the users of each channel. The prefix must begin with presence-.")

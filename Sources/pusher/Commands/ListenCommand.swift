@@ -8,11 +8,12 @@ struct ListenCommand: AsyncParsableCommand {
         commandName: "listen",
         abstract: "Print the events on channels as they arrive.",
         discussion: """
-            Prints one event after the other: for people on a terminal; as JSON with --json, or if the output is a file or a \
-            pipe. Everything else goes to the standard error: the connection, its losses and their reasons, and who comes to \
-            and leaves presence channels. Control-C ends it with a summary.
+            Prints events as they arrive. With --json, or if the output is a file or a pipe, the command prints JSON. On a \
+            terminal, it prints text for people. It reports the connection, its losses, and the members who join and leave \
+            presence channels on the standard error. Control-C ends the command with a summary.
 
-            Private, presence and encrypted channels are authorized with the secret, or by your backend with --auth-url.
+            The command authorizes private, presence and encrypted channels with the secret. With --auth-url, your backend \
+            authorizes them.
 
             EXAMPLES
               pusher listen orders
@@ -32,27 +33,27 @@ struct ListenCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("event"),
         help: ArgumentHelp(
-            "Print only events of this name; with an asterisk at its end, of names that begin with it. Can be repeated.",
+            "Print only events with this name. An asterisk at the end of the name matches any text. Can be repeated.",
             valueName: "name"
         )
     )
     var names: [String] = []
 
-    @Option(help: "Stop after this many printed events.")
+    @Option(help: "Stop after printing this many events.")
     var limit: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The address at which your backend authorizes channels, instead of the secret.",
+            "The URL of your backend's authorization endpoint, instead of the secret.",
             valueName: "url"
         )
     )
     var authURL: String?
 
-    @Option(help: ArgumentHelp("Who you are on presence channels. Default: the socket id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Your user id on presence channels. Default: the socket id.", valueName: "id"))
     var userID: String?
 
-    @Option(help: ArgumentHelp("What others see of you on presence channels.", valueName: "json"))
+    @Option(help: ArgumentHelp("Your user info on presence channels.", valueName: "json"))
     var userInfo: String?
 
     func validate() throws {
@@ -63,11 +64,11 @@ struct ListenCommand: AsyncParsableCommand {
                 throw ValidationError("Invalid channel name \(channel.quoted): \(error).")
             }
         }
-        if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1.") }
+        if let limit, limit < 1 { throw ValidationError("--limit takes a number greater than 0.") }
         if userInfo != nil, userID == nil { throw ValidationError("--user-info needs --user-id.") }
         if let userInfo, PrintedJSON(userInfo) == nil { throw ValidationError("--user-info takes JSON.") }
         if authURL != nil, userID != nil {
-            throw ValidationError("--user-id and --auth-url exclude each other: your backend says who you are.")
+            throw ValidationError("--user-id and --auth-url exclude each other: your backend identifies the user.")
         }
     }
 

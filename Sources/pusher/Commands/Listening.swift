@@ -12,13 +12,13 @@ struct Listening: Sendable {
     let timeLimit: Duration
     let output: OutputOptions
 
-    /// The reason why the run ends.
+    /// The reason for the end of the run.
     private enum Ending: Sendable {
         case interrupted
         case limit
         case refused(String)
         case noConnection
-        /// The run continues: one of several tasks has ended.
+        /// A task has ended, but the run continues.
         case none
     }
 
@@ -41,7 +41,7 @@ struct Listening: Sendable {
         let signals = interruption.received
         let report = Report()
         let start = ContinuousClock.now
-        // Made before the connection, so that no event is missed.
+        // Make the sequences before the connection, so that the sequences miss no event.
         let (events, statuses) = (pusher.events, pusher.statuses)
         let subscriptions = channels.map { pusher.subscribe($0) }
         let memberships = subscriptions.compactMap { channel in
@@ -119,7 +119,8 @@ struct Listening: Sendable {
             case .waiting(let until, _, let reason):
                 await report.note(reason)
                 if await report.connections == 0 {
-                    // A retry may help if a server is about to start, but not after these failures.
+                    // Stop after these failures, because a retry would fail too. After other failures, the server may
+                    // still be starting.
                     if [.tlsFailed, .nameResolutionFailed, .upgradeFailed, .invalidProxy].contains(reason.code) {
                         return .refused(explain(reason))
                     }
@@ -163,21 +164,21 @@ struct Listening: Sendable {
                 """
             )
         } catch {
-            // The status reports the connection's end.
+            // The sequence of statuses reports the loss.
             return .none
         }
     }
 
     private func tell(_ change: MembershipChange, on channel: String) {
         switch change {
-        case .added(let member): note("\(channel): \(member.userId.escapingControls) came")
+        case .added(let member): note("\(channel): \(member.userId.escapingControls) joined")
         case .removed(let member): note("\(channel): \(member.userId.escapingControls) left")
         case .replaced(let members, let added, let removed):
             let names = members.map(\.userId).sorted().prefix(20).joined(separator: ", ").escapingControls
             let rest = members.count > 20 ? " and \(members.count - 20) more" : ""
             note("\(channel): \(count(members.count, "member")): \(names)\(rest)")
             if added.count == members.count { return }
-            for member in added { note("\(channel): \(member.userId.escapingControls) came") }
+            for member in added { note("\(channel): \(member.userId.escapingControls) joined") }
             for member in removed { note("\(channel): \(member.userId.escapingControls) left") }
         }
     }
@@ -227,17 +228,17 @@ struct Listening: Sendable {
 }
 
 extension String {
-    /// With a full stop at its end, unless it already has a final punctuation mark.
+    /// The text with a full stop, unless it already ends with a punctuation mark.
     fileprivate var asSentence: String { last.map { ".!?".contains($0) } == true ? self : "\(self)." }
 }
 
-/// The time of day, in the two forms that are printed.
+/// A point in time, in the two forms that the command prints.
 struct WallTime {
     private let date: Date
 
     static var now: WallTime { WallTime(date: Date()) }
 
-    /// With milliseconds, in this machine's time zone.
+    /// The time of day with milliseconds, in this machine's time zone.
     var clock: String {
         let parts = Calendar.current.dateComponents([.hour, .minute, .second, .nanosecond], from: date)
         return String(
@@ -249,6 +250,6 @@ struct WallTime {
         )
     }
 
-    /// With milliseconds, in UTC.
+    /// The date and time with milliseconds, in UTC.
     var iso8601: String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
 }

@@ -7,12 +7,12 @@ import RealtimePrimitives
 struct SignatureDiagnosis {
     let application: PusherServerAPI.Application
     let socketID: String
-    /// Nil for a sign-in.
+    /// The channel's name; nil for a sign-in.
     let channel: String?
     let expected: PusherServerAPI.Authorization
     let given: GivenAuthorization
 
-    /// The text that is signed.
+    /// Returns the string to sign.
     static func text(socketID: String, channel: String?, data: String?) -> String {
         if let channel {
             StringToSign.channel(socketID: socketID, channel: channel, channelData: data)
@@ -21,22 +21,22 @@ struct SignatureDiagnosis {
         }
     }
 
-    /// One sentence for each problem; none if the authorization is valid.
+    /// One sentence for each problem. Empty if the authorization is valid.
     var problems: [String] {
         var problems: [String] = []
         if let problem = authProblem { problems.append(problem) }
         let data = expected.channelData ?? expected.userData
         if given.data != data {
             let name = channel == nil ? "user_data" : "channel_data"
-            problems.append("\(name) is \(given.data?.quoted ?? "missing"), and not \(data?.quoted ?? "left out").")
+            problems.append("\(name) is \(given.data?.quoted ?? "missing"), but must be \(data?.quoted ?? "left out").")
         }
         if given.sharedSecret != expected.sharedSecret {
             problems.append(
                 expected.sharedSecret == nil
-                    ? "There is a shared_secret, and the channel is not encrypted."
+                    ? "There is a shared_secret, but the channel is not encrypted."
                     : given.sharedSecret == nil
                         ? "shared_secret is missing: encrypted channels need it."
-                        : "shared_secret is of another channel, or of another encryption key."
+                        : "shared_secret is wrong: it is for another channel, or was made with another key."
             )
         }
         return problems
@@ -45,11 +45,11 @@ struct SignatureDiagnosis {
     private var authProblem: String? {
         if given.auth == expected.auth { return nil }
         let parts = given.auth.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return "auth is not of the form KEY:SIGNATURE." }
+        guard parts.count == 2 else { return "auth does not have the form KEY:SIGNATURE." }
         let signature = String(parts[1])
         if parts[0] != application.key {
             let rest = signatureProblem(signature).map { " \($0)" } ?? " The signature is right."
-            return "auth is for the key \(String(parts[0]).quoted), and not for \(application.key.quoted).\(rest)"
+            return "auth has the key \(String(parts[0]).quoted), but must have \(application.key.quoted).\(rest)"
         }
         return signatureProblem(signature)
     }
@@ -60,7 +60,7 @@ struct SignatureDiagnosis {
         let right = Self.text(socketID: socketID, channel: channel, data: data)
         if isSignature(signature, of: right, by: signer) { return nil }
         if isSignature(signature.lowercased(), of: right, by: signer) {
-            return "The signature is in upper-case digits: write it in lower case."
+            return "The signature has upper-case digits: use lower-case digits."
         }
         guard signature.utf8.count == 64, signature.utf8.allSatisfy({ UnicodeScalar($0).properties.isASCIIHexDigit })
         else {
@@ -75,20 +75,20 @@ struct SignatureDiagnosis {
                 return reason
             }
         }
-        return "The signature is made with another secret, or of another text than \(right.quoted)."
+        return "The signature was made with another secret, or for a string other than \(right.quoted)."
     }
 
     private func isSignature(_ signature: String, of text: String, by signer: ApplicationSigner) -> Bool {
         HMACSHA256.isValid(signature, for: text, secret: signer.secret)
     }
 
-    /// Texts that are signed by mistake.
+    /// Returns the strings that backends sign by mistake, each with an explanation.
     private func otherTexts(_ data: String?) -> [(String, String)] {
         guard let channel else {
             return [
                 (
                     StringToSign.channel(socketID: socketID, channel: "user", channelData: data),
-                    "The text that was signed has one colon where two belong: sign SOCKET_ID::user::USER_DATA."
+                    "The signed string has one colon instead of two: sign SOCKET_ID::user::USER_DATA."
                 ),
                 (socketID, "Only the socket id was signed: sign SOCKET_ID::user::USER_DATA."),
             ]
@@ -109,7 +109,7 @@ struct SignatureDiagnosis {
                         channel: String(channel.dropFirst(prefix.count)),
                         channelData: data
                     ),
-                    "The channel was signed without its beginning \(prefix)."
+                    "The channel was signed without its prefix \(prefix)."
                 )
             )
             break
@@ -136,7 +136,7 @@ struct SignatureDiagnosis {
         return texts
     }
 
-    /// Secrets that are used by mistake.
+    /// The secrets that backends use by mistake, each with an explanation.
     private var otherSecrets: [(String, String)] {
         [
             (application.secret + "\n", "The secret was used with a line break at its end."),

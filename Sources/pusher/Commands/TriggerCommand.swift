@@ -13,12 +13,12 @@ struct TriggerCommand: AsyncParsableCommand {
             pusher trigger --batch [--file PATH] [options]
             """,
         discussion: """
-            Without DATA, the data comes from --file or from the standard input, without the line break at its end. It is \
-            sent byte for byte: usually it is JSON. Data for channels that begin with private-encrypted- is encrypted.
+            Without DATA, the command reads the data from --file or the standard input, and removes the last line break. It \
+            sends the data, usually JSON, byte for byte. It encrypts data for channels that begin with private-encrypted-.
 
-            With --batch, the input has an object in each line: {"channel": …, "event": …, "data": …}. That is what pusher \
-            listen --json prints. Events go out ten at a time; the command stops at the first error and says how many were \
-            triggered.
+            With --batch, each line of the input is an object: {"channel": …, "event": …, "data": …}. pusher listen --json \
+            prints such lines. The command sends ten events at a time. It stops at the first error, and prints the number of \
+            triggered events.
 
             EXAMPLES
               pusher trigger orders created '{"id": 1}'
@@ -42,10 +42,10 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file with the data, or with the batch.", valueName: "path"))
     var file: String?
 
-    @Flag(help: "Send nothing that is not encrypted: the channels must begin with private-encrypted-.")
+    @Flag(help: "Refuse channels that do not begin with private-encrypted-.")
     var encrypted = false
 
-    @Flag(help: "Trigger many events: see above.")
+    @Flag(help: "Trigger many events, as described above.")
     var batch = false
 
     @Argument(help: "The channel, the event and its data.")
@@ -60,7 +60,7 @@ struct TriggerCommand: AsyncParsableCommand {
         if batch {
             guard words.isEmpty, user == nil, socketID == nil else {
                 throw ValidationError(
-                    "--batch takes no CHANNEL, EVENT, DATA, --user and --socket-id: its lines have them."
+                    "--batch takes no CHANNEL, EVENT, DATA, --user or --socket-id, because each line contains its own values."
                 )
             }
             return
@@ -109,7 +109,7 @@ struct TriggerCommand: AsyncParsableCommand {
     // MARK: Batches
 
     private func triggerBatch() async throws {
-        // JSON may contain Unicode's other line breaks without escapes.
+        // Split at line feeds only, because JSON may contain Unicode's other line breaks without escapes.
         let lines = try Input.text(ofFile: file).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
         let events = try lines.enumerated().compactMap { index, line in
             let line = String(Substring(line)).trimmingCharacters(in: .whitespacesAndNewlines)
@@ -129,7 +129,7 @@ struct TriggerCommand: AsyncParsableCommand {
                 }
             }
         } catch {
-            StandardError.print("\(await triggered.value) of \(events.count) events were triggered before that.")
+            StandardError.print("\(await triggered.value) of \(events.count) events were triggered before the failure.")
             throw error
         }
         try output.print(
@@ -174,15 +174,15 @@ struct TriggerCommand: AsyncParsableCommand {
     }
 }
 
-/// The standard input.
+/// The input of a command: a file or the standard input.
 enum Input {
-    /// The text of a file, or of the standard input, without the line break at its end.
+    /// Returns the content of a file or of the standard input, without the last line break.
     static func text(ofFile path: String?) throws -> String {
         let data: Data
         if let path {
             guard let contents = FileManager.default.contents(atPath: path) else {
                 throw StandardError.failure(
-                    "The file \(path.quoted) cannot be read. Check its name and your rights.",
+                    "The file \(path.quoted) cannot be read. Check its name and permissions.",
                     .failure
                 )
             }
@@ -190,14 +190,14 @@ enum Input {
         } else {
             guard isatty(STDIN_FILENO) == 0 else {
                 throw StandardError.failure(
-                    "There is no data. Give it as the last argument, by --file, or through a pipe.",
+                    "There is no data. Give it as the last argument, with --file, or through a pipe.",
                     .validationFailure
                 )
             }
             do {
                 data = try FileHandle.standardInput.readToEnd() ?? Data()
             } catch {
-                throw StandardError.failure("The standard input cannot be read. Give the data by --file.", .failure)
+                throw StandardError.failure("The standard input cannot be read. Give the data with --file.", .failure)
             }
         }
         guard var text = String(validating: data, as: UTF8.self) else {

@@ -1,28 +1,29 @@
 import PusherTestServer
 
-/// The console's log and actions, without its HTTP.
+/// The console's log and actions, without HTTP.
 actor Console {
     private let server: PusherTestServer
     private var log: ConsoleLog
     private var pages: [Int: AsyncStream<Void>.Continuation] = [:]
     private var lastPage = 0
-    /// In milliseconds. Only the console sets the delay, so this value is the server's.
+    /// The delay of messages, in milliseconds. Only the console sets the server's delay, so this value equals the
+    /// server's delay.
     private var delay = 0
     private var isSilent = false
 
     /// An update for a page.
     struct Update: Encodable, Sendable {
         var entries: [ConsoleEntry]
-        /// The index of the line after these.
+        /// The index of the first line after these entries.
         var next: Int
-        /// Nil if it has not changed.
+        /// The new state; nil if the state has not changed.
         var state: ConsoleState?
 
-        /// Whether there are more lines already.
+        /// Whether the log already contains more lines.
         var isPartial: Bool
     }
 
-    /// The largest number of lines in one update.
+    /// The maximum number of lines in one update.
     static let updateLimit = 500
 
     init(_ server: PusherTestServer, log: ConsoleLog = ConsoleLog()) {
@@ -36,10 +37,10 @@ actor Console {
         for await record in server.recordSequence {
             log.skip(record.index - expected)
             expected = record.index + 1
-            // The connections that get an event have lines of their own.
+            // Skip this record, because each connection that gets the event makes a separate line.
             if case .eventPublished(_, _, 1...) = record.event { continue }
             append(RecordDescription(record))
-            // Under load the next record is there at once, and the pages need their turn.
+            // Under load, the next record is always ready, so pause to let other tasks send the lines to the pages.
             if record.index.isMultiple(of: 256) { await Task.yield() }
         }
     }
@@ -51,10 +52,11 @@ actor Console {
 
     // MARK: Pages
 
-    /// How many pages are open.
+    /// The number of open pages.
     var pageCount: Int { pages.count }
 
-    /// A page was opened. The stream has one element at once, and one after each change. It ends with the page.
+    /// Adds an open page, and returns a stream of changes. The stream yields one element at the beginning, and one
+    /// after each change. The stream ends when the page is closed.
     ///
     /// - Parameter setClose: Receives a function that closes the page.
     func open(_ setClose: (@escaping @Sendable () -> Void) -> Void) -> AsyncStream<Void> {
@@ -72,7 +74,7 @@ actor Console {
 
     /// - Parameters:
     ///   - index: The first line that the page does not have yet.
-    ///   - state: The last state that was sent to the page.
+    ///   - state: The last state that the page has received.
     func update(from index: Int, after state: ConsoleState?) -> Update {
         let entries = log.entries(from: index, limit: Self.updateLimit)
         let next = entries.count < Self.updateLimit ? log.nextIndex : (entries.last?.index ?? index) + 1
@@ -89,7 +91,7 @@ actor Console {
 
     /// Performs an action and returns a description of it.
     ///
-    /// The log has the line of the action before the lines of its effects, because this actor also reads the effects.
+    /// In the log, the action precedes its effects, because this actor also reads the effects.
     func perform(_ action: ConsoleAction) throws -> String {
         switch action {
         case .publish(let event, let data, let channel):
@@ -164,7 +166,7 @@ actor Console {
         case .subscribers(let channel): return "the subscribers of \(channel)"
         case .socket(let id):
             guard server.connections.contains(where: { $0.socketID == id }) else {
-                throw ConsoleError("Connection \(id) is not open any more. Choose another one.")
+                throw ConsoleError("Connection \(id) is not open. Choose another connection.")
             }
             return "connection \(id)"
         }

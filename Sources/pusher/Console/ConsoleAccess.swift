@@ -1,14 +1,13 @@
 import NIOCore
 import NIOHTTP1
 
-/// Decides which requests the console answers: only those of its own page, whatever other sites the developer's browser
-/// visits.
+/// The rules that restrict the console to its own page. Other sites in the developer's browser cannot use the console.
 ///
-/// - The `Host` has to be a name of this machine. A foreign name that leads to this machine (DNS rebinding) is
-///   rejected.
-/// - An `Origin` has to be the console's own. A request that changes something must have one, and browsers always send
-///   it.
-/// - All requests except the one for the page need the token, which only the page has. Other sites cannot read the
+/// - The `Host` must be a name of this machine. The console rejects a foreign name that leads to this machine (DNS
+///   rebinding).
+/// - An `Origin` must be the origin of the console. A request that changes something must have an `Origin`, which
+///   browsers always send.
+/// - All requests except the request for the page need the token, which only the page has. Other sites cannot read the
 ///   page.
 struct ConsoleAccess: Sendable {
     private let hosts: Set<String>
@@ -17,32 +16,32 @@ struct ConsoleAccess: Sendable {
     /// The header field with the token.
     static let tokenField = "X-Console-Token"
 
-    /// - Parameter host: The address that the console listens on.
+    /// - Parameter host: The address on which the console listens.
     init(host: String, port: Int, token: String) {
         let names = ["127.0.0.1", "localhost", "[::1]", host.contains(":") ? "[\(host)]" : host.lowercased()]
         self.hosts = Set(names.map { "\($0):\(port)" })
         self.token = token
     }
 
-    /// The reason for rejecting the request, as a text for a person; nil if it is accepted.
+    /// Returns a message that says why the console rejects the request, or nil if the console accepts the request.
     func refusal(of head: HTTPRequestHead, target: ConsoleTarget) -> String? {
         let names = head.headers["Host"]
         guard names.count == 1, hosts.contains(names[0].lowercased()) else {
-            return "Request refused: the host \"\(names.joined(separator: ", "))\" is not the console's own."
+            return "Request refused: the host \"\(names.joined(separator: ", "))\" is not the console's host."
         }
         let origins = head.headers["Origin"]
         guard origins.allSatisfy({ $0.lowercased() == "http://\(names[0].lowercased())" }) else {
             return "Request refused: pages of \"\(origins.joined(separator: ", "))\" must not use the console."
         }
         guard head.method != .POST || origins.count == 1 else {
-            return "Request refused: it has no Origin. Only the console's page can make it."
+            return "Request refused: it has no Origin. Only the console's page can make this request."
         }
         guard target.path == "/" || target.parameters["token"] ?? head.headers.first(name: Self.tokenField) == token
-        else { return "Request refused: its token is not the console's. Open the page again." }
+        else { return "Request refused: the token is wrong. Open the page again." }
         return nil
     }
 
-    /// 128 random bits.
+    /// Makes a token from 128 random bits.
     static func makeToken() -> String {
         var generator = SystemRandomNumberGenerator()
         return (0..<2).map { _ in
@@ -51,7 +50,7 @@ struct ConsoleAccess: Sendable {
         }.joined()
     }
 
-    /// Whether the address can be reached from this machine only.
+    /// Returns whether only this machine can reach the address.
     static func isLoopback(_ host: String) -> Bool {
         if host.lowercased() == "localhost" { return true }
         guard let address = try? SocketAddress(ipAddress: host, port: 0) else { return false }
@@ -62,7 +61,7 @@ struct ConsoleAccess: Sendable {
 /// A request's path and query.
 struct ConsoleTarget {
     let path: String
-    /// Not decoded, because no path of the console needs decoding.
+    /// The parameters of the query, not decoded, because no request of the page needs decoding.
     let parameters: [String: String]
 
     init(_ uri: String) {

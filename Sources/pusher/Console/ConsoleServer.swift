@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import PusherTestServer
 
-/// Serves the console: the page, the stream that keeps it up to date, and the page's actions.
+/// The console's HTTP server. The server sends the page and a stream of updates, and performs the page's actions.
 struct ConsoleServer: Sendable {
     let console: Console
     private let server: PusherTestServer
@@ -13,9 +13,9 @@ struct ConsoleServer: Sendable {
     private typealias Connection = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
     private typealias Outbound = NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
 
-    /// The longest body of an action, in bytes: an event whose every byte is escaped.
+    /// The longest body of an action, in bytes. The limit is high enough for an event in which every byte is escaped.
     private static let bodyLimit = 128 << 10
-    /// The least time between two updates of a page.
+    /// The minimum time between two updates of a page.
     private static let updateInterval = Duration.milliseconds(50)
 
     init(_ server: PusherTestServer, log: ConsoleLog = ConsoleLog()) {
@@ -26,9 +26,10 @@ struct ConsoleServer: Sendable {
     /// Serves on the host of the test server until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - port: The port to listen on; nil for the one after the server's, or any free one if that is in use.
-    ///   - whenReady: Is called with the page's URL after the server has begun to accept requests. An error that it
-    ///     throws ends the console.
+    ///   - port: The port to listen on. If nil, the console uses the port after the server's port, or any free port if
+    ///     that port is in use.
+    ///   - whenReady: A closure that gets the page's URL when the console accepts requests. If the closure throws an
+    ///     error, the console stops.
     func run(port: Int? = nil, whenReady: (_ url: String) async throws -> Void) async throws {
         let listener: NIOAsyncChannel<Connection, Never>
         if let port {
@@ -46,7 +47,7 @@ struct ConsoleServer: Sendable {
                 let host = server.host.contains(":") ? "[\(server.host)]" : server.host
                 try await whenReady("http://\(host):\(boundPort)/")
                 for try await connection in connections {
-                    // An error of a connection concerns that client only.
+                    // An error of one connection must not stop the console.
                     group.addTask { try? await serve(connection, access) }
                 }
             }
@@ -60,8 +61,8 @@ struct ConsoleServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(host: server.host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // The loop reads one request after the other anyway. With NIO's assistance, the server would not
-                    // notice a closed page while it sends updates.
+                    // The loop reads one request after another, without NIO's pipelining assistance. With the
+                    // assistance, the server would not notice a closed page while it sends updates.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
                     return try Connection(wrappingChannelSynchronously: channel)
                 }
@@ -109,7 +110,7 @@ struct ConsoleServer: Sendable {
             let page = try ConsolePage(server: server, token: token)
             try await respond(.ok, page.html, type: "text/html", policy: page.policy, to: outbound)
         case (.GET, "/updates"):
-            // A browser that reconnects sends the index of the last line that it received.
+            // A browser that reconnects sends the index of the line that it needs next.
             let last = head.headers.first(name: "Last-Event-ID") ?? target.parameters["from"]
             try await stream(from: last.flatMap { Int($0) } ?? 0, channel, outbound)
         case (.POST, "/actions"):
@@ -120,7 +121,7 @@ struct ConsoleServer: Sendable {
         default:
             try await respond(
                 .notFound,
-                "There is nothing at \"\(target.path)\". The console is at \"/\".",
+                "Path \"\(target.path)\" not found. The console is at \"/\".",
                 to: outbound
             )
         }
@@ -132,10 +133,12 @@ struct ConsoleServer: Sendable {
             return (.ok, try await console.perform(action))
         } catch let error as ConsoleError {
             return (.conflict, error.description)
+        } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+            return (.badRequest, "Invalid action: the body is not JSON.")
         } catch DecodingError.dataCorrupted(let context) {
-            return (.badRequest, "The request is not an action: \(context.debugDescription).")
+            return (.badRequest, "Invalid action: \(context.debugDescription).")
         } catch {
-            return (.badRequest, "The request is not an action: a value is missing or has the wrong type.")
+            return (.badRequest, "Invalid action: a value is missing or has the wrong type.")
         }
     }
 
@@ -149,13 +152,13 @@ struct ConsoleServer: Sendable {
         let body = ByteBuffer(string: text)
         var headers = Self.headers(type: type, policy: policy)
         headers.add(name: "Content-Length", value: "\(body.readableBytes)")
-        // The server does not read the rest of a body that is too large.
+        // The server does not read the rest of a large body, so the connection must close.
         if status == .payloadTooLarge { headers.add(name: "Connection", value: "close") }
         let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
         try await outbound.write(contentsOf: [.head(head), .body(.byteBuffer(body)), .end(nil)])
     }
 
-    /// No other page may embed this one, and caches must not store answers.
+    /// Returns header fields that stop other pages from embedding the console, and caches from storing answers.
     private static func headers(type: String, policy: String) -> HTTPHeaders {
         [
             "Content-Type": "\(type); charset=utf-8", "Cache-Control": "no-store", "Content-Security-Policy": policy,
@@ -166,8 +169,8 @@ struct ConsoleServer: Sendable {
 
     // MARK: Updates
 
-    /// Sends server-sent events until the page is closed. A page that reads slowly gets more lines at once, and misses
-    /// lines that the log removes meanwhile.
+    /// Sends server-sent events until the page is closed. A slow page gets more lines in one update, and misses lines
+    /// that the log removes in the meantime.
     private func stream(from index: Int, _ channel: any Channel, _ outbound: Outbound) async throws {
         let changes = await console.open { close in channel.closeFuture.whenComplete { _ in close() } }
         let headers = Self.headers(type: "text/event-stream", policy: "default-src 'none'")

@@ -4,22 +4,22 @@ import PusherClient
 import PusherServerAPI
 import PusherTestServer
 
-/// A server and an application, from options, environment and defaults.
+/// A server and an application. The values come from options, environment and defaults.
 struct Server: Sendable {
     var host: String
     var port: Int
     var path: String?
     var useTLS: Bool
-    /// The host of the REST API. The hosted service has a separate host for it.
+    /// The host of the REST API. The hosted service has a separate host for this API.
     var apiHost: String
     var application: PusherServerAPI.Application
 
-    /// - Throws: `ValidationError` if an option or a variable cannot be used.
+    /// - Throws: `ValidationError` if an option or a variable is invalid.
     init(_ options: ServerOptions, environment: [String: String]) throws {
-        // Files of settings often contain variables without a value.
+        // Ignore empty variables, because settings files often contain variables without a value.
         let variable = { (name: String) in environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         guard options.url == nil || options.cluster == nil else {
-            throw ValidationError("--url and --cluster exclude each other: give the one that the server has.")
+            throw ValidationError("--url and --cluster exclude each other. Leave out one of them.")
         }
         if let url = options.url {
             try self.init(url: url)
@@ -59,7 +59,7 @@ struct Server: Sendable {
     private init(cluster: String) throws {
         guard !cluster.isEmpty, cluster.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || $0.isAlphanumeric }) else {
             throw ValidationError(
-                "The cluster \(cluster.quoted) cannot be one: it must have letters, digits and hyphens only."
+                "Invalid cluster \(cluster.quoted): use letters, digits and hyphens."
             )
         }
         self.init(
@@ -83,7 +83,7 @@ struct Server: Sendable {
             port: number ?? (host == nil ? 6_001 : useTLS ? 443 : 80),
             useTLS: useTLS
         )
-        // It is not secret, so the tool never uses it with a server that the user has named.
+        // This key is public, so the tool uses it only with the default server.
         if host == nil { application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey }
     }
 
@@ -111,7 +111,7 @@ struct Server: Sendable {
         }
     }
 
-    /// The address, as people write it.
+    /// The server's URL, for messages.
     var address: String {
         "\(useTLS ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path ?? "")"
     }
@@ -119,7 +119,8 @@ struct Server: Sendable {
     func makeAPI(timeLimit: Duration) throws(PusherServerAPIError) -> PusherServerAPI {
         var options = PusherServerAPI.Options()
         options.timeout = timeLimit
-        // Some servers accept larger data than the hosted service. Each server reports data that is too large.
+        // Do not limit the data, because some servers accept more than the hosted service. Each server rejects data
+        // that is too large.
         options.limits.eventDataSize = .max
         options.logger = .silent
         return try PusherServerAPI(

@@ -14,7 +14,7 @@ extension ServerOptions {
             return try await withProgress("Waiting for \(server.apiHost):\(server.port)") { try await body(api) }
         } catch let error as PusherServerAPIError where error.code == .missingEncryptionKey {
             throw StandardError.failure(
-                "The channel is encrypted, and there is no key for it. Give --encryption-key.",
+                "The channel is encrypted, but there is no key. Give --encryption-key.",
                 .validationFailure
             )
         } catch let error as PusherServerAPIError {
@@ -36,16 +36,16 @@ extension PusherServerAPIError {
 }
 
 extension ExitCode {
-    /// There was no connection, or no answer, before the timeout.
+    /// The exit code if there was no connection or no answer before the timeout.
     static let noConnection = ExitCode(2)
 }
 
 extension Logger {
-    /// The commands print the necessary messages themselves.
+    /// A logger without output, because the commands print the necessary messages.
     static var silent: Logger { Logger(label: "pusher") { _ in SwiftLogNoOpLogHandler() } }
 }
 
-/// If the work takes longer than a second, shows on a terminal what the command is waiting for.
+/// Calls `body`. If `body` runs longer than a second, shows `text` on a terminal.
 func withProgress<Result: Sendable>(
     _ text: String,
     _ body: @escaping @Sendable () async throws -> Result

@@ -1,11 +1,11 @@
 import ArgumentParser
 import Foundation
 
-/// The options of all commands: where the server is, and which application to use.
+/// The options of all commands for the server and the application.
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The server. Default: PUSHER_SCHEME, PUSHER_HOST and PUSHER_PORT, or ws://127.0.0.1:6001 as pusher serve.",
+            "The server. Default: PUSHER_SCHEME, PUSHER_HOST and PUSHER_PORT, or ws://127.0.0.1:6001 like pusher serve.",
             valueName: "ws(s)://host:port/path"
         )
     )
@@ -25,7 +25,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or at the default address the key of pusher serve.",
+            "The key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or the key of pusher serve at its default address.",
             valueName: "base64"
         )
     )
@@ -33,7 +33,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long the first connection, a subscription, or a request may take.",
+            "The timeout for the first connection, a subscription, or a request.",
             valueName: "seconds"
         )
     )

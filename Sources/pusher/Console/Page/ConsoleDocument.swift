@@ -24,7 +24,7 @@ extension ConsolePage {
             <div><dt>app id</dt><dd id="app-id"></dd></div>
             <div><dt>key</dt><dd id="key"></dd></div>
           </dl>
-          <ul id="conditions" aria-label="Faults that are on"></ul>
+          <ul id="conditions" aria-label="Active faults"></ul>
           <p id="link" role="status" data-state="waiting">connecting</p>
         </header>
         <main>
@@ -67,7 +67,7 @@ extension ConsolePage {
                 <button type="button" id="copy-payload">Copy</button>
                 <button type="button" id="close-details" aria-label="Close">✕</button>
               </div>
-              <pre id="payload" tabindex="0" aria-label="Everything that was sent"></pre>
+              <pre id="payload" tabindex="0" aria-label="The whole message"></pre>
             </section>
             <footer><span id="line-count" role="status">0 lines</span><span id="cut" role="status"></span></footer>
           </section>
@@ -92,26 +92,26 @@ extension ConsolePage {
                 <label for="target">For</label>
                 <select id="target"><option value="">all connections</option></select>
                 <div class="buttons">
-                  <button type="button" data-action="drop" title="End TCP, without a close frame">Drop</button>
-                  <button type="button" data-action="silence" title="Read on, but say nothing any more">Silence</button>
+                  <button type="button" data-action="drop" title="Close the TCP connection without a close frame">Drop</button>
+                  <button type="button" data-action="silence" title="Stop sending, but continue to read">Silence</button>
                   <button type="button" data-action="speak" title="End the silence">Speak again</button>
                 </div>
                 <div class="pair">
                   <label for="code">Close code</label>
                   <input id="code" type="number" min="0" max="65535" value="4200" list="codes">
                   <datalist id="codes">
-                    <option value="1001">going away</option><option value="4000">over to TLS</option>
-                    <option value="4001">refused for good</option><option value="4100">back off</option>
-                    <option value="4200">reconnect at once</option><option value="4300">refused for good</option>
+                    <option value="1001">going away</option><option value="4000">switch to TLS</option>
+                    <option value="4001">refused</option><option value="4100">back off</option>
+                    <option value="4200">reconnect at once</option><option value="4300">refused</option>
                   </datalist>
                   <button type="button" data-action="close">Close</button>
                   <label for="delay">Delay, in ms</label>
                   <input id="delay" type="number" min="0" max="60000" step="100" value="500">
-                  <button type="button" data-action="delay" title="Hold back everything that the server sends, for all">Delay all</button>
+                  <button type="button" data-action="delay" title="Delay all messages on all connections">Delay all</button>
                 </div>
                 <div class="buttons">
                   <button type="button" data-action="undelay">End delay</button>
-                  <button type="button" data-action="rotateKey" title="A new key for encrypted channels; nobody is told">Rotate key</button>
+                  <button type="button" data-action="rotateKey" title="Change the encryption key without notifying clients">Rotate key</button>
                 </div>
                 <p id="fault-result" class="result" role="status"></p>
               </form>

@@ -1,5 +1,5 @@
 extension ConsolePage {
-    /// The script inserts texts of clients and backends by `textContent`, never as markup.
+    /// The script inserts strings from clients and backends with `textContent`, never as markup.
     static let script = #"""
         "use strict";
         const $ = (id) => document.getElementById(id);
@@ -13,7 +13,8 @@ extension ConsolePage {
 
         // MARK: The log
         //
-        // `rows` has the newest lines, `shown` those that pass the filter. Only lines in view have an element.
+        // `rows` contains the newest lines, and `shown` the lines that pass the filter. Only visible lines have an
+        // element.
 
         const ROW_HEIGHT = 22;
         const LIMIT = 20000;
@@ -23,16 +24,16 @@ extension ConsolePage {
         ];
         let rows = [];
         let shown = [];
-        /** Lines that came during a pause; nil while there is none. */
+        /** The lines that arrived during a pause; null if the log is not paused. */
         let held = null;
-        /** Lines that are not here any more, or never came. */
+        /** The number of lines that the page has removed or never received. */
         let cut = 0;
-        /** The index of the line that comes next. */
+        /** The index of the next line. */
         let expected = 0;
         let selected = null;
         let follows = true;
         let unseen = 0;
-        /** What the log is limited to: {socket} or {channel}. */
+        /** The connection or channel to which the log is limited: {socket} or {channel}. */
         let focus = null;
         const hiddenKinds = new Set();
         const log = $("log");
@@ -62,7 +63,7 @@ extension ConsolePage {
             count += 1;
           }
           if (!follows) unseen += count;
-          // Not for each line, because moving the remaining lines takes time.
+          // Trim rarely, because moving the remaining lines takes time.
           if (rows.length > LIMIT + 500) trim();
         }
 
@@ -72,7 +73,7 @@ extension ConsolePage {
           let count = 0;
           while (count < shown.length && dropped.has(shown[count])) count += 1;
           shown.splice(0, count);
-          // A text must not move while a person reads it.
+          // The text must not move while a person reads.
           if (!follows) log.scrollTop -= count * ROW_HEIGHT;
         }
 
@@ -190,7 +191,8 @@ extension ConsolePage {
           draw();
         }
 
-        // It counts drawn lines only: when the browser reports scrolling, more lines may have arrived.
+        // Compare with the drawn height, not with the number of lines, because lines may arrive before the browser
+        // reports scrolling.
         const isAtEnd = () => log.scrollTop + log.clientHeight >= log.scrollHeight - ROW_HEIGHT;
 
         function reveal(position) {
@@ -203,16 +205,16 @@ extension ConsolePage {
           try { return JSON.parse(text); } catch { return undefined; }
         };
 
-        /** Indented JSON, also of JSON in a string; any other text as it is. */
+        /** Returns indented JSON, also for JSON in a string. Does not change other text. */
         function readable(text) {
           const value = parse(text);
-          if (value === null || typeof value !== "object") return text || "There is nothing more to see.";
+          if (value === null || typeof value !== "object") return text || "There are no further details.";
           const inner = typeof value.data === "string" ? parse(value.data) : undefined;
           if (inner !== null && typeof inner === "object") value.data = inner;
           return JSON.stringify(value, null, 2);
         }
 
-        /** Name, channel and data of a line that has an event which can be published. */
+        /** Returns the name, channel and data of a line with an event that the page can publish. */
         function event(entry) {
           if (entry.kind === "console" && entry.verb === "published") {
             return {name: entry.subject, channel: entry.channel, data: entry.payload ?? ""};
@@ -307,7 +309,7 @@ extension ConsolePage {
 
         let state = {connections: [], channels: [], connectionCount: 0, channelCount: 0, delay: 0, isSilent: false};
 
-        /** Makes the list's elements those of the items, and leaves alone those that stay, which may have the focus. */
+        /** Updates the list to the items. Does not replace unchanged elements, because they may have the focus. */
         function drawList(list, items, keyOf, fillItem) {
           const existing = new Map([...list.children].map((item) => [item.dataset.key, item]));
           items.forEach((item, position) => {
@@ -387,10 +389,10 @@ extension ConsolePage {
             ...state.connections.map(({id}) => option(JSON.stringify({socket: id}), `connection ${id}`)),
             ...state.channels.map(({name}) => option(JSON.stringify({channel: name}), `subscribers of ${name}`)),
           );
-          // Keeps the chosen target even if it is gone. Otherwise a fault would apply to all connections.
+          // Keep the chosen target even if its connection has ended. Otherwise, a fault would apply to all connections.
           if (![...$("target").options].some((known) => known.value === chosen)) {
             const {socket, channel} = JSON.parse(chosen);
-            $("target").append(option(chosen, `${socket ?? channel}, gone`));
+            $("target").append(option(chosen, `${socket ?? channel} (no longer active)`));
           }
           $("target").value = chosen;
         }
@@ -414,7 +416,7 @@ extension ConsolePage {
 
         function check() {
           const text = $("data").value;
-          $("data-hint").textContent = parse(text) === undefined ? "not JSON, sent as it is" : "JSON";
+          $("data-hint").textContent = parse(text) === undefined ? "not JSON, sent unchanged" : "JSON";
         }
         $("data").addEventListener("input", check);
         check();
@@ -514,12 +516,12 @@ extension ConsolePage {
           };
           updates.onerror = () => {
             showLink("lost", "not connected");
-            // In all other states the browser reconnects by itself.
+            // In all other states, the browser reconnects by itself.
             if (updates.readyState === EventSource.CLOSED) setTimeout(renew, 1000);
           };
         }
 
-        /** The server was started again, and has another token. What is shown stays. */
+        /** Handles a restart of the server, which then has another token. Keeps the displayed lines. */
         async function renew() {
           try {
             const page = new DOMParser().parseFromString(await (await fetch("/")).text(), "text/html");
