@@ -9,12 +9,12 @@ extension HTTPRequest {
                 + "https://example.com/path"
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
-        // Brackets are for IPv6. A name in brackets would be parsed without them.
+        // Only an IPv6 address may have brackets. The parser would silently drop brackets around a name.
         guard host.contains(":") || !Self.authority(of: url).contains("[") else {
             return "the URL '\(Self.printable(url: url))' has a host in brackets that is not an IPv6 address"
         }
         if let port = parsed.port, !(1...65_535).contains(port) {
-            return "the URL '\(Self.printable(url: url))' has a port that is not within 1 and 65535"
+            return "the URL '\(Self.printable(url: url))' has a port that is not between 1 and 65535"
         }
         guard HTTPToken.isValid(method) else { return "'\(method)' is not an HTTP method" }
         return headers.problem
@@ -25,14 +25,14 @@ extension HTTPRequest {
         return url[start.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     }
 
-    /// A URL without parts that may be secret: user and password, query, fragment.
+    /// Returns a URL without the parts that may be secret: user, password, query and fragment.
     package static func printable(url: String) -> String {
         var text = url.prefix { $0 != "?" && $0 != "#" }
         if let start = url.range(of: "://") {
             let authority = url[start.upperBound...].prefix { $0 != "/" }
             if let at = authority.lastIndex(of: "@") {
                 // An `@` after a `?` or `#` can be part of the query, or can follow a password that is not
-                // percent-encoded. The text on either side of it may be secret.
+                // percent-encoded. So the text on both sides of the `@` may be secret.
                 guard at < text.endIndex else { return "\(url[..<start.upperBound])…" }
                 text.removeSubrange(start.upperBound...at)
             }
@@ -40,10 +40,10 @@ extension HTTPRequest {
         return String(text.prefix(200))
     }
 
-    /// The server's name for the text of an error.
+    /// Returns the server's name for an error message.
     ///
     /// - Parameters:
-    ///   - url: The last URL after redirects; nil if there were none.
+    ///   - url: The last URL after redirects; nil if there were no redirects.
     ///   - asked: The URL of the first request.
     package static func printable(url: String?, askedFor asked: String) -> String {
         let asked = printable(url: asked)

@@ -7,17 +7,18 @@ package enum Redirect {
     static let maximum = 5
 
     package enum Rules: Hashable, Sendable {
-        /// Redirects to another place of the same origin. A `POST` stays a `POST`, with its body, because a `GET` would
-        /// be a different request.
+        /// Follows redirects within the origin. After status 303, the request becomes a `GET`. After any other status,
+        /// a `POST` stays a `POST` with its body, because a `GET` would be a different request.
         case sameOrigin
-        /// Redirects to any origin, as in browsers: without header fields and bodies that are for the first origin
-        /// only. A `POST` that was found elsewhere becomes a `GET`. A redirect without a location is an error.
+        /// Follows redirects to any origin, as browsers do. Another origin does not get the header fields in
+        /// ``HTTPRequest/headersOfOneOrigin``. After status 301 or 302, a `POST` becomes a `GET`. After status 303, any
+        /// request except a `HEAD` becomes a `GET`. A redirect without a location is an error.
         ///
         /// - Parameter leavesTLS: Whether a redirect may lead from `https` to `http`.
         case anyOrigin(leavesTLS: Bool)
     }
 
-    /// Nil if the response is not a redirect.
+    /// Returns the target, or nil if the response is not a redirect.
     package static func target(
         of response: HTTPResponse,
         to request: HTTPRequest,
@@ -26,20 +27,23 @@ package enum Redirect {
         guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
         guard let location = response.headers["Location"] else {
             if rules == .sameOrigin { return nil }
-            throw HTTPRequestError(.redirectRefused, "it redirects without saying where to")
+            throw HTTPRequestError(.redirectRefused, "it redirects without a Location")
         }
         guard !location.isEmpty, let from = URL(string: request.url),
             let to = URL(string: location, relativeTo: from)?.absoluteURL
         else {
-            throw HTTPRequestError(.redirectRefused, "it redirects to something that is not a URL")
+            throw HTTPRequestError(.redirectRefused, "it redirects to an invalid URL")
         }
         var target = request
         target.url = to.absoluteString
-        if let problem = target.problem { throw HTTPRequestError(.redirectRefused, "it redirects wrongly: \(problem)") }
+        if let problem = target.problem {
+            throw HTTPRequestError(.redirectRefused, "it redirects to an invalid request: \(problem)")
+        }
         if origin(from) != origin(to) {
             switch rules {
             case .sameOrigin:
-                // Header fields and the form may be for this origin only, and the request makes no sense without them.
+                // Another origin must not get the header fields and the form, because they may be secret. Without these
+                // parts, the request would make no sense.
                 throw HTTPRequestError(
                     .redirectRefused,
                     """
@@ -61,7 +65,7 @@ package enum Redirect {
             guard request.mayBecomeGET || request.method == "GET" else {
                 throw HTTPRequestError(
                     .redirectRefused,
-                    "it redirects with status \(response.status), which asks for GET in place of \(request.method)"
+                    "it redirects with status \(response.status), which changes the method from \(request.method) to GET"
                 )
             }
             target.method = "GET"
@@ -85,7 +89,7 @@ package enum Redirect {
         var host: String
         var port: Int
 
-        /// The port is left out if it is the scheme's default.
+        /// The origin as text, without the default port of the scheme.
         var description: String {
             let host = HostName.withBrackets(host).prefix(fittingUTF8Bytes: 255)
             return "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
@@ -102,6 +106,6 @@ package enum Redirect {
 }
 
 extension HTTPRequest {
-    /// The header fields that are never sent to another origin.
+    /// The header fields that the client never sends to another origin.
     package static let headersOfOneOrigin = ["Authorization", "Cookie", "Host", "Proxy-Authorization"]
 }

@@ -9,7 +9,7 @@ import RealtimeNetworking
 /// Converts failures of the HTTP client to this package's errors.
 enum RequestFailure {
     /// - Parameters:
-    ///   - proxy: The proxy, if there was one.
+    ///   - proxy: The proxy, if the request used one.
     ///   - host: The host of the request.
     static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
         var failure = explanation(of: error, through: proxy, host: host)
@@ -46,11 +46,11 @@ enum RequestFailure {
         case let error as NIOConnectionError:
             notConnected(through: proxy, error.connectionErrors.first?.error ?? error)
         case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:
-            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+            HTTPRequestError(.failed, "the connection was lost before the answer arrived", cause: error)
         case let error as IOError:
             notConnected(through: proxy, error)
         case NIOSSLError.uncleanShutdown:
-            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+            HTTPRequestError(.failed, "the connection was lost before the answer arrived", cause: error)
         case is HTTPParserError: HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
         default:
@@ -58,9 +58,11 @@ enum RequestFailure {
         }
     }
 
-    /// The HTTP client does not pass on the certificate, so the reason is mostly unknown.
+    /// Makes the error for a TLS failure. The HTTP client does not pass the certificate on, so the exact reason is
+    /// usually unknown.
     private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
-        // Errors of a handshake are wrapped.
+        // The HTTP client wraps TLS errors of a handshake. A TLS error without a wrapper therefore occurred after the
+        // handshake.
         let established = error is BoringSSLError ? TLSFailure.established(error) : nil
         var failure =
             established
@@ -82,7 +84,7 @@ enum RequestFailure {
         case .remoteConnectionClosed:
             HTTPRequestError(
                 .failed,
-                "the connection\(proxy.map { " through \($0.asSubject)" } ?? "") ended before the answer was there",
+                "the connection\(proxy.map { " through \($0.asSubject)" } ?? "") was lost before the answer arrived",
                 cause: error
             )
         case .proxyAuthenticationRequired:
@@ -109,6 +111,6 @@ enum RequestFailure {
 }
 
 extension ProxyServer {
-    /// For the text of an error.
+    /// The proxy's description, for the start of an error message.
     var asSubject: String { "the proxy '\(host)'" }
 }

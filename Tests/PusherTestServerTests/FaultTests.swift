@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Faults on demand", .timeLimit(.minutes(5)))
 struct FaultTests {
-    @Test("new connections fail as requested")
+    @Test("each fault makes new connections fail in its own way")
     func connectionFaults() {
         var server = BrainTranscript()
         let faults: [(PusherTestServer.ConnectionFault, [ServerAction])] = [
-            (.refused(status: 503), [.refuse(id(1), status: 503, body: "refused with 503, as asked for")]),
+            (.refused(status: 503), [.refuse(id(1), status: 503, body: "refused with 503, as requested")]),
             (.stalled, []),
             (.dropped, [.end(3)]),
             (.silent, [.accept(4)]),
@@ -27,7 +27,7 @@ struct FaultTests {
         #expect(server.connect(10) == [.accept(10), .established(10)])
     }
 
-    @Test("a first message with a socket id establishes the connection with that id")
+    @Test("a first message with a socket id establishes the connection with this id")
     func chosenSocketID() throws {
         var server = BrainTranscript()
         let greeting = #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"46.12\"}"}"#
@@ -41,7 +41,7 @@ struct FaultTests {
         #expect(recorded == Array(repeating: "46.12", count: 4))
         let connection = try #require(server.brain.openConnections.first)
         #expect(connection.isEstablished && connection.socketID == "46.12")
-        // Signatures are made for this id, and publishers exclude it.
+        // Signatures and exclusions use this id.
         let auth = server.brain.options.application.authorization(
             socketID: "46.12",
             channel: "private-a",
@@ -72,7 +72,7 @@ struct FaultTests {
         #expect(server.brain.openConnections.map(\.socketID) == ["7.1"])
     }
 
-    @Test("a fault lasts for its count, or until it is ended")
+    @Test("a fault applies to the requested number of connections, or until a command ends it")
     func faultCounts() {
         var server = BrainTranscript()
         _ = server.brain.failConnections(count: 2, with: .stalled)
@@ -104,7 +104,7 @@ struct FaultTests {
         #expect(server.receive(1, .close(code: 1000, reason: "")).isEmpty)
     }
 
-    @Test("a delay applies to all messages, and keeps the order")
+    @Test("a delay applies to all messages and keeps their order")
     func delay() {
         var server = BrainTranscript()
         _ = server.brain.setDelay(.seconds(2))
@@ -122,7 +122,7 @@ struct FaultTests {
         #expect(server.text(1, Envelope.ping.jsonText).events == [EventName.pong])
     }
 
-    @Test("dropping does not wait for delayed messages")
+    @Test("dropConnections does not wait for delayed messages")
     func dropWhileDelayed() {
         var server = BrainTranscript()
         _ = server.brain.setDelay(.seconds(2))
@@ -131,7 +131,7 @@ struct FaultTests {
         #expect(server.fire(1).isEmpty)
     }
 
-    @Test("dropping does not wait for a delayed end")
+    @Test("dropConnections does not wait for a delayed close")
     func dropWhileEnding() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -141,7 +141,7 @@ struct FaultTests {
         #expect(server.brain.dropConnections(.all).withoutRecords.isEmpty)
     }
 
-    @Test("subscriptions fail as requested")
+    @Test("each fault makes subscriptions fail in its own way")
     func subscriptionFaults() {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -156,7 +156,7 @@ struct FaultTests {
         #expect(server.subscribe(1, "a") == [.succeeded(1, "a")])
     }
 
-    @Test("subscriptions are answered with a given text, to one channel or to all")
+    @Test("the server answers subscriptions to one channel or to all channels with a given message")
     func subscriptionTexts() throws {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -171,7 +171,7 @@ struct FaultTests {
         #expect(server.subscribe(1, "b").isEmpty)
     }
 
-    @Test("a text that is the channel's success subscribes the connection, once")
+    @Test("a given message that confirms the subscription subscribes the connection once")
     func subscriptionSuccessText() throws {
         var server = BrainTranscript()
         _ = server.connect(1)
@@ -187,7 +187,7 @@ struct FaultTests {
         #expect(server.brain.subscriptionCount(of: "presence-a") == 0)
     }
 
-    @Test("any text can be sent to any connection")
+    @Test("sendText sends any text to any connection")
     func sending() {
         var server = BrainTranscript()
         for number in 1...3 { _ = server.connect(number) }
@@ -204,7 +204,7 @@ struct FaultTests {
     }
 
     @Test(
-        "an error has the dialect's form, with and without a code",
+        "sendError uses the dialect's form, with and without a code",
         arguments: [
             (PusherTestServer.Dialect.pusher, #"{"code":4200,"message":"no"}"#, #"{"code":null,"message":"no"}"#),
             (.slanger, #""{\"code\":4200,\"message\":\"no\"}""#, #""{\"message\":\"no\"}""#),
@@ -219,7 +219,7 @@ struct FaultTests {
         }
     }
 
-    @Test("the server pings quiet clients, and closes those that do not answer with 4201")
+    @Test("the server pings silent clients, and closes the connection with 4201 if the client does not answer")
     func pings() {
         var server = BrainTranscript { $0.pingInterval = .seconds(60) }
         let ping = #"{"event":"pusher:ping","data":"{}"}"#

@@ -13,7 +13,7 @@ struct HTTPTransportTests {
 
     // MARK: Streaming
 
-    @Test("a stream: open frame, greeting, messages, and sends that are answered with 204")
+    @Test("a stream carries the open frame, the greeting and messages, and the server answers sends with 204")
     func stream() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -34,7 +34,7 @@ struct HTTPTransportTests {
         #expect(stream.isOpen)
     }
 
-    @Test("SockJS's prelude is 2,048 h and a newline, before the open frame")
+    @Test("SockJS's prelude of 2,048 h and a newline precedes the open frame")
     func prelude() {
         let world = TransportWorld { $0.httpTransports.sendsPrelude = true }
         let stream = world.stream()
@@ -43,7 +43,7 @@ struct HTTPTransportTests {
         #expect(poll.body == "o\n")
     }
 
-    @Test("messages of one send, and simultaneous ones, are sent in one line, in order")
+    @Test("the answers to the messages of one send share one line, in order")
     func joined() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -55,7 +55,7 @@ struct HTTPTransportTests {
         #expect(world.server.receivedMessages().count == 3)
     }
 
-    @Test("a client's heartbeat is answered with an empty array, never with h, and counts as activity")
+    @Test("the server answers a heartbeat with an empty array, and counts the heartbeat as activity")
     func heartbeats() {
         let world = TransportWorld { $0.pingInterval = .seconds(40) }
         let stream = world.stream()
@@ -64,7 +64,7 @@ struct HTTPTransportTests {
         #expect(stream.next() == "h\n")
         #expect(world.send("[]").status == 204)
         #expect(stream.next() == "a[]\n")
-        // Without the activity, the ping would come 40 s after the beginning.
+        // Without this activity, the server would ping 40 s after the beginning.
         world.advance(by: .seconds(24))
         #expect(stream.next() == "")
         world.advance(by: .seconds(1))
@@ -90,7 +90,7 @@ struct HTTPTransportTests {
 
     // MARK: Polling
 
-    @Test("polling: the first poll is answered with o; each later one is held until there is a frame")
+    @Test("the server answers the first poll with an open frame, and holds later polls until there is a frame")
     func polling() throws {
         let world = TransportWorld()
         let first = world.poll()
@@ -104,7 +104,7 @@ struct HTTPTransportTests {
         #expect(third.body == frame(Self.succeeded) && third.hasEnded)
     }
 
-    @Test("after 25 s a poll is answered with a heartbeat, which needs no answer")
+    @Test("a poll gets a heartbeat after 25 s, and the session stays open if the client does not answer")
     func heldPoll() {
         let world = TransportWorld()
         for _ in 1...2 { _ = world.poll() }
@@ -120,7 +120,7 @@ struct HTTPTransportTests {
         #expect(polls == 10 && world.server.connections.count == 1)
     }
 
-    @Test("messages between polls wait, and arrive together")
+    @Test("messages between two polls arrive together with the next poll")
     func queue() throws {
         let world = TransportWorld()
         _ = world.poll()
@@ -133,7 +133,7 @@ struct HTTPTransportTests {
         #expect(poll.body == "a" + JSONText.array((texts + events).map { JSONText.string($0) }) + "\n")
     }
 
-    @Test("a second poll gets 2010, and the first one continues")
+    @Test("a second poll gets 2010, and the first poll continues")
     func secondPoll() {
         let world = TransportWorld()
         for _ in 1...2 { _ = world.poll() }
@@ -148,7 +148,7 @@ struct HTTPTransportTests {
         #expect(third.body.hasPrefix("c[2010,") && stream.isOpen)
     }
 
-    @Test("a second poll takes over if the option says so")
+    @Test("with the option takesOver, a second poll replaces the first poll")
     func secondPollTakesOver() {
         let world = TransportWorld { $0.httpTransports.secondPoll = .takesOver }
         for _ in 1...2 { _ = world.poll() }
@@ -162,7 +162,7 @@ struct HTTPTransportTests {
 
     // MARK: Moving
 
-    @Test("the server stops after 256 KiB; the session continues in the next response, without another o")
+    @Test("the server stops after 256 KiB, and the session continues in the next response without another open frame")
     func moves() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -189,11 +189,11 @@ struct HTTPTransportTests {
         #expect(world.server.connections.count == 1)
     }
 
-    @Test("a client that counts differently, and has not moved after 5 s, gets more")
+    @Test("the server continues in the same response if the client does not move within 5 s")
     func doesNotMove() {
         let world = TransportWorld()
         let stream = world.stream()
-        // 400 kB, but 200,000 UTF-16 units.
+        // The text has 400 kB, but only 200,000 UTF-16 units.
         let text = String(repeating: "é", count: 200_000)
         world.server.sendText(text)
         world.server.sendText("after")
@@ -203,7 +203,7 @@ struct HTTPTransportTests {
         #expect(!stream.body.contains("after"))
         world.advance(by: .milliseconds(1))
         #expect(stream.body.hasSuffix(frame("after")))
-        // At this point a browser would move.
+        // At this point, a browser would move.
         world.server.sendText(text)
         world.server.sendText("again")
         world.run()
@@ -214,23 +214,29 @@ struct HTTPTransportTests {
         #expect(stream.body.hasSuffix(frame("again") + frame("for ever")))
     }
 
-    @Test("a new stream takes over at once; it repeats undelivered frames, and no others")
-    func takesOver() {
-        let world = TransportWorld()
+    /// Requests a second stream. The server sends the text `1` before the request arrives.
+    private func moveWithFrameInTransit(_ world: TransportWorld) -> (
+        old: TransportWorld.Response, new: TransportWorld.Response
+    ) {
         world.network.latency = .milliseconds(10)
         let old = world.stream()
         world.advance(by: .milliseconds(100))
         #expect(old.next() == "o\n" + greeting())
-        world.server.sendText("1")
-        world.advance(by: .milliseconds(5))
-        // It is under way when the client moves.
         let new = world.stream()
-        world.advance(by: .milliseconds(2))
+        world.advance(by: .milliseconds(5))
+        world.server.sendText("1")
+        return (old, new)
+    }
+
+    @Test("a new stream takes over when the frames in transit on the old stream have arrived")
+    func takesOver() {
+        let world = TransportWorld()
+        let (old, new) = moveWithFrameInTransit(world)
+        world.advance(by: .milliseconds(5))
         world.server.sendText("2")
         world.advance(by: .milliseconds(100))
-        let all = old.next() + new.next()
-        #expect(all == frame("1") + frame("2"))
-        #expect(!old.isOpen && new.isOpen)
+        #expect(old.next() == frame("1") && old.hasEnded)
+        #expect(new.next() == frame("2") && new.isOpen)
         world.server.sendText("3")
         world.advance(by: .milliseconds(9))
         new.abort()
@@ -241,7 +247,68 @@ struct HTTPTransportTests {
         #expect(last.next() == frame("3"))
     }
 
-    @Test("an idle stream that is replaced ends properly")
+    @Test("the new stream gets the frames in transit if the client closes the old stream, even after its new request")
+    func closedAfterMove() {
+        let world = TransportWorld()
+        let (old, new) = moveWithFrameInTransit(world)
+        world.advance(by: .milliseconds(1))
+        old.abort()
+        world.advance(by: .milliseconds(5))
+        world.server.sendText("2")
+        // A third stream gets everything, even if the second one was never used.
+        new.abort()
+        let last = world.stream()
+        world.advance(by: .milliseconds(100))
+        #expect(old.next() == "" && new.next() == "")
+        #expect(last.next() == frame("1") + frame("2") && last.isOpen)
+    }
+
+    @Test("the server drops a replaced stream that the client neither reads nor closes")
+    func unreadAfterMove() {
+        let world = TransportWorld()
+        let old = world.stream()
+        old.exchange?.setReading(false)
+        let text = String(repeating: "x", count: 10_000)
+        for number in 0..<20 { world.server.sendText("\(number) \(text)") }
+        world.run()
+        let new = world.stream()
+        let idle = world.stream()
+        #expect(new.hasEnded && idle.isOpen && idle.body == "")
+        world.advance(by: .milliseconds(9_999))
+        #expect(idle.body == "" && world.network.exchanges.count == 2)
+        world.advance(by: .milliseconds(1))
+        #expect((0..<20).allSatisfy { idle.body.contains("\($0) xx") } && idle.isOpen)
+        #expect(world.network.exchanges.count == 1 && world.server.connections.count == 1)
+    }
+
+    @Test("the server waits for a client that reads a replaced stream slowly")
+    func slowlyReadAfterMove() {
+        let world = TransportWorld()
+        world.network.latency = .seconds(15)
+        let old = world.stream()
+        world.advance(by: .seconds(35))
+        let new = world.stream()
+        world.advance(by: .seconds(6))
+        world.server.sendText("1")
+        world.advance(by: .seconds(8))
+        world.server.sendText("2")
+        // The request arrives after 15 s, the frames after 21 s and 29 s, and the end of the old stream after 30 s.
+        world.advance(by: .seconds(20))
+        #expect(old.body.hasSuffix(frame("1") + frame("2")) && old.hasEnded && new.isOpen)
+    }
+
+    @Test("the end of a session reaches the client after the frames in transit on a replaced stream")
+    func endAfterMove() {
+        let world = TransportWorld()
+        let (old, new) = moveWithFrameInTransit(world)
+        world.advance(by: .milliseconds(5))
+        world.server.dropConnections()
+        world.advance(by: .milliseconds(100))
+        #expect(old.next() == frame("1") && new.hasFailed)
+        #expect(world.server.connections.isEmpty && world.network.exchanges.isEmpty)
+    }
+
+    @Test("the server completes the response of an idle stream that a new stream replaces")
     func replacesIdleStream() {
         let world = TransportWorld()
         let old = world.stream()
@@ -255,7 +322,7 @@ struct HTTPTransportTests {
         #expect(held.body == "h\n" && held.hasEnded && stream.isOpen)
     }
 
-    @Test("for a client that does not read, the server stops writing, and later it gets everything")
+    @Test("the server stops writing for a client that does not read, and loses no message")
     func backPressure() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -274,7 +341,7 @@ struct HTTPTransportTests {
 
     // MARK: Endings
 
-    @Test("a session ends when its client has had no receiving request for 5 s, and then restarts as a new one")
+    @Test("a session ends after 5 s without a receiving request, and the next request opens a new session")
     func disconnectDelay() throws {
         let world = TransportWorld()
         let stream = world.stream()
@@ -292,7 +359,7 @@ struct HTTPTransportTests {
         #expect(world.stream().body == "o\n" + greeting(2))
     }
 
-    @Test("between polls a session also lasts for 5 s")
+    @Test("a session stays open for 5 s between two polls")
     func disconnectDelayOfPolls() {
         let world = TransportWorld()
         _ = world.poll()
@@ -303,7 +370,7 @@ struct HTTPTransportTests {
         #expect(world.poll().body == "o\n")
     }
 
-    @Test("a close frame ends the response and the session: on a stream, and in the next poll")
+    @Test("a close frame ends the session and its response, on a stream or in the next poll")
     func closes() {
         let world = TransportWorld()
         let stream = world.stream()
@@ -320,7 +387,7 @@ struct HTTPTransportTests {
         #expect(world.send("[]").status == 404)
     }
 
-    @Test("a wrong key gets o, then c with its code")
+    @Test("a client with a wrong key gets an open frame and then a close frame")
     func wrongKey() {
         let world = TransportWorld { $0.dialect.refusal = .close }
         let stream = world.stream("/app/wrong/1/abcdefgh")
@@ -333,7 +400,7 @@ struct HTTPTransportTests {
         #expect(world.stream().body == "o\nc[4004,\"over quota\"]\n")
     }
 
-    @Test("the version of the protocol is checked in the query of the receiving request")
+    @Test("the server checks the protocol version in the query of the receiving request")
     func protocolVersion() {
         let world = TransportWorld {
             $0.dialect.refusal = .close
@@ -343,7 +410,7 @@ struct HTTPTransportTests {
         #expect(world.stream("/app/app-key/1/b").body == "o\n" + greeting(2))
     }
 
-    @Test("the open frame names a host if the option says so")
+    @Test("the open frame names the host of the option")
     func hostname() {
         let world = TransportWorld { $0.httpTransports.hostname = "sticky-1.example.test" }
         #expect(world.stream().body == #"o{"hostname":"sticky-1.example.test"}"# + "\n" + greeting())
@@ -352,7 +419,7 @@ struct HTTPTransportTests {
 
     // MARK: URLs and methods
 
-    @Test("any prefix is allowed, or only that of the option")
+    @Test("the server allows any path prefix, or only the option's prefix")
     func prefixes() {
         let world = TransportWorld()
         #expect(world.stream("/any/prefix/app/app-key/1/a").status == 200)
@@ -365,7 +432,7 @@ struct HTTPTransportTests {
         #expect(disabled.poll().status == 404)
     }
 
-    @Test("a browser's preflight is answered, and so are the requests after it")
+    @Test("the server answers a browser's preflight and the requests after it")
     func crossOrigin() {
         let world = TransportWorld { $0.allowedOrigins = ["https://app.example.test"] }
         let origin = Request.Header(name: "Origin", value: "https://app.example.test")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Records", .timeLimit(.minutes(5)))
 struct RecordTests {
-    @Test("events are recorded in order")
+    @Test("the server records events in order")
     func order() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server, headers: ["X-Test: 1"])
@@ -34,7 +34,7 @@ struct RecordTests {
         }
     }
 
-    @Test("a wait ends with a readable error")
+    @Test("a wait that times out throws a readable error")
     func timeout() async throws {
         let server = PusherTestServer()
         let error = await #expect(throws: PusherTestServer.ServerError.self) {
@@ -44,13 +44,13 @@ struct RecordTests {
         #expect(error?.description.contains("1 subscription(s) to channel news") == true)
     }
 
-    @Test("the error of a wait has the last ten records")
+    @Test("the error of a wait contains the last ten records")
     func history() async throws {
         let server = PusherTestServer()
         let idle = await #expect(throws: PusherTestServer.ServerError.self) {
             try await server.waitForConnections(timeout: .milliseconds(1))
         }
-        #expect(idle?.message.hasSuffix("Nothing has happened yet: no client has come.") == true)
+        #expect(idle?.message.hasSuffix("No client has connected yet.") == true)
         for number in 1...12 { try server.publish(event: "e\(number)", data: "{}", to: "news") }
         let error = await #expect(throws: PusherTestServer.ServerError.self) {
             try await server.waitForSubscription(to: "orders", timeout: .milliseconds(1))
@@ -94,7 +94,7 @@ struct RecordTests {
         #expect(await reading.value == 0)
     }
 
-    @Test("several waits at once, and the sequence")
+    @Test("several waits and the record sequence work at the same time")
     func concurrentWaits() async throws {
         try await PusherTestServer.withServer { server in
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Requests that are too long, or never complete", .timeLimit(.minutes(5)))
+@Suite("Requests that are too long or never complete", .timeLimit(.minutes(5)))
 struct RequestLimitTests {
     private static let form = "socket_id=1.1&channel_name=private-x"
 
@@ -24,7 +24,7 @@ struct RequestLimitTests {
 
     // MARK: Time
 
-    @Test("a head that never ends is answered with 408 after 30 s, even if a header arrives each second")
+    @Test("the server answers an incomplete head with 408 after 30 s, even if a header arrives each second")
     func endlessHead() throws {
         let client = try EmbeddedConnection()
         client.advance(by: .seconds(5))
@@ -42,7 +42,7 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("a request begins with its first byte")
+    @Test("the time limit of a request begins with the request's first byte")
     func oneByte() throws {
         let client = try EmbeddedConnection()
         try client.send("P")
@@ -51,7 +51,7 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("head and body share the time limit, and an answer of 408 is recorded")
+    @Test("head and body share one time limit, and the server records the answer 408")
     func halfABody() throws {
         let client = try EmbeddedConnection()
         try client.send("POST /pusher/auth HTTP/1.1\r\n")
@@ -72,18 +72,18 @@ struct RequestLimitTests {
         #expect(client.server.records.map(\.event) == [.requestAnswered(request, status: 408)])
     }
 
-    @Test("the time limit is an option")
+    @Test("an option sets the time limit")
     func timeOption() throws {
         let client = try EmbeddedConnection { $0.requestTimeout = .seconds(2) }
         try client.send("GET / HT")
         client.advance(by: .milliseconds(1_999))
         #expect(client.isOpen)
         client.advance(by: .milliseconds(1))
-        #expect(try client.received().contains("the request was not finished within 2 s"))
+        #expect(try client.received().contains("the request was not complete within 2 s"))
         #expect(!client.isOpen)
     }
 
-    @Test("an open connection may be idle forever, before the first request and after each one")
+    @Test("an open connection may be idle without limit before and after each request")
     func idleConnection() throws {
         let client = try EmbeddedConnection()
         for _ in 1...3 {
@@ -111,7 +111,7 @@ struct RequestLimitTests {
     }
 
     @Test(
-        "a request that begins in the packet in which another one ends has its own time limit",
+        "a request that begins in the last packet of another request has its own time limit",
         arguments: [1, 3, 40]
     )
     func secondRequestInOnePacket(length: Int) throws {
@@ -127,7 +127,7 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("an answer may take longer than a request")
+    @Test("an answer may take longer than the time limit of requests")
     func lateAnswer() throws {
         let client = try EmbeddedConnection()
         client.server.failAuthorizations(1, with: .delayed(.seconds(100)))
@@ -143,7 +143,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a WebSocket has no time limit, even if its first frame, or half of it, arrives with the upgrade")
+    @Test("a WebSocket has no time limit, even if half of its first frame arrives with the upgrade")
     func webSocket() throws {
         let frames: [[UInt8]] = [[], SocketClient.frame(0x89, [1]), Array(SocketClient.frame(0x89, [1]).prefix(3))]
         for frame in frames {
@@ -159,7 +159,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("an upgrade that is never answered has no time limit either, whatever follows it")
+    @Test("a stalled upgrade has no time limit, even if bytes follow it")
     func stalledUpgrade() throws {
         let client = try EmbeddedConnection()
         client.server.failConnections(1, with: .stalled)
@@ -170,7 +170,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a connection that ends during a request, or after its upgrade, leaves nothing behind")
+    @Test("a connection that ends during a request or after an upgrade leaves no state behind")
     func leavesNothing() throws {
         for bytes in ["GET", Self.post() + "P", Self.post(length: 100), Self.post(length: 1 << 30), Self.upgrade] {
             let client = try EmbeddedConnection()
@@ -185,7 +185,7 @@ struct RequestLimitTests {
 
     // MARK: Length
 
-    @Test("a body that is too long is rejected by its Content-Length, before it is read", arguments: [1_001, 1 << 40])
+    @Test("the server rejects a long body by its Content-Length before it reads the body", arguments: [1_001, 1 << 40])
     func contentLength(length: Int) throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
         try client.send(Self.post(body: "", length: length))
@@ -201,7 +201,7 @@ struct RequestLimitTests {
     }
 
     @Test(
-        "a length beyond 64 bits is rejected as well",
+        "the server rejects a length beyond 64 bits",
         arguments: ["18446744073709551615", "18446744073709551616", "-1"]
     )
     func hugeContentLength(length: String) throws {
@@ -210,7 +210,7 @@ struct RequestLimitTests {
         #expect(try client.statuses().first.map { [400, 413].contains($0) } == true)
     }
 
-    @Test("a body in chunks is rejected as soon as it is too long")
+    @Test("the server rejects a chunked body as soon as it is too long")
     func chunks() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
         try client.send("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -222,7 +222,10 @@ struct RequestLimitTests {
         #expect(client.server.authorizationRequests.isEmpty)
     }
 
-    @Test("a body of the longest allowed length is accepted, with a length and in chunks", arguments: [true, false])
+    @Test(
+        "the server accepts a body of the maximum length, with a Content-Length and in chunks",
+        arguments: [true, false]
+    )
     func longestBody(isChunked: Bool) throws {
         let body = Self.form + "&x=" + String(repeating: "y", count: 961)
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
@@ -237,7 +240,7 @@ struct RequestLimitTests {
         #expect(client.server.authorizationRequests.map(\.bodyText) == [body])
     }
 
-    @Test("the rest of a rejected request is dropped, so that the client gets the answer; then the connection ends")
+    @Test("the server drops the rest of a rejected request, so that the client gets the answer")
     func rest() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 10 }
         try client.send(Self.post(body: "", length: 100))
@@ -249,7 +252,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("a rejected request has the same time limit as others")
+    @Test("a rejected request has the same time limit as other requests")
     func timeOfTheRest() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 10 }
         try client.send(Self.post(body: "", length: 100))
@@ -262,7 +265,7 @@ struct RequestLimitTests {
         #expect(try client.received().isEmpty)
     }
 
-    @Test("invalid bytes in a rejected request get no second answer")
+    @Test("the server sends no second answer to invalid bytes in a rejected request")
     func garbage() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1 }
         try client.send("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nno length\r\n")
@@ -292,7 +295,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("a request to the REST API is continued if the signature of its head is valid")
+    @Test("a request to the REST API gets 100 Continue if the signature of its head is valid")
     func continuesREST() throws {
         let client = try EmbeddedConnection()
         let event = #"{"name":"e","channel":"a","data":"{}"}"#
@@ -310,7 +313,7 @@ struct RequestLimitTests {
     }
 
     @Test(
-        "a request that will be rejected is not continued: the answer comes at once, and then the connection ends",
+        "a request with an invalid head gets its answer at once instead of 100 Continue",
         arguments: [
             ("/pusher/auth", 1 << 30, 413), ("/nothing", 5, 404), ("/apps/2/events", 5, 404),
             ("/apps/1/events", 5, 401),
@@ -326,14 +329,14 @@ struct RequestLimitTests {
         #expect(!client.isOpen)
     }
 
-    @Test("an unknown method is rejected before the body as well")
+    @Test("the server rejects an unknown method before it reads the body")
     func refusedMethod() throws {
         let client = try EmbeddedConnection()
         try client.send("PUT /pusher/auth HTTP/1.1\r\nHost: a\r\n\(Self.expect)Content-Length: 1\r\n\r\n")
         #expect(try client.statuses() == [405])
     }
 
-    @Test("100 Continue is only for clients that expect it, support it, and have a body")
+    @Test("the server sends 100 Continue only for an HTTP/1.1 request with a body and `Expect: 100-continue`")
     func noContinue() throws {
         let body = "Content-Length: \(Self.form.utf8.count)\r\n"
         for head in [
@@ -351,7 +354,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("nothing is read after the last request of a connection")
+    @Test("the server reads nothing after the last request of a connection")
     func lastRequest() throws {
         let client = try EmbeddedConnection()
         client.server.failAuthorizations(1, with: .delayed(.seconds(40)))
@@ -366,7 +369,7 @@ struct RequestLimitTests {
 
     // MARK: On sockets
 
-    @Test("on a socket: 408, then the end")
+    @Test("on a socket, the client gets 408, and then the server closes the connection")
     func onSocket() async throws {
         var options = Options()
         options.requestTimeout = .milliseconds(50)
@@ -381,7 +384,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test("on a socket: a client that sends too much gets the 413, and no reset")
+    @Test("on a socket, a client that sends too much gets 413 and no reset")
     func tooMuchOnSocket() async throws {
         var options = Options()
         options.maximumRequestSize = 1_000

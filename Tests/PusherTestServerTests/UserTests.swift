@@ -19,7 +19,7 @@ struct UserTests {
     }
 
     @Test(
-        "signatures match Pusher's documents",
+        "signatures match the examples in Pusher's documentation",
         arguments: [
             (#"{"id":"12345"}"#, "4708d583dada6a56435fb8bc611c77c359a31eebde13337c16ab43aa6de336ba"),
             (
@@ -39,19 +39,19 @@ struct UserTests {
         #expect(server.brain.openConnections.first?.userId != nil)
     }
 
-    @Test("signing in again as the same user succeeds, as another one fails")
+    @Test("a second sign-in succeeds for the same user and fails for another user")
     func signInAgain() {
         var server = BrainTranscript.connected()
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, success(#"{"id":"a"}"#))])
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, success(#"{"id":"a"}"#))])
         #expect(
-            server.signIn(1, #"{"id":"b"}"#) == [.error(1, "The connection is signed in as another user already")]
+            server.signIn(1, #"{"id":"b"}"#) == [.error(1, "The connection is already signed in as another user")]
         )
         #expect(server.brain.openConnections.map(\.userId) == ["a"])
     }
 
     @Test(
-        "user_data without a user is rejected",
+        "the server refuses user_data without a user",
         arguments: [
             "", "x", "[]", "{}", #"{"id":""}"#, #"{"id":null}"#, #"{"id":[]}"#, #"{"id":"a""#,
             #"{"id":"\#(String(repeating: "a", count: 129))"}"#, LongText(repeating: "[", count: 100_000),
@@ -63,7 +63,7 @@ struct UserTests {
         #expect(server.brain.openConnections.map(\.userId) == [nil])
     }
 
-    @Test("messages of every wrong shape", arguments: [Dialect.pusher, .reverb, .slanger])
+    @Test("the server answers malformed sign-ins with a short error", arguments: [Dialect.pusher, .reverb, .slanger])
     func shapes(dialect: Dialect) {
         var server = BrainTranscript.connected { $0.dialect = dialect }
         let long = #""\#(String(repeating: "x", count: 1_000_000))""#
@@ -78,7 +78,7 @@ struct UserTests {
         }
     }
 
-    @Test("a bad signature gets an error, and the connection stays")
+    @Test("a wrong signature gets an error, and the connection stays open")
     func badSignature() {
         var server = BrainTranscript.connected()
         let data = #"{\"id\":\"a\"}"#
@@ -87,7 +87,7 @@ struct UserTests {
         #expect(server.brain.openConnections.count == 1)
     }
 
-    @Test("soketi and pylon end the connection instead", arguments: [Dialect.soketi, .pylon])
+    @Test("soketi and pylon close the connection after a failed sign-in", arguments: [Dialect.soketi, .pylon])
     func badSignatureCloses(dialect: Dialect) {
         var server = BrainTranscript.connected { $0.dialect = dialect }
         let actions = server.signIn(1, auth: "app-key:00", #"{"id":"a"}"#)
@@ -106,7 +106,7 @@ struct UserTests {
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, message("pusher:signin_success", data, isString: false))])
     }
 
-    @Test("the success is a string if the option says so")
+    @Test("the option signInSuccess determines the form of the data of pusher:signin_success")
     func successAsString() {
         var server = BrainTranscript.connected { $0.dialect.users.signInSuccess = .string }
         let text = message("pusher:signin_success", #"{"user_data":"{\"id\":\"a\"}"}"#)
@@ -114,7 +114,7 @@ struct UserTests {
     }
 
     @Test(
-        "servers without sign-in treat it as an unknown message",
+        "servers without sign-in treat pusher:signin as an unknown message",
         arguments: [Dialect.reverb, .ipe, .poxa, .slanger, .pusherFake]
     )
     func unknown(dialect: Dialect) {
@@ -128,7 +128,7 @@ struct UserTests {
 
     // MARK: The user's own channel
 
-    @Test("only the user may subscribe to the user's channel, and events reach it on every connection")
+    @Test("only the user may subscribe to the user's own channel, and every connection gets its events")
     func userChannel() throws {
         var server = BrainTranscript.connected(3)
         let channel = "#server-to-user-a"
@@ -144,7 +144,7 @@ struct UserTests {
         #expect(try server.publish("e", "{}", [channel]) == [.send(2, text)])
     }
 
-    @Test("terminating ends the user's connections with 4009")
+    @Test("terminateConnections closes the user's connections with 4009")
     func terminate() {
         var server = BrainTranscript.connected(3)
         for number in 1...2 { _ = server.signIn(number, #"{"id":7}"#) }
@@ -160,7 +160,7 @@ struct UserTests {
 
     // MARK: Watchlists
 
-    @Test("the client learns at once who is online, and each later change")
+    @Test("the client gets the online users after the sign-in, and then each change")
     func watchlists() {
         var server = BrainTranscript.connected(4)
         _ = server.signIn(1, #"{"id":"b"}"#)
@@ -189,7 +189,7 @@ struct UserTests {
         #expect(server.brain.watchers.isEmpty && server.brain.users.isEmpty)
     }
 
-    @Test("a watchlist of more than 100 is an error after the success")
+    @Test("a sign-in with a watchlist of more than 100 users succeeds, and then the client gets error 4302")
     func watchlistLimit() {
         func userData(_ count: Int) -> String {
             #"{"id":"a","watchlist":[\#((1...count).map { #""\#($0)""# }.joined(separator: ","))]}"#
@@ -203,7 +203,10 @@ struct UserTests {
         #expect(actions.texts(to: 2).last?.contains(#""code":4302"#) == true)
     }
 
-    @Test("watchlist events in each dialect", arguments: [(Dialect.pylon, 1), (.soketi, 0)])
+    @Test(
+        "each dialect sends watchlist events in its own form, or none",
+        arguments: [(Dialect.pylon, 1), (.soketi, 0)]
+    )
     func watchlistDialects(dialect: Dialect, count: Int) {
         var server = BrainTranscript.connected { $0.dialect = dialect }
         let texts = server.signIn(1, #"{"id":"a","watchlist":["b"]}"#).texts(to: 1).dropFirst()

@@ -41,7 +41,7 @@ struct HTTPFailureTests {
     }
 
     @Test(
-        "a timeout that is too long for clocks does not trap",
+        "a timeout that exceeds the range of clocks does not trap",
         arguments: [Duration.seconds(Int64.max), .seconds(86_401)]
     )
     func endlessTime(timeout: Duration) async throws {
@@ -53,7 +53,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("a connection that ends before the answer is an error")
+    @Test("the request fails if the connection is lost before the answer")
     func closed() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/short" ? .tooShort : .closing
@@ -63,13 +63,13 @@ struct HTTPFailureTests {
                 #expect(error?.kind == .failed)
                 #expect(error?.cause != nil)
             }
-            // No retry of its own, because a POST may have been carried out.
+            // The requester must not retry a POST, because the server may have carried it out.
             #expect(server.requests.count == 2)
         }
     }
 
     @Test(
-        "an answer that is no HTTP, or stops to be it",
+        "the request fails if any part of the answer is not HTTP",
         arguments: ["not HTTP at all\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na, and more"]
     )
     func garbage(answer: String) async throws {
@@ -84,22 +84,22 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("a port without a listener is an error")
+    @Test("the request fails if nothing listens on the port")
     func refused() async throws {
-        // A released port could belong to another test by now.
+        // The test uses a port that no test binds, because another test could bind a released port.
         let error = await requester.failure(.to("http://127.77.0.1:9"))
         #expect(error?.kind == .failed)
         #expect(error?.message == "no TCP connection could be made")
     }
 
-    @Test("a host that does not exist is an error")
+    @Test("the request fails if the host does not exist")
     func unresolvable() async throws {
         let error = await requester.failure(.to("http://nowhere.invalid/"))
         #expect(error?.kind == .failed)
         #expect(error?.message == "its host could not be resolved")
     }
 
-    @Test("the client's trust roots apply to requests too")
+    @Test("the trust roots of the client also apply to requests")
     func tls() async throws {
         let certificates = try TestCertificates()
         try await HTTPTestServer.serving(tls: try certificates.serverContext) { _ in
@@ -124,10 +124,10 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("a TLS failure after the handshake is not reported as one of the handshake")
+    @Test("the error for a TLS failure after the handshake does not mention the handshake")
     func afterHandshake() {
         let ended = RequestFailure.error(NIOSSLError.uncleanShutdown, through: nil)
-        #expect(ended.message == "the connection ended before the answer was there")
+        #expect(ended.message == "the connection was lost before the answer arrived")
         #expect(!(ended.cause is TLSFailure))
         let garbled = RequestFailure.error(BoringSSLError.sslError([]), through: nil)
         #expect((garbled.cause as? TLSFailure)?.reason == .corrupted)
@@ -135,7 +135,7 @@ struct HTTPFailureTests {
         #expect((refused.cause as? TLSFailure)?.reason == .other)
     }
 
-    @Test("TLS to a server without TLS is an error, and the other way round")
+    @Test("the request fails if only one side uses TLS")
     func wrongScheme() async throws {
         let certificates = try TestCertificates()
         try await HTTPTestServer.serving { _ in
@@ -152,7 +152,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("invalid trust roots are an error")
+    @Test("the request fails if the trust roots are invalid")
     func invalidRoots() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
         let error = await requester.failure(.to("https://localhost/"))

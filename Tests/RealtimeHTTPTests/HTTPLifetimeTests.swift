@@ -3,12 +3,13 @@ import NIOPosix
 import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
+import TestSupport
 import TestTLS
 import Testing
 
-@Suite("The end of HTTP requests", .timeLimit(.minutes(5)))
+@Suite("Cancellation and shutdown of HTTP requests", .timeLimit(.minutes(5)))
 struct HTTPLifetimeTests {
-    @Test("a cancelled task ends its request", arguments: ["/silent", "/head", "/endless"])
+    @Test("cancelling the task cancels the request", arguments: ["/silent", "/head", "/endless"])
     func cancellation(path: String) async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { request in
@@ -26,7 +27,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a server with HTTP/2 gets HTTP/1.1, so that a cancelled request ends its connection")
+    @Test("the requester uses HTTP/1.1 with a server that supports HTTP/2")
     func http1() async throws {
         let certificates = try TestCertificates()
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
@@ -38,7 +39,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a request that is cancelled during its connect leaves no other request waiting for it")
+    @Test("the next request does not wait for the connection of a cancelled request")
     func cancelledWhileConnecting() async throws {
         let certificates = try TestCertificates()
         let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
@@ -57,7 +58,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("streams that follow one another share a connection, if they may", arguments: [true, false])
+    @Test("consecutive streams share a connection if the requests allow this", arguments: [true, false])
     func streamsInTurn(shares: Bool) async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -89,7 +90,42 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a request of a cancelled task is not sent")
+    @Test("a stream reports no event within setReading")
+    func resumedStream() async throws {
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        try await HTTPTestServer.serving { _ in
+            .chunks(["a", "b", "c"])
+        } _: { server in
+            let log = Log<String>()
+            let (end, continuation) = AsyncStream.makeStream(of: Void.self)
+            let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+            let stream = NIOLoopBoundBox<(any HTTPStream)?>.makeEmptyBox(
+                valueType: (any HTTPStream).self,
+                eventLoop: eventLoop
+            )
+            eventLoop.execute {
+                let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
+                stream.value = requester.stream(.to(server.url), redirects: redirects, on: eventLoop) { event in
+                    switch event {
+                    case .head: break
+                    case .body(let bytes):
+                        log.append(String(buffer: bytes))
+                        stream.value?.setReading(false)
+                        eventLoop.execute {
+                            log.append("(")
+                            stream.value?.setReading(true)
+                            log.append(")")
+                        }
+                    case .end, .failed: continuation.finish()
+                    }
+                }
+            }
+            for await _ in end {}
+            #expect(log.take().joined() == "a()b()c()")
+        }
+    }
+
+    @Test("the requester sends nothing if the task is already cancelled")
     func cancelledBefore() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -103,7 +139,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a shutdown ends running requests, and permits no new ones")
+    @Test("a shutdown cancels running requests, and refuses new requests")
     func shutdown() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -122,7 +158,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a shutdown may come twice, and before the first request")
+    @Test("a caller can shut the requester down twice, even before the first request")
     func shutdownAgain() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         requester.shutdown()
@@ -140,7 +176,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a released requester leaves no connection behind", arguments: 0..<10)
+    @Test("releasing the requester closes its connections", arguments: 0..<10)
     func dropped(_: Int) async throws {
         _ = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
@@ -151,7 +187,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a requester that is released during a request lives until it has ended")
+    @Test("a running request retains the requester")
     func droppedInFlight() async throws {
         try await HTTPTestServer.serving { _ in
             .nothing
@@ -170,7 +206,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("requests and a shutdown at the same time do no harm", arguments: 0..<20)
+    @Test("requests during a shutdown succeed or fail with the code shutDown", arguments: 0..<20)
     func race(_: Int) async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// A request to one of the two authorization endpoints, with the answers of the options' closures.
+/// A request to one of the two authorization endpoints, with the answers that the closures in the options returned.
 package struct AuthorizationCall: Sendable {
     enum Content: Sendable {
         case channels([Channel], socketID: String, isBatch: Bool)
@@ -17,7 +17,8 @@ package struct AuthorizationCall: Sendable {
     let form: Form
     let content: Content
 
-    /// Nil if the request is for something else. Calls the closures, so the caller must not hold a lock.
+    /// Creates a call, or returns nil if the request is for another endpoint. The initializer calls the closures in the
+    /// options, so the caller must not hold a lock.
     package init?(_ request: PusherTestServer.Request, options: PusherTestServer.Options) {
         guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
         self.request = request
@@ -42,12 +43,12 @@ package struct AuthorizationCall: Sendable {
         }
     }
 
-    /// Whether the request is for one of the endpoints.
+    /// Returns whether the request is for one of the endpoints.
     static func isFor(_ request: PusherTestServer.Request) -> Bool { Endpoint(rawValue: request.path) != nil }
 
     static func checkMethod(_ request: PusherTestServer.Request) throws(RESTFailure) {
         guard ["GET", "POST"].contains(request.method) else {
-            throw RESTFailure(status: 405, message: "only GET and POST are known here")
+            throw RESTFailure(status: 405, message: "only GET and POST are allowed")
         }
     }
 
@@ -66,7 +67,7 @@ package struct AuthorizationCall: Sendable {
         let names = batch.isEmpty ? form.values("channel_name").suffix(1) : batch[...]
         guard !names.isEmpty else { throw .badRequest("channel_name is missing") }
         guard names.count <= maximumBatchCount else {
-            throw .badRequest("at most \(maximumBatchCount) channels are authorized at once")
+            throw .badRequest("at most \(maximumBatchCount) channels are allowed in one request")
         }
         var channels: [Channel] = []
         for name in names {
@@ -102,7 +103,7 @@ package struct AuthorizationCall: Sendable {
         return .user(options.authenticateUser(question), socketID: socketID)
     }
 
-    /// The channels of the request; none for a user.
+    /// The channels of the request. Empty for a request about a user.
     var channelNames: [String] {
         guard case .channels(let channels, _, _) = content else { return [] }
         return channels.map(\.name)

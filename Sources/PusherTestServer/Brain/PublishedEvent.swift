@@ -8,27 +8,27 @@ package struct PublishedEvent: Hashable, Sendable {
     /// The connection that does not get the event.
     package let socketID: String?
 
-    /// The most channels that one request may name.
+    /// The maximum number of channels in one request.
     static let maximumChannelCount = 100
 
     package init(name: String, data: String, channels: [String], socketID: String? = nil)
         throws(PusherTestServer.ServerError)
     {
         guard !name.isEmpty, name.utf8.count <= EventName.maximumLength else {
-            throw Self.error("its name must have 1 to \(EventName.maximumLength) bytes")
+            throw Self.error("the name must have 1 to \(EventName.maximumLength) bytes")
         }
         guard (1...Self.maximumChannelCount).contains(channels.count) else {
-            throw Self.error("it goes to \(channels.count) channels, and 1 to \(Self.maximumChannelCount) are allowed")
+            throw Self.error("it names \(channels.count) channels, but 1 to \(Self.maximumChannelCount) are allowed")
         }
         for channel in channels where !Self.isUserChannel(channel) {
             do {
                 _ = try ChannelName(channel)
             } catch {
-                throw Self.error("a channel name is invalid, because \(error)")
+                throw Self.error("invalid channel name: \(error)")
             }
         }
         if let socketID, !SocketID.isValid(socketID) {
-            throw Self.error("its socket id does not have the form 123.456")
+            throw Self.error("the socket id does not have the form 123.456")
         }
         self.name = name
         self.data = data
@@ -40,7 +40,7 @@ package struct PublishedEvent: Hashable, Sendable {
         .init(.invalidEvent, "Invalid event: \(message).")
     }
 
-    /// True for the channel of a signed-in user.
+    /// Returns whether the channel is a user's own channel.
     private static func isUserChannel(_ channel: String) -> Bool {
         let prefix = ChannelName.serverToUserPrefix.utf8
         let lengths = prefix.count + 1...prefix.count + UserID.maximumLength
@@ -49,7 +49,7 @@ package struct PublishedEvent: Hashable, Sendable {
 }
 
 extension ServerBrain {
-    /// Relays an event to the subscribers of its channels, oldest subscription first.
+    /// Relays events to the subscribers of their channels, oldest subscription first.
     package mutating func publish(_ events: PublishedEvent...) -> [ServerAction] { publish(events) }
 
     package mutating func publish(_ events: [PublishedEvent]) -> [ServerAction] {
@@ -57,13 +57,13 @@ extension ServerBrain {
         return publish(events, reaching: &reached)
     }
 
-    /// - Parameter reached: Gets the connections that an event goes to.
+    /// - Parameter reached: Collects the connections that get an event.
     mutating func publish(_ events: [PublishedEvent], reaching reached: inout Set<ConnectionID>) -> [ServerAction] {
         for event in events { reached.formUnion(relay(event)) }
         return takeActions()
     }
 
-    /// - Returns: The connections that it goes to.
+    /// - Returns: The connections that get the event.
     @discardableResult
     mutating func relay(_ event: PublishedEvent) -> Set<ConnectionID> {
         var reached: Set<ConnectionID> = []

@@ -31,7 +31,7 @@ extension ServerBrain {
         }
     }
 
-    /// Handles the end of TCP, from either side.
+    /// Handles the end of a TCP connection, even if the server itself has closed the TCP connection.
     package mutating func connectionEnded(_ id: ConnectionID) -> [ServerAction] {
         endConnection(id)
         return takeActions()
@@ -47,7 +47,7 @@ extension ServerBrain {
 
     private mutating func refuseRequest(of id: ConnectionID, status: Int) {
         connections[id]?.phase = .ended
-        let body = "refused with \(status), as asked for"
+        let body = "refused with \(status), as requested"
         guard let request = connections[id]?.http?.receiver?.request else {
             return perform(.refuse(id, status: status, body: body))
         }
@@ -121,7 +121,7 @@ extension ServerBrain {
         return (5...7).contains(number) ? nil : (4007, "Unsupported protocol version")
     }
 
-    /// The key of `/{any prefix}/app/{key}`.
+    /// Returns the key in a path of the form `/{any prefix}/app/{key}`.
     static func applicationKey(inPath path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count >= 3, parts[parts.count - 2] == "app", let key = parts.last, !key.isEmpty else { return nil }
@@ -130,7 +130,7 @@ extension ServerBrain {
 
     // MARK: Endings
 
-    /// Ends a connection in the dialect's way of refusing a client.
+    /// Refuses or terminates a connection, as the dialect requires.
     mutating func refuse(_ id: ConnectionID, code: Int, message: String) {
         switch connections[id]?.isEstablished == true ? dialect.termination : dialect.refusal {
         case .close:
@@ -147,7 +147,7 @@ extension ServerBrain {
         }
     }
 
-    /// Sends a close frame. TCP ends after the answer, or after a timeout.
+    /// Sends a close frame. The server closes the TCP connection after the client's answer or a timeout.
     mutating func close(_ id: ConnectionID, code: Int?, reason: String) {
         guard connections[id]?.phase == .open else { return }
         leave(id)
@@ -157,7 +157,7 @@ extension ServerBrain {
         connections[id]?.closeTimer = timer
     }
 
-    /// Ends TCP after everything was sent.
+    /// Sends all waiting output, and then closes the TCP connection.
     mutating func end(_ id: ConnectionID) {
         guard let connection = connections[id], connection.phase != .ended else { return }
         leave(id)
@@ -165,7 +165,7 @@ extension ServerBrain {
         enqueue(.end, to: id)
     }
 
-    /// Removes a connection from everything that it takes part in.
+    /// Cancels a connection's timers, and removes its subscriptions and its sign-in.
     private mutating func leave(_ id: ConnectionID) {
         guard let connection = connections[id] else { return }
         cancel(connection.pingTimer)

@@ -1,4 +1,4 @@
-/// The faults of HTTP transports that tests request.
+/// The faults that tests request for HTTP transports.
 extension ServerBrain {
     package mutating func failTransportRequests(
         count: Int?,
@@ -21,14 +21,14 @@ extension ServerBrain {
     mutating func befall(_ fault: PusherTestServer.TransportRequestFault, _ id: RequestID, _ call: TransportCall) {
         switch fault {
         case .status(let status):
-            answer(id, call.request, RESTResponse(status: status, body: "failed with \(status), as asked for"))
+            answer(id, call.request, RESTResponse(status: status, body: "failed with \(status), as requested"))
         case .dropped: perform(.drop(id))
         case .unanswered: perform(.ignore(id))
         case .delayed(let delay):
             delayedRequests[id] = schedule(.transportRequest(id, call), after: max(.zero, delay))
         case .answerLost:
             guard call.kind == .sending else { return perform(.drop(id)) }
-            // The connection has ended before the answer, whatever the answer would have been.
+            // The server drops the connection first, so the client does not get the answer.
             perform(.drop(id))
             obey(id, call)
         case .duplicated:
@@ -69,9 +69,11 @@ extension ServerBrain {
                     releaseHeldBytes(of: id)
                     perform(.ignore(receiver.request))
                 } else {
-                    replaceReceiver(of: id)
+                    endResponse(of: receiver)
                 }
             }
+            // The response of a replaced receiver has ended, and still reaches the client.
+            removeReplaced(of: id)
             endSession(id, isRemembered: answering == .notFound)
         }
         return takeActions()

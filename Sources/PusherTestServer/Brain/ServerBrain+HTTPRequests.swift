@@ -10,19 +10,18 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// Handles the end of the response: the client has received all of it, or TCP has ended.
+    /// Handles the end of a response. The client has received the whole response, or the TCP connection is closed.
     package mutating func requestEnded(_ id: RequestID) -> [ServerAction] {
         cancel(delayedRequests.removeValue(forKey: id))
-        if let connection = receivers[id] { detachReceiver(of: connection) }
+        if let connection = receivers[id] { detach(id, from: connection) }
         return takeActions()
     }
 
-    /// Called when this many bytes of the response have reached the client, as far as the server can tell.
+    /// Counts bytes of the response that have probably reached the client.
     package mutating func delivered(_ count: Int, of id: RequestID) -> [ServerAction] {
         guard let connection = receivers[id] else { return [] }
-        if connections[connection]?.http?.receiver?.delivered(count) == true {
-            connections[connection]?.http?.isCloseDelivered = true
-        }
+        connections[connection]?.http?.delivered(count, of: id)
+        if connections[connection]?.http?.replaced?.request == id { awaitReplaced(of: connection) }
         flushSession(connection)
         return takeActions()
     }
@@ -39,7 +38,7 @@ extension ServerBrain {
         }
     }
 
-    /// The answer to a request that is refused regardless of its body.
+    /// Returns the answer if the server refuses the request without parsing its body; nil otherwise.
     func refusal(of call: TransportCall) -> RESTResponse? {
         guard call.request.body.count <= options.maximumRequestSize else {
             return RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response
@@ -47,7 +46,7 @@ extension ServerBrain {
         switch call.request.method {
         case "OPTIONS": return nil
         case "POST": break
-        default: return RESTResponse(status: 405, headers: [Self.allowedMethods], body: "only POST is known here")
+        default: return RESTResponse(status: 405, headers: [Self.allowedMethods], body: "only POST is allowed")
         }
         switch (call.kind, sessions[call.session]) {
         case (.sending, let connection):
@@ -67,8 +66,8 @@ extension ServerBrain {
 
     private mutating func takeMessages(_ id: RequestID, _ call: TransportCall) {
         guard let connection = sessions[call.session], let messages = call.messages else {
-            // The status of SockJS.
-            let body = "the body has to be a JSON array of strings"
+            // SockJS answers with status 500.
+            let body = "the body must be a JSON array of strings"
             return answer(id, call.request, RESTResponse(status: 500, body: body))
         }
         perform(.respond(id, RESTResponse(status: 204, body: "")))
@@ -110,7 +109,7 @@ extension ServerBrain {
         requestConnection(connection, call.request, session)
     }
 
-    /// The open request gets all frames, so another one gets none.
+    /// Refuses a second receiving request, because the open request gets all frames.
     mutating func refuseSecondRequest(_ id: RequestID) {
         begin(id)
         perform(.write(id, HTTPSession.closeLine(code: 2010, reason: "Another connection still open")))

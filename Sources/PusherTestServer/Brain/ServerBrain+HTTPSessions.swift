@@ -1,27 +1,27 @@
-/// Connections over HTTP: how frames get into responses.
+/// Connections over HTTP. The server writes the frames of such a connection to HTTP responses.
 extension ServerBrain {
-    /// The most bytes that may be on their way to a client. The rest waits in the session.
+    /// The limit for bytes in transit to a client. Further bytes wait in the session.
     private static let window = 65_536
     private static let prelude = HTTPSession.Line(
         kind: .filler,
         bytes: Array(repeating: UInt8(ascii: "h"), count: 2_048) + [UInt8(ascii: "\n")]
     )
 
-    /// Sends everything from the current input together, as requested by ``ServerAction/flushSession(_:)``.
+    /// Sends all frames that the current input has queued. The engine calls this for ``ServerAction/flushSession(_:)``.
     package mutating func flush(_ id: ConnectionID) -> [ServerAction] {
         connections[id]?.http?.isFlushRequested = false
         flushSession(id)
         return takeActions()
     }
 
-    /// All frames for a client over HTTP go through this method.
+    /// Queues a frame for a client over HTTP.
     mutating func append(_ item: HTTPSession.Item, toSessionOf id: ConnectionID) {
         openSession(id)
         connections[id]?.http?.append(item)
         requestFlush(id)
     }
 
-    /// Called once for a session, before anything else.
+    /// Queues the open frame, once for each session.
     mutating func openSession(_ id: ConnectionID) {
         guard connections[id]?.http?.hasOpened == false, connections[id]?.phase != .stalled else { return }
         connections[id]?.http?.hasOpened = true
@@ -46,7 +46,7 @@ extension ServerBrain {
         beginReceiving(id)
     }
 
-    /// Begins the response, if it is one that stays open.
+    /// Begins the response if the request is for a stream.
     mutating func beginReceiving(_ id: ConnectionID) {
         guard let receiver = connections[id]?.http?.receiver else { return }
         connections[id]?.http?.receiver?.lastWrite = now
@@ -62,31 +62,66 @@ extension ServerBrain {
         begin(receiver.request)
     }
 
-    /// Ends the response. Frames that did not reach the client wait for the next one.
-    mutating func detachReceiver(of id: ConnectionID) {
+    /// Detaches a receiver whose response has ended. Frames that did not reach the client wait for the next response.
+    mutating func detach(_ request: RequestID, from id: ConnectionID) {
+        if connections[id]?.http?.replaced?.request == request { return detachReplaced(of: id) }
         guard let receiver = removeReceiver(of: id) else { return }
         if connections[id]?.phase == .stalled { return endSession(id, isRemembered: false) }
         if connections[id]?.http?.isCloseDelivered == true { return endSession(id, isRemembered: true) }
         connections[id]?.http?.requeue(receiver.undelivered)
         let timer = schedule(.disconnect(id), after: options.httpTransports.disconnectDelay)
         connections[id]?.http?.disconnectTimer = timer
-        // The end may be all that is left.
+        // If the queue contains only the end of the session, `flushSession` ends the session.
         flushSession(id)
     }
 
-    /// Replaces the receiver by a newer request.
+    /// Ends the receiver's response, because a newer request replaces the receiver.
+    ///
+    /// Some clients read the old response to its end, and others close it. So the new response gets no frames until
+    /// the old response has ended.
     mutating func replaceReceiver(of id: ConnectionID) {
+        releaseHeldBytes(of: id)
         guard let receiver = removeReceiver(of: id) else { return }
-        connections[id]?.http?.requeue(receiver.undelivered)
-        if !receiver.undelivered.isEmpty {
-            perform(.abandon(receiver.request))
-        } else if !receiver.isFinished {
-            if !receiver.hasBegun {
-                begin(receiver.request)
-                perform(.write(receiver.request, Array("h\n".utf8)))
-            }
-            perform(.endResponse(receiver.request))
+        endResponse(of: receiver)
+        guard receiver.undelivered.contains(where: { $0.kind != .filler }) else { return }
+        receivers[receiver.request] = id
+        connections[id]?.http?.replaced = receiver
+        awaitReplaced(of: id)
+    }
+
+    /// Limits the time in which the client reads nothing of the replaced response. The limit is twice the time for a
+    /// move, because it must exceed the longest pause of a client that applies back-pressure.
+    mutating func awaitReplaced(of id: ConnectionID) {
+        guard let replaced = connections[id]?.http?.replaced else { return }
+        cancel(replaced.moveTimer)
+        let timer = scheduleMove(of: id, after: options.httpTransports.moveTime * 2)
+        connections[id]?.http?.replaced?.moveTimer = timer
+    }
+
+    /// Handles the end of the replaced response.
+    private mutating func detachReplaced(of id: ConnectionID) {
+        guard let replaced = removeReplaced(of: id) else { return }
+        if connections[id]?.http?.isCloseDelivered == true { return dropSession(id) }
+        connections[id]?.http?.requeue(replaced.undelivered)
+        flushSession(id)
+    }
+
+    @discardableResult
+    mutating func removeReplaced(of id: ConnectionID) -> HTTPSession.Receiver? {
+        guard let replaced = connections[id]?.http?.replaced else { return nil }
+        cancel(replaced.moveTimer)
+        receivers[replaced.request] = nil
+        connections[id]?.http?.replaced = nil
+        return replaced
+    }
+
+    mutating func endResponse(of receiver: HTTPSession.Receiver) {
+        guard !receiver.isFinished else { return }
+        if !receiver.hasBegun {
+            begin(receiver.request)
+            perform(.write(receiver.request, Array("h\n".utf8)))
         }
+        perform(.endResponse(receiver.request))
     }
 
     private mutating func removeReceiver(of id: ConnectionID) -> HTTPSession.Receiver? {
@@ -100,13 +135,15 @@ extension ServerBrain {
 
     // MARK: Writing
 
-    // The session is changed in place, because a copy would copy the whole queue.
+    // The methods below change the session in place, because a copy would copy the whole queue.
 
     mutating func flushSession(_ id: ConnectionID) {
         guard let waiting = connections[id]?.http?.waitingBytes, connections[id]?.phase != .stalled else { return }
         if waiting > options.httpTransports.maximumQueueSize {
             record(.sessionLost, id)
             dropSession(id)
+        } else if connections[id]?.http?.replaced != nil {
+            return  // `detachReplaced` continues.
         } else if connections[id]?.http?.canWrite != true {
             if connections[id]?.http?.next == .end { endSession(id, isRemembered: true) }
         } else if connections[id]?.http?.isStreaming == true {
@@ -128,9 +165,13 @@ extension ServerBrain {
             guard connections[id]?.http?.receiver?.mustWaitForMove(limit: limit) == true else { continue }
             releaseHeldBytes(of: id)
             connections[id]?.http?.receiver?.isWaitingForMove = true
-            let timer = schedule(.move(id), after: max(options.httpTransports.moveTime, .milliseconds(1)))
+            let timer = scheduleMove(of: id, after: options.httpTransports.moveTime)
             connections[id]?.http?.receiver?.moveTimer = timer
         }
+    }
+
+    private mutating func scheduleMove(of id: ConnectionID, after delay: Duration) -> TimerID {
+        schedule(.move(id), after: max(delay, .milliseconds(1)))
     }
 
     private mutating func answerPoll(_ id: ConnectionID) {
@@ -140,7 +181,7 @@ extension ServerBrain {
             beginResponse(of: id)
             write(line, to: id)
             length += line.bytes.count
-            // In SockJS, the answer to the first poll contains nothing else.
+            // In SockJS, the answer to the first poll contains only the open frame.
             if line.kind != .frame { break }
         }
         guard connections[id]?.http?.receiver?.hasBegun == true else { return dropSession(id) }
@@ -164,7 +205,7 @@ extension ServerBrain {
         perform(.write(receiver.request, receiver.held))
     }
 
-    /// The response ends. ``requestEnded(_:)`` follows when it has reached the client.
+    /// Ends the response. The engine calls ``requestEnded(_:)`` when the response has reached the client.
     mutating func finishResponse(of id: ConnectionID) {
         guard let receiver = connections[id]?.http?.receiver, !receiver.isFinished else { return }
         releaseHeldBytes(of: id)
@@ -175,18 +216,19 @@ extension ServerBrain {
 
     // MARK: Endings
 
-    /// Ends TCP of the receiving request after everything that was written, and with it the session.
+    /// Ends the session. Also closes the TCP connection of the open receiving request, after sending the written bytes.
     mutating func dropSession(_ id: ConnectionID) {
         releaseHeldBytes(of: id)
         if let receiver = connections[id]?.http?.receiver, !receiver.isFinished { perform(.drop(receiver.request)) }
         endSession(id, isRemembered: true)
     }
 
-    /// - Parameter isRemembered: Whether later requests are answered with 404. If not, a receiving request opens a new
-    ///   session.
+    /// - Parameter isRemembered: Whether the server answers later requests with 404. If false, a receiving request
+    ///   opens a new session.
     mutating func endSession(_ id: ConnectionID, isRemembered: Bool) {
         guard let session = connections[id]?.http else { return }
         _ = removeReceiver(of: id)
+        if let replaced = removeReplaced(of: id) { perform(.abandon(replaced.request)) }
         cancel(session.disconnectTimer)
         sessions[session.name] = nil
         if isRemembered { lostSessions.insert(session.name) }
@@ -204,11 +246,13 @@ extension ServerBrain {
         guard let connection = connections[id], let receiver = connection.http?.receiver, !receiver.isFinished
         else { return }
         let interval = options.httpTransports.heartbeatInterval
-        // Not restarted for each frame.
+        // The timer may fire too early, because frames do not restart the timer.
         let rest = receiver.lastWrite + interval - now
         guard rest <= .zero else { return scheduleHeartbeat(of: id, after: rest) }
         if receiver.isStreaming { scheduleHeartbeat(of: id, after: interval) }
-        if connection.isSilent || connection.http?.hasOpened != true || receiver.isWaitingForMove {
+        if connection.isSilent || connection.http?.hasOpened != true || receiver.isWaitingForMove
+            || connection.http?.replaced != nil
+        {
             if !receiver.isStreaming { scheduleHeartbeat(of: id, after: interval) }
             return
         }
@@ -217,12 +261,17 @@ extension ServerBrain {
     }
 
     mutating func moveTimerFired(on id: ConnectionID) {
+        if let replaced = connections[id]?.http?.replaced {
+            // The client has stopped reading the response, and has not closed it.
+            perform(.abandon(replaced.request))
+            return detachReplaced(of: id)
+        }
         connections[id]?.http?.receiver?.passLimit(options.httpTransports.streamLimit)
         flushSession(id)
     }
 }
 
-/// The latest of the sessions that have ended.
+/// The names of the sessions that ended most recently.
 struct LostSessions: Sendable {
     private var names: Set<String> = []
     private var order: [String] = []

@@ -3,7 +3,7 @@ import PusherProtocol
 /// A user on a presence channel.
 struct PresenceMember: Hashable, Sendable {
     let userId: String
-    /// True where the authorization has the id as a number.
+    /// Whether the authorization contains the id as a number.
     let isNumber: Bool
     /// JSON text.
     let info: String?
@@ -13,7 +13,7 @@ struct PresenceMember: Hashable, Sendable {
 
 /// The users on presence channels (protocol clause 5).
 extension ServerBrain {
-    /// - Parameter data: the `data` of the subscription.
+    /// - Parameter data: The `data` of the subscription.
     func presenceMember(
         of id: ConnectionID,
         on channel: String,
@@ -37,7 +37,7 @@ extension ServerBrain {
 
     func checkMember(_ member: PresenceMember, on channel: String) throws(SubscriptionRefusal) {
         guard UserID.isValid(member.userId) else {
-            throw Self.refusal(channel, "a user_id has 1 to \(UserID.maximumLength) bytes")
+            throw Self.refusal(channel, "a user_id must have 1 to \(UserID.maximumLength) bytes")
         }
         guard member.info?.utf8.count ?? 0 <= options.maximumUserInfoSize else {
             let message = "The maximum size for a channel member is \(options.maximumUserInfoSize) bytes, on \(channel)"
@@ -56,7 +56,7 @@ extension ServerBrain {
 
     private static func presenceMember(_ text: String, on channel: String) throws(SubscriptionRefusal) -> PresenceMember
     {
-        guard let data = JSONMembers(parsing: text) else { throw refusal(channel, "channel_data is no JSON object") }
+        guard let data = JSONMembers(parsing: text) else { throw refusal(channel, "channel_data is not a JSON object") }
         guard let value = data.value("user_id"), let userId = value.identifier else {
             throw refusal(channel, "channel_data has no user_id that is a string or a number")
         }
@@ -69,7 +69,7 @@ extension ServerBrain {
 
     // MARK: Coming and going
 
-    /// Handles a new subscriber, which is already in the list.
+    /// Adds a new subscriber to the members. The caller has already added the connection to `subscribers`.
     mutating func join(_ channel: String, as newcomer: PresenceMember, on id: ConnectionID) {
         let presence = dialect.presence
         var roster = members[channel] ?? []
@@ -96,7 +96,7 @@ extension ServerBrain {
         }
     }
 
-    /// Handles a subscriber that has left the list.
+    /// Updates the members after a subscriber has left the channel.
     mutating func leavePresence(_ channel: String, on id: ConnectionID) {
         guard let index = members[channel]?.firstIndex(where: { $0.connections.contains(id) }),
             var member = members[channel]?[index]

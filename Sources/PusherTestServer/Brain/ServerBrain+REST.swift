@@ -2,7 +2,7 @@ import PusherProtocol
 
 /// The REST API (protocol clause 13).
 extension ServerBrain {
-    /// - Parameter now: the time in seconds since 1970.
+    /// - Parameter now: The time in seconds since 1970.
     package mutating func restRequest(_ id: RequestID, _ request: PusherTestServer.Request, now: Int) -> [ServerAction]
     {
         let response: RESTResponse
@@ -15,7 +15,8 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// The answer to a request that is refused regardless of its body, including requests to an authorization endpoint.
+    /// Returns the answer if the server refuses the request without reading its body; nil otherwise. The method also
+    /// checks requests to the authorization endpoints.
     func refusal(ofHead request: PusherTestServer.Request, now: Int) -> RESTResponse? {
         do throws(RESTFailure) {
             if AuthorizationCall.isFor(request) {
@@ -36,13 +37,13 @@ extension ServerBrain {
         case terminate(user: String)
     }
 
-    /// The purpose of a request, if its signature is right. It reads only the head, and the length of the body.
+    /// Returns the route of a request if its signature is valid. Reads only the head and the length of the body.
     private func route(of request: PusherTestServer.Request, now: Int) throws(RESTFailure) -> Route {
         let path = request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
             PercentEncoding.decode($0)
         }
-        guard path.count >= 3, path[0] == "apps" else { throw .notFound("nothing is at \(request.path)") }
-        guard path[1] == options.application.id else { throw .notFound("app id \(path[1]) is not known here") }
+        guard path.count >= 3, path[0] == "apps" else { throw .notFound("there is nothing at \(request.path)") }
+        guard path[1] == options.application.id else { throw .notFound("unknown app id \(path[1])") }
         guard request.body.count <= options.maximumRequestSize else {
             throw .bodyTooLarge(limit: options.maximumRequestSize)
         }
@@ -75,7 +76,7 @@ extension ServerBrain {
 
     // MARK: POST /apps/{id}/events
 
-    /// An event, and the attributes of its channels to return.
+    /// An event, and the attributes of its channels to return in the answer.
     private struct Publication {
         let event: PublishedEvent
         let info: String?
@@ -90,7 +91,7 @@ extension ServerBrain {
         return ["channels": .object(Dictionary(members) { _, last in last })]
     }
 
-    /// The members of the body, and missing ones from the query. Without a body, the query has them all.
+    /// Returns the members of the JSON body. If the body lacks a member, the method takes the member from the query.
     private static func eventParameters(of request: PusherTestServer.Request) throws(RESTFailure) -> JSONValue {
         var members = request.body.isEmpty ? [:] : try object(request.body).object ?? [:]
         let query = Form(request.query)
@@ -104,7 +105,7 @@ extension ServerBrain {
         return .object(members)
     }
 
-    /// If one event breaks a rule, none is published.
+    /// Publishes a batch of events. If one event breaks a rule, the server publishes no event.
     private mutating func publishBatch(body: [UInt8]) throws(RESTFailure) -> JSONValue {
         guard let batch = try Self.object(body)["batch"]?.array else {
             throw .badRequest("\"batch\" must be an array of objects")
@@ -159,7 +160,7 @@ extension ServerBrain {
         }
         let isEncrypted = { (name: String) in ChannelKind(ofChannelNamed: name).base == .privateEncrypted }
         if names.count > 1, names.contains(where: isEncrypted) {
-            throw .badRequest("an encrypted channel must be the only one of an event")
+            throw .badRequest("an event for an encrypted channel must not name other channels")
         }
         return Publication(event: event, info: info)
     }

@@ -33,7 +33,7 @@ extension ServerBrain {
 
     func userList(of channel: String) throws(RESTFailure) -> JSONValue {
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {
-            throw .badRequest("users are on presence channels only")
+            throw .badRequest("only presence channels have users")
         }
         return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userId)] })]
     }

@@ -8,7 +8,7 @@ struct SignedInUser: Hashable, Sendable {
     let watchlist: [String]
 }
 
-/// Signing in, and the users' own channels (protocol clause 9).
+/// Sign-ins, and the users' own channels (protocol clause 9).
 extension ServerBrain {
     mutating func signIn(_ message: Envelope, on id: ConnectionID) {
         guard dialect.users.knowsSignIn else { return reportUnknownEvent(message.event, on: id) }
@@ -19,13 +19,13 @@ extension ServerBrain {
         let text = StringToSign.user(socketID: socketID(of: id), userData: userData)
         if let message = fault(in: auth, for: text) { return refuseSignIn(message, on: id) }
         guard let members = JSONMembers(parsing: userData) else {
-            return refuseSignIn("The user_data is no JSON object", on: id)
+            return refuseSignIn("The user_data is not a JSON object", on: id)
         }
         guard let userId = members.value("id")?.identifier,
             UserID.isValid(userId)
         else { return refuseSignIn("The user_data has no id of 1 to 128 bytes", on: id) }
         if let current = connections[id]?.user, current.id != userId {
-            return refuseSignIn("The connection is signed in as another user already", on: id)
+            return refuseSignIn("The connection is already signed in as another user", on: id)
         }
         let watchlist = members.value("watchlist")?.array?.compactMap(\.identifier) ?? []
         let isTooLong = watchlist.count > Self.maximumWatchlistCount
@@ -51,7 +51,7 @@ extension ServerBrain {
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
 
-    /// Handles that a connection's user is not signed in on it any more.
+    /// Ends the sign-in on a connection.
     mutating func signOut(_ id: ConnectionID) {
         guard let user = connections[id]?.user else { return }
         connections[id]?.user = nil
@@ -90,8 +90,8 @@ extension ServerBrain {
 
     // MARK: The users' own channels
 
-    /// The connections that a user is signed in on, and that are subscribed to the user's own channel, unless that is
-    /// made impossible. Oldest first.
+    /// Returns the connections on which a user is signed in, oldest first. The connections must be subscribed to the
+    /// user's own channel, unless a fault prevents this subscription.
     func reachableConnections(ofUser userId: String) -> [PusherTestServer.Connection] {
         let channel = ChannelName.serverToUserPrefix + userId
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true

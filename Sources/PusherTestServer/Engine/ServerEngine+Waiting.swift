@@ -6,15 +6,15 @@ extension ServerEngine {
     func record(from index: Int) -> PusherTestServer.Record? { state.withLockedValue { $0.log.first(from: index) } }
 
     /// Calls `check` in the caller's task, once and then after new records, until it returns a value.
-    /// - Parameter timeout: in real time, even if the server's is virtual; nil means no limit.
+    /// - Parameter timeout: The limit in real time, even if the server's time is virtual. Nil means no limit.
     func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
         try await newRecords.wait(timeout: timeout, for: what, history: { self.history }, check)
     }
 
-    /// The last records, for people who wonder why something did not happen.
+    /// A description of the last records, for a timeout error.
     private var history: String {
         let last = state.withLockedValue { $0.log.last(Self.historyLength) }
-        guard !last.isEmpty else { return " Nothing has happened yet: no client has come." }
+        guard !last.isEmpty else { return " No client has connected yet." }
         return " The last records:" + last.map { "\n  \($0)" }.joined()
     }
 

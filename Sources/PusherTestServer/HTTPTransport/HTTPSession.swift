@@ -1,20 +1,21 @@
 import NIOCore
 import PusherProtocol
 
-/// The session of a connection over HTTP: the frames that wait for the client, and the request whose response carries
-/// them.
+/// The session of a connection over HTTP. The session contains the waiting frames, and the request whose response
+/// carries the frames.
 struct HTTPSession: Sendable {
-    /// The items to send, in order.
+    /// An element of the session's queue.
     enum Item: Hashable, Sendable {
         case open(hostname: String?)
         case text(String)
-        /// The answer to the client's heartbeat. It is not a heartbeat, which pusher-js would answer again.
+        /// The answer to the client's heartbeat: an empty frame. The answer is not a heartbeat, because pusher-js would
+        /// answer the heartbeat again.
         case acknowledgement
         case heartbeat
         case close(code: Int, reason: String)
         /// Bytes outside of any frame.
         case bytes([UInt8])
-        /// A line from another response, which did not reach the client.
+        /// A line that an earlier response contained, and that did not reach the client.
         case line(Line)
         /// The end of the session without a close frame.
         case end
@@ -24,7 +25,7 @@ struct HTTPSession: Sendable {
     struct Line: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
             case open, frame, close
-            /// Not sent again.
+            /// A line that the server does not send again if the line has not reached the client.
             case filler
         }
 
@@ -32,23 +33,24 @@ struct HTTPSession: Sendable {
         var bytes: [UInt8]
     }
 
-    /// A request that waits for frames, or is being answered.
+    /// A receiving request, and its response.
     struct Receiver: Sendable {
         let request: RequestID
         let isStreaming: Bool
         var hasBegun = false
-        /// The response is complete, and nothing more is written.
+        /// Whether the response is complete, so that the server writes nothing more.
         var isFinished = false
-        /// Lines that were written, and have not reached the client yet. Oldest first.
+        /// The written lines that have not reached the client yet, oldest first.
         var undelivered = CircularBuffer<Line>()
-        /// The number of their bytes that the front end has.
+        /// The number of bytes that the front end has received, but the client has not.
         var bytesUnderWay = 0
-        /// Bytes that a proxy holds back.
+        /// The bytes that the simulated proxy holds back.
         var held: [UInt8] = []
 
-        /// The length of the response. Clients count bytes, or UTF-16 units as browsers do.
+        /// The length of the response in bytes and in UTF-16 units. Some clients count bytes, and browsers count units.
         var length = (bytes: 0, units: 0)
-        /// The lengths at which the client had enough time to move.
+        /// Whether the response may exceed the limit in bytes and in units, because the client did not move its session
+        /// in time.
         var hasPassedLimit = (bytes: false, units: false)
         var isWaitingForMove = false
         var lastWrite = Duration.zero
@@ -56,24 +58,27 @@ struct HTTPSession: Sendable {
         var moveTimer: TimerID?
     }
 
-    /// The path up to its name.
+    /// The path of the session's URLs, up to the session's name.
     let name: String
     /// The path up to the application's key.
     let applicationPath: String
     var receiver: Receiver?
+    /// The previous receiver, whose lines may still reach the client. Until its response has ended, the server writes
+    /// no frames to ``receiver``.
+    var replaced: Receiver?
     var isStreaming: Bool
-    /// Whether an open frame was queued.
+    /// Whether the open frame was queued.
     var hasOpened = false
     var isCloseDelivered = false
     /// Whether a ``ServerAction/flushSession(_:)`` is pending.
     var isFlushRequested = false
-    /// It runs while there is no receiver.
+    /// The timer that runs while there is no receiver.
     var disconnectTimer: TimerID?
 
     private var queue = CircularBuffer<Item>()
     private(set) var queuedBytes = 0
 
-    /// The most bytes of texts in one line, unless a single text is longer.
+    /// The maximum length of a line with several messages, in bytes. A line with a single message may be longer.
     static let maximumLineLength = 65_536
 
     init(name: String, applicationPath: String, isStreaming: Bool) {
@@ -82,14 +87,21 @@ struct HTTPSession: Sendable {
         self.isStreaming = isStreaming
     }
 
+    /// Removes lines that have reached the client.
+    mutating func delivered(_ count: Int, of request: RequestID) {
+        let isClose =
+            replaced?.request == request ? replaced?.delivered(count) : receiver?.delivered(count)
+        if isClose == true { isCloseDelivered = true }
+    }
+
     // MARK: The queue
 
     var next: Item? { queue.first }
 
-    /// How many bytes wait here and at a proxy.
+    /// The number of bytes that wait in the queue and in the simulated proxy.
     var waitingBytes: Int { queuedBytes + (receiver?.held.count ?? 0) }
 
-    /// Whether there is a response that can be written to.
+    /// Whether the session has a response that is not complete.
     var canWrite: Bool { receiver?.isFinished == false }
 
     mutating func append(_ item: Item) {
@@ -102,7 +114,7 @@ struct HTTPSession: Sendable {
         queuedBytes = 0
     }
 
-    /// Queues lines again that have not reached the client.
+    /// Puts back lines that have not reached the client.
     mutating func requeue(_ lines: CircularBuffer<Line>) {
         for line in lines.reversed() where line.kind != .filler {
             let item = Item.line(line)
@@ -111,7 +123,8 @@ struct HTTPSession: Sendable {
         }
     }
 
-    /// The next line, with the texts at the front together. Nil if there is none.
+    /// Removes the next line from the queue and returns it; nil if there is no line. Joins consecutive messages at the
+    /// front of the queue in one line.
     mutating func takeLine() -> Line? {
         guard let first = queue.first else { return nil }
         switch first {
@@ -164,7 +177,7 @@ struct HTTPSession: Sendable {
 }
 
 extension HTTPSession.Item {
-    /// Every item has a size, because a client could have it repeated without limit.
+    /// The size that counts toward the limit. The size is never 0, because a client can cause any number of items.
     fileprivate var size: Int {
         switch self {
         case .text(let text): text.utf8.count + 4
@@ -181,7 +194,7 @@ extension HTTPSession.Receiver {
         self.isStreaming = isStreaming
     }
 
-    /// Notes that this many bytes have reached the client. Returns true if a close frame was among them.
+    /// Removes lines that have reached the client. Returns true if the removed lines contain a close frame.
     mutating func delivered(_ count: Int) -> Bool {
         bytesUnderWay -= count
         var rest = count
@@ -197,19 +210,20 @@ extension HTTPSession.Receiver {
     mutating func note(_ line: HTTPSession.Line) {
         undelivered.append(line)
         length.bytes += line.bytes.count
-        // A byte that begins a character counts as one unit, or two for a character of four bytes.
+        // The first byte of a character counts as one unit, or as two units if the character has four bytes.
         for byte in line.bytes where byte & 0xC0 != 0x80 { length.units += byte >= 0xF0 ? 2 : 1 }
     }
 
-    /// Whether another line may be written to the stream.
+    /// Returns whether the server may write another line to the stream.
     func mayStream(window: Int) -> Bool { !isFinished && !isWaitingForMove && bytesUnderWay < window }
 
-    /// Whether the client should move now, because the response is long enough.
+    /// Returns whether the client should move the session now, because the response exceeds the limit.
     func mustWaitForMove(limit: Int) -> Bool {
         length.bytes > limit && !hasPassedLimit.bytes || length.units > limit && !hasPassedLimit.units
     }
 
-    /// Notes that the client has not moved, because it counts differently or not at all.
+    /// Lets the response exceed the limit, because the client has not moved the session. Probably, the client counts
+    /// the length differently, or does not count it.
     mutating func passLimit(_ limit: Int) {
         if length.bytes > limit { hasPassedLimit.bytes = true }
         if length.units > limit { hasPassedLimit.units = true }

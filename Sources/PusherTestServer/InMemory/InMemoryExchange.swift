@@ -31,37 +31,36 @@ package struct InMemoryRequest: Hashable, Sendable {
     }
 }
 
-/// An event for a client, in answer to an ``InMemoryRequest``. Nothing follows one of the last two.
+/// An event for a client, in answer to an ``InMemoryRequest``. No event follows `end` or `failed`.
 package enum InMemoryResponseEvent: Hashable, Sendable {
     case head(status: Int, headers: [PusherTestServer.Request.Header])
     /// A piece of the body, as the server wrote it.
     case body(ByteBuffer)
     case end
-    /// The server does not listen, or TCP ended before the response did.
+    /// The server does not listen, or the TCP connection was lost before the end of the response.
     case failed(String)
 }
 
 /// A request to an ``InMemoryServer`` and its response, on their own TCP connection.
 ///
-/// You can make calls on any thread. They return at once. After the exchange has ended they do nothing.
+/// You can call the methods on any thread. The methods return at once, and do nothing after the exchange has ended.
 package final class InMemoryExchange: Sendable {
     private let server: InMemoryServer
     private let number: Int
     private let clientLoop: any EventLoop
-    private let receive: @Sendable (InMemoryResponseEvent) -> Void
-    private let state = NIOLockedValueBox(State())
+    private let state: NIOLockedValueBox<State>
 
     fileprivate struct State {
+        /// The client's receiver; nil after the client has closed its side.
+        var receive: (@Sendable (InMemoryResponseEvent) -> Void)?
         var request: RequestID?
         var isBlackHole = false
         var isReading = true
-        /// The client gets nothing more.
-        var hasClientEnded = false
-        /// The server gets nothing more, and says nothing.
+        /// Whether the server has closed its side. Afterwards, the server gets and sends nothing.
         var hasServerEnded = false
         var toClient = Direction<ClientInput>()
         var toServer = Direction<ServerInput>()
-        /// Events that arrived while the client did not read.
+        /// The events that arrived while the client did not read.
         var unread = CircularBuffer<ClientInput>()
     }
 
@@ -84,18 +83,18 @@ package final class InMemoryExchange: Sendable {
         self.server = server
         self.number = number
         self.clientLoop = clientLoop
-        self.receive = receive
+        state = NIOLockedValueBox(State(receive: receive))
     }
 
     // MARK: What the client does
 
-    /// Ends TCP. The client gets no more events, and the server does not assume that pending bytes have arrived.
+    /// Closes the TCP connection. The client gets no more events. The server considers pending bytes lost.
     package func abort() {
-        state.withLockedValue { $0.hasClientEnded = true }
+        state.withLockedValue { $0.receive = nil }
         send(.end)
     }
 
-    /// Stops or continues reading. The server notices, and writes only a limited number of bytes ahead.
+    /// Stops or continues reading. While the client does not read, the server writes only a limited number of bytes.
     package func setReading(_ isReading: Bool) {
         state.withLockedValue { $0.isReading = isReading }
         if isReading { clientLoop.execute { self.handOver() } }
@@ -103,13 +102,13 @@ package final class InMemoryExchange: Sendable {
 
     // MARK: What the network does
 
-    /// Ends TCP for both sides.
+    /// Cuts the TCP connection for both sides.
     package func cut() {
         arrive(.lost("the connection was cut"))
         send(.end)
     }
 
-    /// Starts or stops losing everything, in both directions.
+    /// Starts or stops dropping everything, in both directions.
     package func setBlackHole(_ isBlackHole: Bool) {
         state.withLockedValue { $0.isBlackHole = isBlackHole }
     }
@@ -202,10 +201,10 @@ package final class InMemoryExchange: Sendable {
     }
 
     private func handOver() {
-        while let input = state.withLockedValue({ $0.takeUnread() }) {
+        while let (input, receive) = state.withLockedValue({ $0.takeUnread() }) {
             switch input {
             case .event(let event):
-                // The server learns of it before the client can ask for more.
+                // Report the delivery before the client can send its next request.
                 if case .body(let bytes) = event { reportDelivery(of: bytes.readableBytes) }
                 if event == .end { endBothSides() }
                 receive(event)
@@ -222,18 +221,20 @@ package final class InMemoryExchange: Sendable {
     }
 
     private func endBothSides() {
-        state.withLockedValue { $0.hasClientEnded = true }
+        state.withLockedValue { $0.receive = nil }
         endServerSide()
     }
 }
 
 extension InMemoryExchange.State {
-    fileprivate mutating func takeUnread() -> InMemoryExchange.ClientInput? {
-        guard !hasClientEnded else {
+    fileprivate mutating func takeUnread()
+        -> (InMemoryExchange.ClientInput, @Sendable (InMemoryResponseEvent) -> Void)?
+    {
+        guard let receive else {
             unread.removeAll()
             return nil
         }
-        return isReading ? unread.popFirst() : nil
+        return isReading ? unread.popFirst().map { ($0, receive) } : nil
     }
 }
 

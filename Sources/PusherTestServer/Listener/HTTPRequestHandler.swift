@@ -3,7 +3,8 @@ import NIOCore
 import NIOHTTP1
 import RealtimePrimitives
 
-/// Collects HTTP requests. An upgrade becomes a connection of the brain, and anything else a request to answer.
+/// A handler that collects HTTP requests. An upgrade becomes a connection of the brain. Any other request gets an
+/// answer.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
 
@@ -12,20 +13,21 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let crossOriginPolicy: CrossOriginPolicy
     private var state = State.waiting
     private var body: [UInt8] = []
-    /// Runs while a request is unfinished.
+    /// The timer that runs while a request is incomplete.
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
-    /// The answer to a request of an HTTP transport, which may take a long time.
+    /// The writer of the answer to an HTTP transport's request. The answer may take a long time.
     private var longAnswer: ResponseWriter?
 
     private enum State {
-        /// Between two requests, or within a head.
+        /// The handler waits for the next request, or for the rest of a head.
         case waiting
         case collecting(HTTPRequestHead)
-        /// The request was answered before its end. The rest is read and dropped: if the socket were closed with unread
-        /// bytes, the client could lose the answer.
+        /// The server has answered before the whole request has arrived. The handler reads and drops the rest. If the
+        /// server closed the socket with unread bytes, the client could lose the answer.
         case discarding
-        /// No further request is read: the connection ends with an answer, or switches to another protocol.
+        /// The handler reads no further request. The connection closes after an answer, or switches to another
+        /// protocol.
         case finished
     }
 
@@ -43,7 +45,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         let handler = HTTPRequestHandler(options: options, engine: engine)
         try pipeline.addHandlers(
             RequestByteHandler(handler),
-            // Passes on bytes from the same packet as an upgrade request.
+            // The decoder passes on bytes that follow an upgrade request in the same packet.
             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)),
             handler
         )
@@ -51,7 +53,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     // MARK: The time limit
 
-    /// False when no more requests are read.
+    /// Whether the handler still reads requests.
     var isReading: Bool {
         switch state {
         case .waiting, .collecting: context != nil && !isAnswering
@@ -59,10 +61,11 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Clients wait for the end of an answer before they send another request on the same connection.
+    /// Whether an answer is incomplete. Clients wait for the end of the answer before they send another request on the
+    /// same connection.
     private var isAnswering: Bool { longAnswer?.isFinished == false }
 
-    /// Called before the decoder gets bytes. The first byte after a request begins another one.
+    /// Handles bytes before the decoder gets them. The first byte after a request begins another request.
     func bytesWillArrive() {
         guard isReading, timer == nil, let context else { return }
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.requestTimeout)) {
@@ -73,7 +76,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func requestTimedOut() {
         timer = nil
         guard let channel = context?.channel else { return }
-        let message = "the request was not finished within \(options.requestTimeout.inWords)"
+        let message = "the request was not complete within \(options.requestTimeout.inWords)"
         let response = RESTResponse(status: 408, body: message)
         switch state {
         case .waiting: write(response, to: nil, on: channel)
@@ -123,7 +126,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let channel = context.channel
-        // Everything after a parser error is an error too, and so is the end of TCP within a request.
+        // After a parser error, the decoder reports an error for all further bytes. The decoder also reports an error
+        // if the TCP connection closes within a request.
         guard error is HTTPParserError || error is ByteToMessageDecoderError, channel.isActive, !isAnswering else {
             return channel.endTransport()
         }
@@ -131,7 +135,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         switch state {
         case .waiting: write(response, to: nil, on: channel)
         case .collecting(let head): refuse(head, response, on: channel)
-        // The connection ends with an answer, which was or will be sent.
+        // The handler has already written the last answer of the connection.
         case .discarding, .finished: return
         }
         state = .finished
@@ -150,7 +154,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
     }
 
-    // These two methods allocate memory for the records. LeakSanitizer's configuration names them.
+    // These two methods allocate memory for the records. If you rename these methods, also change the names in
+    // LeakSanitizer's configuration.
 
     private func collect(_ bytes: ByteBuffer, of head: HTTPRequestHead, on channel: any Channel) {
         guard bytes.readableBytes <= options.maximumRequestSize - body.count else {
@@ -172,7 +177,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         refuse(head, RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response, on: channel)
     }
 
-    /// Answers an unfinished request. The request still gets time to end.
+    /// Answers an incomplete request. The client may still send the rest, until the time limit.
     private func refuse(_ head: HTTPRequestHead, _ response: RESTResponse, on channel: any Channel) {
         let request = makeRequest(head)
         body = []
@@ -190,7 +195,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func answer(_ head: HTTPRequestHead, on channel: any Channel) {
         let request = makeRequest(head)
         body = []
-        // After a request for another protocol, even an unsupported one, NIO reads no further request.
+        // After a request for another protocol, NIO reads no further request, even if the protocol is unsupported.
         let isLast = !head.isKeepAlive || head.headers.contains(name: "Upgrade") || head.method == .CONNECT
         if isLast { state = .finished }
         if head.isWebSocketUpgrade { return upgrade(head, request, on: channel) }
@@ -213,14 +218,14 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func upgrade(_ head: HTTPRequestHead, _ request: PusherTestServer.Request, on channel: any Channel) {
-        // RFC 6455, 4.2.1 and 4.4.
+        // RFC 6455 requires these checks (4.2.1 and 4.4).
         guard head.headers.first(name: "Sec-WebSocket-Version") == "13" else {
             let version = PusherTestServer.Request.Header(name: "Sec-WebSocket-Version", value: "13")
-            let body = "Sec-WebSocket-Version has to be 13"
+            let body = "Sec-WebSocket-Version must be 13"
             return channel.respond(RESTResponse(status: 426, headers: [version], body: body), isLast: true)
         }
         guard let key = head.headers.first(name: "Sec-WebSocket-Key"), Data(base64Encoded: key)?.count == 16 else {
-            let body = "Sec-WebSocket-Key has to be the base64 of 16 bytes"
+            let body = "Sec-WebSocket-Key must be the base64 of 16 bytes"
             return channel.respond(RESTResponse(status: 400, body: body), isLast: true)
         }
         let link = ListenerLink(channel: channel, key: key, engine: engine, options: options)
@@ -236,7 +241,8 @@ extension HTTPRequestHead {
         return method == .GET && has("Connection", "upgrade") && has("Upgrade", "websocket")
     }
 
-    /// Nil without a length. The decoder has rejected values that are not numbers.
+    /// The length of the body; nil if the head does not contain it. The decoder has rejected values that are not
+    /// numbers.
     fileprivate var contentLength: UInt64? { headers.first(name: "Content-Length").map { UInt64($0) ?? .max } }
 
     /// Whether the client sends the body only after a confirmation (RFC 9110, 10.1.1).
@@ -248,7 +254,7 @@ extension HTTPRequestHead {
 }
 
 extension RESTResponse {
-    /// Adds header fields that the response does not have yet.
+    /// Returns the response with further header fields. Does not replace existing fields.
     func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
         var response = self
         response.headers += others.filter { header($0.name) == nil }
@@ -257,9 +263,10 @@ extension RESTResponse {
 }
 
 extension Channel {
-    /// Writes an HTTP response, and ends the connection after the last one. On the event loop only.
+    /// Writes an HTTP response, and closes the connection after the last response. Call this on the event loop only.
     ///
-    /// - Parameter hasBody: False for the answer to a `HEAD`, which has only the length of the body.
+    /// - Parameter hasBody: Whether to write the body. False for the answer to a `HEAD`, which has only the length of
+    ///   the body.
     func respond(_ response: RESTResponse, isLast: Bool, hasBody: Bool = true) {
         write(response, isLast: isLast, hasBody: hasBody).whenComplete { _ in
             if isLast { self.endTransport() }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOWebSocket
 
-/// Joins the fragments of messages and checks what RFC 6455 demands of clients.
+/// A handler that joins the fragments of messages, and checks the rules of RFC 6455 for clients.
 final class WebSocketHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
 
@@ -41,7 +41,7 @@ final class WebSocketHandler: ChannelInboundHandler {
     }
 
     private func begin(isText: Bool, _ payload: [UInt8], isLast: Bool) {
-        guard fragments == nil else { return fail(1002, "the message before has not ended") }
+        guard fragments == nil else { return fail(1002, "the previous message has not ended") }
         fragments = (isText, [])
         go(on: payload, isLast: isLast)
     }
@@ -66,9 +66,9 @@ final class WebSocketHandler: ChannelInboundHandler {
         }
         let code = Int(payload[0]) << 8 | Int(payload[1])
         switch code {
-        // RFC 6455, 7.4, and later registrations.
+        // The codes of RFC 6455 (7.4), and codes that were registered later.
         case 1000...1003, 1007...1014, 3000...4999: break
-        default: return fail(1002, "\(code) must not stand in a close frame")
+        default: return fail(1002, "\(code) is not allowed in a close frame")
         }
         guard let reason = Self.text(Array(payload.dropFirst(2))) else {
             return fail(1007, "the reason in the close frame is not UTF-8")
@@ -76,7 +76,7 @@ final class WebSocketHandler: ChannelInboundHandler {
         link.received(.close(code: code, reason: reason))
     }
 
-    /// After this, only the answer to the close frame is read.
+    /// Reports a violation. Afterwards, the handler reads only the answer to the close frame.
     private func fail(_ code: Int, _ reason: String) {
         guard !hasFailed else { return }
         hasFailed = true

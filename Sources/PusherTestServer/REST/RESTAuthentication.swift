@@ -18,9 +18,9 @@ struct RESTFailure: Error, Hashable, Sendable {
     var response: RESTResponse { RESTResponse(status: status, body: message) }
 }
 
-/// The signature of requests to the REST API.
+/// The checks of signed requests to the REST API.
 enum RESTAuthentication {
-    /// The largest allowed difference of a request's time, in seconds.
+    /// The maximum difference between the time in a request and the server's time, in seconds.
     static let maximumClockDifference = 600
 
     /// Checks the head of a request.
@@ -31,20 +31,20 @@ enum RESTAuthentication {
     ) throws(RESTFailure) {
         let parameters = request.parameters
         guard let key = parameters["auth_key"] else { throw .unauthorized("auth_key is missing") }
-        guard key == application.key else { throw .unauthorized("auth_key \(key) is not that of the app") }
+        guard key == application.key else { throw .unauthorized("auth_key \(key) is not the app's key") }
         guard parameters["auth_version"] == "1.0" else { throw .unauthorized("auth_version must be 1.0") }
         guard let timestamp = parameters["auth_timestamp"].flatMap({ Int($0) }) else {
             throw .unauthorized("auth_timestamp must be the time in whole seconds since 1970")
         }
         let (difference, overflow) = now.subtractingReportingOverflow(timestamp)
         guard !overflow, difference.magnitude <= maximumClockDifference else {
-            throw .unauthorized("auth_timestamp \(timestamp) is more than \(maximumClockDifference) s off \(now)")
+            throw .unauthorized("auth_timestamp \(timestamp) is not within \(maximumClockDifference) s of \(now)")
         }
         guard let signature = parameters["auth_signature"] else { throw .unauthorized("auth_signature is missing") }
         let signed = request.parameterList.filter { $0.name != "auth_signature" }
         let text = StringToSign.restRequest(method: request.method, path: request.path, parameters: signed)
         guard HMACSHA256.isValid(signature, for: text, secret: application.secret) else {
-            throw .unauthorized("auth_signature is not that of: \(text)")
+            throw .unauthorized("auth_signature is not the signature of: \(text)")
         }
     }
 

@@ -1,13 +1,13 @@
 extension PusherTestServer {
-    /// The users on a presence channel now, in the order in which they joined.
+    /// Returns the users on a presence channel now, in the order in which they joined.
     public func members(of channel: String) -> [Member] { engine.read { $0.presenceMembers(of: channel) } }
 
     /// Waits until a user is on a presence channel.
     ///
     /// - Parameters:
-    ///   - userId: the user's id.
-    ///   - channel: the channel's name.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
+    ///   - userId: The user's id.
+    ///   - channel: The channel's name.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForMember(
@@ -20,21 +20,22 @@ extension PusherTestServer {
         }
     }
 
-    /// Waits until a user is signed in on at least one connection, and that connection is subscribed to the user's own
-    /// channel. From then on, ``publish(event:data:toUser:)`` reaches it.
+    /// Waits until a user is signed in on at least one connection that is subscribed to the user's own channel.
+    /// Afterwards, ``publish(event:data:toUser:)`` reaches this connection.
     ///
-    /// Clients subscribe to that channel after each sign-in. If ``failSubscriptions(to:with:)`` makes this server
-    /// reject it, the sign-in is enough. To wait for the sign-in of a client that never subscribes to it, use
+    /// Clients subscribe to the user's own channel after each sign-in. If ``failSubscriptions(to:with:)`` prevents this
+    /// subscription, the sign-in is enough. If a client never subscribes to the channel, wait for the sign-in with
     /// ``nextRecord(after:timeout:where:)``.
     ///
     /// - Parameters:
-    ///   - userId: the user's id.
-    ///   - timeout: how long to wait, in real time. Default: 10 s.
-    /// - Returns: these connections, oldest first.
+    ///   - userId: The user's id.
+    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    /// - Returns: The connections that meet the condition, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForSignIn(of userId: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {
-        try await engine.wait(timeout: timeout, for: "user \(userId) to sign in, with their own channel") {
+        try await engine.wait(timeout: timeout, for: "user \(userId) to sign in and to subscribe to their own channel")
+        {
             let signedIn = engine.read { $0.reachableConnections(ofUser: userId) }
             return signedIn.isEmpty ? nil : signedIn
         }

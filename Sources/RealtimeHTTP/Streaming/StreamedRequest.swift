@@ -17,17 +17,17 @@ extension AsyncHTTPRequester: HTTPStreamer {
     }
 }
 
-/// A request with a streamed response, including all redirects. Everything happens on one event loop.
+/// A request with a streamed response, including all redirects. The request does all its work on one event loop.
 private final class StreamedRequest: HTTPStream {
     private struct State {
         /// The current request.
         var hop: Hop?
         var task: HTTPClient.Task<Void>?
-        /// Whether there was an answer that is not a redirect.
+        /// Whether the server has sent an answer that is not a redirect.
         var hasHead = false
         var redirectCount = 0
         var isReading = true
-        /// Set while the body is not read.
+        /// The promise whose completion resumes reading; nil while the client reads the body.
         var resumption: EventLoopPromise<Void>?
         var isOver = false
     }
@@ -67,12 +67,13 @@ private final class StreamedRequest: HTTPStream {
             let task = client.execute(
                 request: message,
                 delegate: hop,
-                // A connection for one event loop alone is new, ends with its request, and counts toward no limit.
+                // With `delegateAndChannel`, the HTTP client opens a new connection and closes it after the request.
+                // Such a connection does not count toward any limit.
                 eventLoop: request.sharesConnection ? .delegate(on: eventLoop) : .delegateAndChannel(on: eventLoop),
                 deadline: nil
             )
             state.value.task = task
-            // Failures from before there is a connection are only reported here.
+            // Before the connection is open, only the future reports failures. So the code also waits for the future.
             task.futureResult.whenFailure { [self] error in ended(hop, error) }
         } catch {
             end(.failed(RequestFailure.error(error, through: nil)), for: request)
@@ -83,7 +84,8 @@ private final class StreamedRequest: HTTPStream {
         state.value.isReading = isReading
         guard isReading, let resumption = state.value.resumption else { return }
         state.value.resumption = nil
-        resumption.succeed()
+        // The completion passes on the next piece, and the caller must not get it within this call.
+        eventLoop.execute { resumption.succeed() }
     }
 
     func cancel() {
@@ -91,7 +93,7 @@ private final class StreamedRequest: HTTPStream {
         endHop(isUsable: nil)
     }
 
-    // MARK: What the current request brings
+    // MARK: The response of the current request
 
     fileprivate func received(_ head: HTTPResponseHead, from hop: Hop) {
         guard isCurrent(hop) else { return }
@@ -134,16 +136,18 @@ private final class StreamedRequest: HTTPStream {
 
     private func isCurrent(_ hop: Hop) -> Bool { state.value.hop === hop }
 
-    /// - Parameter isUsable: Whether the connection pool may get more requests; `nil` if the request was abandoned.
+    /// - Parameter isUsable: Whether the connection pool may get more requests; `nil` if the caller cancelled the
+    ///   request.
     private func endHop(isUsable: Bool?) {
         guard let hop = state.value.hop else { return }
         state.value.hop = nil
         state.value.task?.cancel()
         state.value.task = nil
-        // A task may wait for it.
+        // A task may be waiting for the promise, so the code must complete it.
         state.value.resumption?.succeed()
         state.value.resumption = nil
-        // As for whole requests: the next request would wait for a pending connection attempt.
+        // The next request would wait for a pending connection attempt. So a pool with such an attempt gets no more
+        // requests.
         requester.giveBack(hop.client, isUsable: isUsable ?? state.value.hasHead)
     }
 

@@ -19,9 +19,12 @@ final class TransportWorld {
     }
 
     deinit {
-        // Server, exchanges and timers would keep each other alive.
+        // Drop the connections, because server, exchanges and timers retain each other.
         server.dropConnections()
+        network.latency = .zero
+        network.restoreLinks()
         network.cutLinks()
+        loop.run()
         try? loop.syncShutdownGracefully()
     }
 
@@ -49,7 +52,7 @@ final class TransportWorld {
             }
         }
 
-        /// The body after the part that was read last.
+        /// Returns the part of the body that arrived since the last call.
         func next() -> String {
             let body = body
             defer { read = body.utf8.count }
@@ -84,7 +87,7 @@ final class TransportWorld {
         request("\(session)/xhr_send?t=1700000000000&n=\(nextNumber())", body: body)
     }
 
-    /// Sends messages of the protocol.
+    /// Sends messages of the protocol in one request.
     func send(messages: [String], _ session: String = session) -> Response {
         send(JSONText.array(messages.map { JSONText.string($0) }), session)
     }
@@ -113,10 +116,10 @@ final class TransportWorld {
     }
 }
 
-/// The line of messages.
+/// Returns the line with these messages.
 func frame(_ messages: String...) -> String { "a" + JSONText.array(messages.map { JSONText.string($0) }) + "\n" }
 
-/// The line that greets the nth connection.
+/// Returns the line that greets the nth connection.
 func greeting(_ number: Int = 1) -> String {
     frame(Dialect.pusher.connectionEstablished(socketID: "7.\(number)", activityTimeout: 120))
 }
