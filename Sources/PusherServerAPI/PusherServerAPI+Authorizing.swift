@@ -5,15 +5,16 @@ import RealtimePrimitives
 extension PusherServerAPI {
     /// Authorizes a connection to subscribe to a channel.
     ///
-    /// Check first whether the user may subscribe: this method only signs. It makes no request.
+    /// Check first whether the user may subscribe, because this method only signs. The method makes no request.
     ///
     /// - Parameters:
-    ///   - channel: The channel's name, `channel_name` in the client's request.
-    ///   - socketID: The client's connection, `socket_id` in the client's request.
-    ///   - member: The user. Presence channels need it.
-    /// - Returns: The answer: ``Authorization/jsonText``.
-    /// - Throws: ``PusherServerAPIError`` if the channel is public, if a name or an id is invalid, if a presence
-    ///   channel has no member, or if an encrypted channel has no key.
+    ///   - channel: The channel's name: `channel_name` in the client's request.
+    ///   - socketID: The socket id of the client's connection: `socket_id` in the client's request.
+    ///   - member: The user. Required for presence channels.
+    /// - Returns: The authorization. ``Authorization/jsonText`` is the answer to send to the client.
+    /// - Throws: ``PusherServerAPIError`` if the channel is public, or if a name or an id is invalid. The method also
+    ///   throws this error if `member` is missing for a presence channel, or if there is no key for an encrypted
+    ///   channel.
     public func authorizeChannel(
         _ channel: String,
         socketID: String,
@@ -31,7 +32,7 @@ extension PusherServerAPI {
         if kind.base == .presence, member == nil {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Channel \(channel.quoted) not authorized: presence channels need a member. Say who the user is."
+                "Channel \(channel.quoted) not authorized: presence channels need a member. Pass the user as the member."
             )
         }
         if let member { try Self.check(member.channelData, has: "user_id", isNumberAllowed: true) }
@@ -45,12 +46,12 @@ extension PusherServerAPI {
 
     /// Authenticates the user of a connection that wants to sign in.
     ///
-    /// Check first who the user is: this method only signs. It makes no request.
+    /// Check the user's identity first, because this method only signs. The method makes no request.
     ///
     /// - Parameters:
     ///   - user: The user.
-    ///   - socketID: The client's connection, `socket_id` in the client's request.
-    /// - Returns: The answer: ``Authorization/jsonText``.
+    ///   - socketID: The socket id of the client's connection: `socket_id` in the client's request.
+    /// - Returns: The authorization. ``Authorization/jsonText`` is the answer to send to the client.
     /// - Throws: ``PusherServerAPIError`` if an id is invalid.
     public func authenticateUser(_ user: User, socketID: String) throws(PusherServerAPIError) -> Authorization {
         try Self.check(socketID: socketID)
@@ -69,7 +70,7 @@ extension PusherServerAPI {
         guard let object = JSONValue(parsing: text), object.object != nil else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user \(text.quoted): it is not the text of a JSON object."
+                "Invalid user \(text.quoted): it is not a JSON object."
             )
         }
         guard let id = isNumberAllowed ? object[key]?.identifier : object[key]?.string else {

@@ -6,11 +6,12 @@ extension PusherServerAPI {
     /// Triggers an event on channels.
     ///
     /// - Parameters:
-    ///   - event: The event. For an encrypted channel it is encrypted.
-    ///   - channels: The channels' names, 1 to 100. An encrypted channel must be the only one.
-    /// - Returns: The states of the channels, by name. Empty if ``Event/info`` is empty, or if the server returns none.
-    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status, the event may still
-    ///   have been triggered.
+    ///   - event: The event. The library encrypts the data of the event if the channel is encrypted.
+    ///   - channels: The channels' names, 1 to 100. An encrypted channel must be the only channel.
+    /// - Returns: The states of the channels, by name. Empty if ``Event/info`` is empty, or if the server returns no
+    ///   states.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status, the server may
+    ///   still have triggered the event.
     @discardableResult
     public func trigger(_ event: Event, on channels: [String]) async throws -> [String: ChannelState] {
         guard (1...max(options.limits.channelsPerEvent, 1)).contains(channels.count) else {
@@ -44,8 +45,9 @@ extension PusherServerAPI {
 
     /// Triggers up to ten events with one request.
     ///
-    /// - Returns: The state of the channel of each event, in the same order.
-    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If one event breaks a rule, none is triggered.
+    /// - Returns: The states of the events' channels, in the order of the batch.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If one event breaks a rule, the method triggers no
+    ///   event.
     @discardableResult
     public func trigger(_ batch: [BatchEvent]) async throws -> [ChannelState] {
         guard (1...max(options.limits.eventsPerBatch, 1)).contains(batch.count) else {
@@ -66,18 +68,20 @@ extension PusherServerAPI {
         return batch.indices.map { ChannelState(states.indices.contains($0) ? states[$0] : nil) }
     }
 
-    /// Sends an event to a user who has signed in, on all of the user's connections.
+    /// Sends an event to all connections of a signed-in user.
     ///
-    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If the user has no connection, the method does not
+    ///   throw.
     public func send(_ event: Event, toUser userId: String) async throws {
         try Self.check(userId: userId)
         let data = try checkedData(of: event, for: "")
         try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userId])
     }
 
-    /// Ends all connections that a user has signed in on, with close code 4009.
+    /// Closes all connections of a signed-in user, with close code 4009.
     ///
-    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If the user has no connection, the method does not
+    ///   throw.
     public func terminateConnections(ofUser userId: String) async throws {
         try Self.check(userId: userId)
         let path = "/users/\(PercentEncoding.encode(userId))/terminate_connections"
@@ -107,7 +111,7 @@ extension PusherServerAPI {
         ])
     }
 
-    /// The members are in that order, as in the official libraries.
+    /// Writes an object with its members in this order, as the official libraries do.
     private static func object(_ members: [(String, JSONValue?)]) -> String {
         let texts = members.compactMap { name, value in value.map { "\"\(name)\":\($0.jsonText)" } }
         return "{\(texts.joined(separator: ","))}"
@@ -115,7 +119,7 @@ extension PusherServerAPI {
 
     // MARK: Checks
 
-    /// The data to send for an event, encrypted for encrypted channels.
+    /// Checks an event and returns its data, encrypted for encrypted channels.
     private func checkedData(of event: Event, for channel: String) throws(PusherServerAPIError) -> String {
         guard (1...EventName.maximumLength).contains(event.name.utf8.count) else {
             throw PusherServerAPIError(
@@ -148,7 +152,7 @@ extension PusherServerAPI {
         else {
             throw PusherServerAPIError(
                 .encodingFailed,
-                "Encryption for \(channel.quoted) failed: there is no memory for it."
+                "Encryption for \(channel.quoted) failed: there is not enough memory."
             )
         }
         return sealed
@@ -158,7 +162,7 @@ extension PusherServerAPI {
         guard let masterKey else {
             throw PusherServerAPIError(
                 .missingEncryptionKey,
-                "Channel \(channel.quoted) is encrypted: there is no key for it. Set the application's encryptionMasterKey."
+                "Channel \(channel.quoted) is encrypted: there is no encryption key. Set the application's encryptionMasterKey."
             )
         }
         return masterKey
@@ -180,7 +184,7 @@ extension PusherServerAPI {
         guard SocketID.isValid(socketID) else {
             throw PusherServerAPIError(
                 .invalidSocketID,
-                "Invalid socket id \(socketID.quoted): it is not of the form 123.456. Use the one that the client sends."
+                "Invalid socket id \(socketID.quoted): it does not have the form 123.456. Use the socket id that the client sends."
             )
         }
     }

@@ -4,14 +4,14 @@ import PusherProtocol
 import RealtimePrimitives
 
 extension PusherServerAPI {
-    /// Checks the signature of a webhook, and reads it.
+    /// Checks the signature of a webhook and parses the webhook.
     ///
     /// - Parameters:
-    ///   - body: The body of the request, byte for byte as it was received.
+    ///   - body: The body of the request, byte for byte as received.
     ///   - key: The header field `X-Pusher-Key`.
     ///   - signature: The header field `X-Pusher-Signature`.
-    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if it does not come from
-    ///   the server of this application. Answer such a request with status 401.
+    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if the request does not
+    ///   come from the server of this application, or if the body is invalid. Answer such a request with status 401.
     public func webhook(
         body: some Sequence<UInt8>,
         key: String?,
@@ -22,7 +22,7 @@ extension PusherServerAPI {
         guard key == application.key else { throw .invalidWebhook("it is for the key \(key.quoted)") }
         guard let signature else { throw .invalidWebhook("the header field X-Pusher-Signature is missing") }
         guard HMACSHA256.isValid(signature, for: body, secret: application.secret) else {
-            throw .invalidWebhook("the signature is not that of the body")
+            throw .invalidWebhook("the signature does not match the body")
         }
         let value = String(validating: body, as: UTF8.self).flatMap { JSONValue(parsing: $0) }
         guard let value, let time = value["time_ms"]?.double, let events = value["events"]?.array else {

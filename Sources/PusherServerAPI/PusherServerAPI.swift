@@ -6,7 +6,7 @@ import RealtimePrimitives
 
 /// The REST API of a Pusher Channels server, for backends.
 ///
-/// It triggers events, reads the state of channels, authorizes channels, authenticates users, and checks webhooks.
+/// The API triggers events, reads the state of channels, authorizes channels, authenticates users, and checks webhooks.
 ///
 /// ```swift
 /// let api = try PusherServerAPI(
@@ -16,16 +16,17 @@ import RealtimePrimitives
 /// try await api.trigger(.init("created", json: ["id": 1]), on: "orders")
 /// ```
 ///
-/// Make one object for an application and keep it, because it keeps its HTTP connections for the next requests. It
-/// closes them when it is released, or by ``shutdown()``. You can call all methods from any thread or task.
+/// Make one object for an application and keep it, so that its HTTP connections can serve further requests. The
+/// connections close when you release the object or call ``shutdown()``. You can call all methods from any thread or
+/// task.
 ///
-/// Methods that make a request throw ``PusherServerAPIError``, or `CancellationError` if their task is cancelled. They check
-/// names, ids and sizes first, and throw without a request if one breaks the server's rules. Methods that make no
-/// request, such as ``authorizeChannel(_:socketID:member:)``, work without a server.
+/// Methods that make a request throw ``PusherServerAPIError``, or `CancellationError` if their task is cancelled. These
+/// methods check names, ids and sizes first. If a value breaks the server's rules, the methods throw without a request.
+/// Methods that make no request, such as ``authorizeChannel(_:socketID:member:)``, work without a server.
 public final class PusherServerAPI: Sendable {
-    /// The application for which requests and authorizations are signed.
+    /// The application whose key and secret sign requests and authorizations.
     public let application: Application
-    /// The server that requests are sent to.
+    /// The server that gets the requests.
     public let endpoint: Endpoint
     /// The options of requests.
     public let options: Options
@@ -34,12 +35,12 @@ public final class PusherServerAPI: Sendable {
     let masterKey: SecretKey?
     let sender: RequestSender
 
-    /// Makes an API. It opens no connection before the first request.
+    /// Creates an API, which opens no connection before the first request.
     ///
     /// - Parameters:
     ///   - application: The application's id, key and secret.
     ///   - endpoint: The server.
-    ///   - options: The options of requests. Default: see ``Options``.
+    ///   - options: The options of requests. Default: the default values of ``Options``.
     /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidOption`` if a part of the application
     ///   or of the endpoint is invalid, or with ``PusherServerAPIError/Code/invalidEncryptionKey``.
     public convenience init(
@@ -61,7 +62,7 @@ public final class PusherServerAPI: Sendable {
         )
     }
 
-    /// Makes an API with its own HTTP client and clock, for tests.
+    /// Creates an API with its own HTTP client and clock, for tests.
     package init(
         application: Application,
         endpoint: Endpoint,
@@ -75,7 +76,7 @@ public final class PusherServerAPI: Sendable {
             guard let key = SecretKey(base64: text) else {
                 throw PusherServerAPIError(
                     .invalidEncryptionKey,
-                    "Invalid encryption master key: it is not the base64 of 32 bytes. Make one with openssl rand -base64 32."
+                    "Invalid encryption master key: it is not the base64 of 32 bytes. Make a key with openssl rand -base64 32."
                 )
             }
             masterKey = key
@@ -98,9 +99,9 @@ public final class PusherServerAPI: Sendable {
 
     deinit { shutdown() }
 
-    /// Ends pending requests, and closes all connections.
+    /// Cancels pending requests, and closes all connections.
     ///
-    /// Later requests throw ``PusherServerAPIError/Code/shutDown``. It may be called more than once.
+    /// Later requests throw ``PusherServerAPIError/Code/shutDown``. You may call the method more than once.
     public func shutdown() { sender.requester.shutdown() }
 }
 

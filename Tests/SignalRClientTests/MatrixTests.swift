@@ -2,8 +2,8 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// The features of a connection, over every transport and with every protocol.
-@Suite(.timeLimit(.minutes(2))) struct MatrixTests {
+/// Tests of the features of a connection over every transport, with every protocol.
+@Suite(.timeLimit(.minutes(5))) struct MatrixTests {
     struct Person: Codable, Equatable, Sendable {
         var name: String
         var age: Int?
@@ -167,7 +167,7 @@ import Testing
 
     @Test(arguments: Route.all) func manySmallCallsStayInOrder(_ route: Route) async throws {
         try await withConnection(route) { connection, _ in
-            // A request for each call takes time.
+            // With the other transports, each call needs a request, so the test makes fewer calls.
             let count = route.transport != .webSockets ? 300 : route.hubProtocol == .json ? 10_000 : 1_000
             let inbox = Inbox<[Int]>()
             let collector = Collector(count) { inbox.add($0) }

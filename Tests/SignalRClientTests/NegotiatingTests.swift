@@ -3,7 +3,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct NegotiatingTests {
+@Suite(.timeLimit(.minutes(5))) struct NegotiatingTests {
     func connection(
         _ server: SignalRTestServer,
         _ change: (inout HttpConnectionOptions) -> Void = { _ in }
@@ -30,7 +30,7 @@ import Testing
             try await connection.invoke(method: "nothing")
             let requests = server.requests
             #expect(requests.filter { $0.uri.contains("/negotiate") }.count == count + 1)
-            // The query of the redirect is kept.
+            // The client keeps the query of the redirect.
             #expect(requests.last?.uri.hasPrefix("/hub?redirect=\(count)&id=") == true)
             await connection.stop()
         }
@@ -75,7 +75,7 @@ import Testing
             await server.waitForEnds(1)
             #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer t" })
             #expect(server.requests.allSatisfy { $0.headers["x-app"] == "1" && $0.headers["user-agent"] == "mine" })
-            // A load balancer finds the server again by its cookie.
+            // A load balancer needs this cookie to find the same server.
             #expect(server.requests.dropFirst().allSatisfy { $0.headers["cookie"] == "server=a" })
         }
     }
@@ -129,7 +129,7 @@ import Testing
             await server.fail(.negotiate, .body(body))
             let connection = connection(server)
             #expect(await startError(connection) != nil)
-            // The failure leaves no trace.
+            // After the failure, another start succeeds.
             try await connection.start()
             await connection.stop()
         }
@@ -239,7 +239,7 @@ import Testing
             await server.cut(intoPiecesOf: 1)
             let connection = route.builder(server).build()
             try await connection.start()
-            // A part of a character is not text, so these are bytes of ASCII.
+            // The test sends ASCII, because a text frame cannot contain a part of a character.
             let text: String = try await connection.invoke(method: "echo", arguments: "in pieces")
             #expect(text == "in pieces")
             await connection.stop()

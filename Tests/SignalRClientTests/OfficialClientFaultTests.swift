@@ -3,12 +3,13 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// The faults of Microsoft's Swift client, 1.0.0-preview.4, by their numbers in the project's list.
+/// Tests for the faults of Microsoft's Swift client 1.0.0-preview.4. The numbers of the faults are from this project's
+/// list of them.
 ///
-/// If time matters, they are tested in virtual time by `SignalRCoreTests`: fault 5 by "waitsBeforeEachAttempt", 9 by
-/// "anIdleLongPollStays", 11 by "unknownIDsAreIgnored" and "damagedFramesNeverTrap", the timers of 18 by the random walk.
-/// Fault 15 is tested by the programs in Swift 6 mode.
-@Suite(.timeLimit(.minutes(2))) struct OfficialClientFaultTests {
+/// `SignalRCoreTests` tests some of the faults in virtual time: fault 5 in `waitsBeforeEachAttempt`, fault 9 in
+/// `anIdleLongPollStays`, and fault 11 in `unknownIDsAreIgnored` and `damagedFramesNeverTrap`. The random walk tests
+/// the timers of fault 18. The programs in Swift 6 mode test fault 15.
+@Suite(.timeLimit(.minutes(5))) struct OfficialClientFaultTests {
     @Test func fault1ConnectsByWebSocketOnLinux() async throws {
         try await withConnection { connection, server in
             #expect(connection.transport == .webSockets)
@@ -52,7 +53,7 @@ import Testing
                 connection.onClosed { inbox.add("closed \($0.map { "\($0)" } ?? "")") }
                 connection.onReconnecting { inbox.add("reconnecting \($0.map { "\($0)" } ?? "")") }
                 connection.onReconnected { inbox.add("reconnected") }
-                // The connection may end before the request is answered.
+                // The connection may close before the server answers the request.
                 try? await connection.send(method: "close_me", arguments: "enough", allowReconnect)
                 if allowReconnect {
                     let lines = await inbox.next(2)
@@ -90,7 +91,8 @@ import Testing
             let inbox = Inbox<(any Error)?>()
             connection.onClosed { inbox.add($0) }
             try await connection.start()
-            // Answers the second poll. The third one fails, maybe before the call is sent.
+            // The server answers the second poll because of the call. The third poll fails, perhaps before the client
+            // has sent the call.
             try? await connection.send(method: "call_me", arguments: "nobody")
             let error = try await inbox.next()
             #expect(error as? SignalRError == .unexpectedResponseCode(status))

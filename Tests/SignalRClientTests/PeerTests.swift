@@ -4,13 +4,14 @@ import TestSupport
 import Testing
 
 private let peerURL = ProcessInfo.processInfo.environment["SIGNALR_PEER_URL"]
-/// The path of a Python with aiosignalr, and that of the script.
+/// The paths of a Python interpreter that has aiosignalr, and of the script.
 private let peerClient = ProcessInfo.processInfo.environment["SIGNALR_PEER_CLIENT"]?.split(separator: " ").map(
     String.init
 )
 
-/// The client with a server from outside this project. `.ci/signalr-peer` starts one and passes its address.
-@Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized, .timeLimit(.minutes(5)))
+/// Tests of the client with a server from outside this project. `.ci/signalr-peer` starts the server and passes its
+/// address.
+@Suite(.enabled(if: peerURL != nil, "SIGNALR_PEER_URL is not set."), .serialized, .timeLimit(.minutes(5)))
 struct PeerTests {
     static let routes = Route.all.filter { !$0.isInMemory }
 
@@ -122,8 +123,8 @@ struct PeerTests {
     }
 }
 
-/// The test hub, used by a client from outside this project. `.ci/signalr-peer` passes its path.
-@Suite(.enabled(if: peerClient != nil, "There is no other client here."), .timeLimit(.minutes(5)))
+/// Tests of the test hub with a client from outside this project. `.ci/signalr-peer` passes the path of the client.
+@Suite(.enabled(if: peerClient != nil, "SIGNALR_PEER_CLIENT is not set."), .timeLimit(.minutes(5)))
 struct PeerClientTests {
     @Test func anotherClientUsesTheTestHub() async throws {
         let client = try #require(peerClient)

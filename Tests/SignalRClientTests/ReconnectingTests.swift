@@ -4,7 +4,7 @@ import SignalRTestServer
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ReconnectingTests {
+@Suite(.timeLimit(.minutes(5))) struct ReconnectingTests {
     @Test(arguments: Route.all) func handlersSurviveAReconnect(_ route: Route) async throws {
         let inbox = Inbox<String>()
         try await withConnection(route, { $0.withAutomaticReconnect([0, 0.01, 0.01]) }) { connection, server in
@@ -165,7 +165,7 @@ import Testing
             }
             #expect(error?.httpStatus == 403)
             #expect(server.requests.count == 3)
-            // The policy was for that start only.
+            // The policy of the earlier start does not apply to this start.
             await server.fail(.negotiate, .status(500))
             await #expect(throws: SignalRClientError.self) { try await connection.start() }
             #expect(server.requests.count == 4)
@@ -256,7 +256,7 @@ import Testing
         let received = Inbox<Int>()
         try await withConnection(route, { $0.withStatefulReconnect(options: options) }) { connection, server in
             server.on("note") { (_, number: Int, _: String) in received.add(number) }
-            // It acknowledges nothing, and sent messages do not arrive.
+            // The silent server acknowledges nothing, and sent messages do not arrive.
             await server.setSilent(true)
             let text = String(repeating: "x", count: 600)
             try await connection.send(method: "note", arguments: 1, text)
@@ -268,7 +268,7 @@ import Testing
             try await waitUntil { try await connection.waitingCallCount() == 2 }
             await server.setSilent(false)
             server.dropConnections()
-            // The first two are sent again and acknowledged, and free places for the others.
+            // The client sends the first two messages again. Their acknowledgement makes space for the other messages.
             try await third.value
             try await fourth.value
             #expect(await received.next(4) == [1, 2, 3, 4])
@@ -284,7 +284,7 @@ import Testing
             try await connection.send(method: "note", arguments: 1)
             server.sendAll("note", 1)
             #expect(await toServer.next(1) + toClient.next(1) == [1, 1])
-            // Both sides send, and neither receives it.
+            // Both sides send messages that the other side does not receive.
             await server.setSilent(true)
             for number in 2...3 {
                 try await connection.send(method: "note", arguments: number)

@@ -1,7 +1,7 @@
 import SignalRCore
 import Testing
 
-/// Bytes as hexadecimal digits, with spaces for readability.
+/// Parses hexadecimal digits, with spaces for readability.
 func hex(_ text: String) -> [UInt8] {
     let digits = text.filter { $0 != " " }.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
@@ -9,17 +9,17 @@ func hex(_ text: String) -> [UInt8] {
 
 func json(_ text: String) -> EncodedValue { Array(text.utf8)[...] }
 
-/// A frame of one protocol, and its meaning.
+/// A frame of one protocol, and the message that it encodes.
 struct Vector: Sendable, CustomTestStringConvertible {
     var name: String
     var bytes: [UInt8]
     var message: HubMessage
-    /// Whether the client writes the message in this form; it reads others too.
+    /// Whether the client writes the message in this form. The client also reads other forms.
     var isWritten: Bool
 
     var testDescription: String { name }
 
-    /// A JSON text without its separator.
+    /// Makes a vector from JSON without its separator.
     static func json(_ text: String, _ message: HubMessage, isWritten: Bool = true) -> Vector {
         Vector(name: text, bytes: Array(text.utf8) + [0x1E], message: message, isWritten: isWritten)
     }
@@ -87,7 +87,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
             #"{"type":1,"headers":{"Foo":"Bar"},"invocationId":"123","target":"Send","arguments":[]}"#,
             .invocation(HubInvocation(id: "123", target: "Send", headers: ["Foo": "Bar"]))
         ),
-        // Members in any order, unknown ones, white space, escapes, an empty id.
+        // This JSON has another order of members, unknown members, white space, escapes and an empty id.
         .json(
             #" { "arguments" : [ {"a":[1,{}]} , "x\u001ey" ] , "future" : [[{"type":6}]], "target" : "S\u0065nd\n😀" , "type" : 1 } "#,
             .invocation(
@@ -124,7 +124,7 @@ struct Vector: Sendable, CustomTestStringConvertible {
             .invocation(HubInvocation(target: "method", arguments: [[42]]))
         ),
         .messagePack(
-            "invocation of an old peer",
+            "invocation without stream ids",
             "0d 95 01 80 c0 a6 6d 65 74 68 6f 64 91 2a",
             .invocation(HubInvocation(target: "method", arguments: [[42]])),
             isWritten: false
@@ -177,13 +177,13 @@ struct Vector: Sendable, CustomTestStringConvertible {
 }
 
 extension HubFrameReader {
-    /// A reader after the handshake.
+    /// Creates a reader in the state after the handshake.
     init(_ hubProtocol: HubProtocol, limit: Int = 1 << 20) {
         self.init(limit: limit)
         begin(hubProtocol)
     }
 
-    /// All complete messages.
+    /// Returns all complete messages.
     mutating func messages(_ hubProtocol: HubProtocol, _ bytes: some Collection<UInt8>) throws -> [HubMessage] {
         append(Array(bytes))
         var messages: [HubMessage] = []

@@ -2,8 +2,8 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// Programs as users write them, in Swift 5 mode: closures may capture values that are not Sendable.
-@Suite(.timeLimit(.minutes(2))) struct SignalRSwift5ProgramTests {
+/// Tests of programs in Swift 5 mode, in which closures can capture values that are not Sendable.
+@Suite(.timeLimit(.minutes(5))) struct SignalRSwift5ProgramTests {
     final class ViewModel {
         var messages: [String] = []
         var closed = 0

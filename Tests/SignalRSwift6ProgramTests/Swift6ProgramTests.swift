@@ -2,8 +2,8 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// Programs as users write them, in Swift 6 mode.
-@Suite(.timeLimit(.minutes(2))) struct SignalRSwift6ProgramTests {
+/// Tests of programs in Swift 6 mode.
+@Suite(.timeLimit(.minutes(5))) struct SignalRSwift6ProgramTests {
     static let expected = [
         "true", "none", "one a", "two me hello", "three 1 2.5 true", #"four nil [1, 2] ["a": 1] Oslo"#,
         "nine [1, 2, 3, 4, 5, 6, 7, 8, 9]", "sum 42", "result x", "next 2", "echo true", "item 0", "item 1", "item 2",
@@ -74,7 +74,7 @@ import Testing
         await server.shutdown()
     }
 
-    /// No socket, and only the test's own server code.
+    /// Tests an app with a test hub in memory, without a socket.
     @Test func anAppIsTestedWithoutAServer() async throws {
         let hub = try await SignalRTestServer.inMemory()
         let sent = hub.calls(of: "SendMessage", as: (String, String).self)
@@ -146,7 +146,7 @@ extension HubMethod where Arguments == Int, Result == Int {
     static var counter: Self { Self("counter") }
 }
 
-/// A typed hub, written by hand as in the documentation.
+/// A typed hub, as in the documentation.
 struct Chat: Sendable {
     let connection: HubConnection
 

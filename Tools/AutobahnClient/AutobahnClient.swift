@@ -16,7 +16,7 @@ struct AutobahnClient: AsyncParsableCommand {
     @Option(help: "The client's name in the reports.")
     var agent = "WebSocketClient"
 
-    @Option(help: "How long a case may take, in seconds.")
+    @Option(help: "The time limit of a case, in seconds.")
     var caseSeconds = 60
 
     private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
@@ -29,7 +29,7 @@ struct AutobahnClient: AsyncParsableCommand {
 
     func run() async throws {
         guard let answer = try await visit("/getCaseCount"), let count = Int(answer), count > 0 else {
-            throw ValidationError("the server did not say how many cases it has")
+            throw ValidationError("The server did not report its number of cases.")
         }
         var failures: [String] = []
         var counts: [String: Int] = [:]
@@ -55,7 +55,7 @@ struct AutobahnClient: AsyncParsableCommand {
         try JSONDecoder().decode(Answer.self, from: Data((try await visit(path) ?? "").utf8))
     }
 
-    /// Opens the path, waits for the end of the connection, and returns the last text.
+    /// Opens the path, waits until the connection closes, and returns the last text message.
     private func visit(_ path: String, echo: Bool = false) async throws -> String? {
         let webSocket = try await WebSocket.connect(to: url + path)
         let limit = Task {
@@ -70,7 +70,7 @@ struct AutobahnClient: AsyncParsableCommand {
                 if case .text(let text) = message { last = text }
             }
         } catch {
-            // A case may end with an error. The server judges whether the error is the right one.
+            // A case may end with an error. The server decides whether the error is correct.
         }
         return last
     }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the Autobahn conformance suite against WebSocketClient.
 #
-#   URL=ws://HOST:PORT run.sh          against a fuzzing server that runs already; fails where the server calls a case FAILED
+#   URL=ws://HOST:PORT run.sh          uses a running fuzzing server; fails if the server reports a case as FAILED
 #   AUTOBAHN=/path/to/autobahn.sh run.sh
-#                                      starts that server in a directory of its own, on a free port, prints the summary
-#                                      and exits with its status
+#                                      starts the server in a new directory, on a free port; prints the summary,
+#                                      and exits with the server's status
 #
 # More settings: AGENT (WebSocketClient), CONFIGURATION (debug), CASES (the server's default),
 # DIR (a directory that keeps the server and its reports; a temporary one by default).

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Takes the network away from two clients, and gives it back: they have to notice, and to recover.
+# Interrupts the network of two clients and restores it. The clients have to detect the loss, and to recover.
 #
-# The clients are in one network namespace, the server in another, and a bridge in a third lies between. Needs Linux,
-# root and iproute2; where it has not got them, or namespaces are not allowed, nothing is tested, which is said, and is a
-# failure where REQUIRED is set. BIN is where the programs are; by default they are built.
+# The clients are in one network namespace, the server in another, and a bridge between them in a third. The script
+# needs Linux, root and iproute2. Without these, or without permission for namespaces, it prints that nothing was
+# tested. With REQUIRED set, it then fails. BIN is the folder of the programs; by default, the script builds them.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -12,9 +12,9 @@ skip() {
     [ -z "${REQUIRED:-}" ] || exit 1
     exit 0
 }
-[ "$(uname -s)" = Linux ] || skip "they need Linux"
-command -v ip >/dev/null || skip "they need iproute2"
-[ "$(id -u)" = 0 ] || skip "they need root"
+[ "$(uname -s)" = Linux ] || skip "the tests need Linux"
+command -v ip >/dev/null || skip "the tests need iproute2"
+[ "$(id -u)" = 0 ] || skip "the tests need root"
 
 clients=pusher-clients-$$ server=pusher-server-$$ middle=pusher-middle-$$
 directory=$(mktemp -d)
@@ -57,7 +57,7 @@ fi
 start_server() {
     ip netns exec "$server" "$BIN/pusher" serve --host 10.77.0.1 --port 6001 >"$directory/server" &
     server_pid=$!
-    # Its end is wanted, and no news.
+    # The script ends the server on purpose, so the shell must not report it.
     disown
 }
 start_server
@@ -74,12 +74,12 @@ fail() {
     exit 1
 }
 
-# Reads on until lines have had all patterns, in any order, for half a minute at most.
+# Reads lines until all patterns have matched, in any order, for half a minute at most.
 expect() { # WHAT PATTERN...
     local what=$1 line pattern deadline=$((SECONDS + 30)) left=("${@:2}") missing
     while [ ${#left[@]} -gt 0 ]; do
         if [ "$SECONDS" -ge "$deadline" ] || ! IFS= read -r -t 30 line <&3; then
-            fail "$what: no line had ${left[*]}"
+            fail "$what: no line matched ${left[*]}"
         fi
         echo "$line" >>"$directory/log"
         missing=()
@@ -90,56 +90,56 @@ expect() { # WHAT PATTERN...
     done
 }
 
-# Each has to notice: what is heard on a connection that was never lost is no recovery.
+# Each client has to detect the loss. A message on a connection that was never lost is not a recovery.
 lost() { # WHAT [PATTERN]
-    expect "$1: the loss was not noticed" "^first waits.*${2:-}" "^second waits.*${2:-}"
+    expect "$1: a client did not detect the loss" "^first waits.*${2:-}" "^second waits.*${2:-}"
 }
 
-# Whatever was heard before is not counted: what is said from now on has to be heard, by both.
+# Both clients have to receive new messages. Earlier messages do not count.
 recovered() { # WHAT
     local who deadline=$((SECONDS + 30))
-    # Those lines that are there already are of the time before.
+    # The lines in the file at this time are earlier messages.
     declare -A before
     for who in first second; do
         before[$who]=$(sed -n "s/^$who heard //p" "$directory/clients" | tail -n 1)
     done
     while [ ${#before[@]} -gt 0 ]; do
         who=$(IFS='|'; echo "${!before[*]}")
-        # Those who are heard already are not to keep it waiting for ever.
-        [ "$SECONDS" -lt "$deadline" ] || fail "$1: nothing was heard again by $who"
-        expect "$1: nothing was heard again by $who" "^($who) heard [0-9]+$"
+        # Lines of a client that has already recovered must not extend the deadline.
+        [ "$SECONDS" -lt "$deadline" ] || fail "$1: no new message reached $who"
+        expect "$1: no new message reached $who" "^($who) heard [0-9]+$"
         who=${seen%% *}
         if [ "${seen##* }" -gt "${before[$who]:-0}" ]; then unset "before[$who]"; fi
     done
     echo "network tests: passed: $1"
 }
 
-recovered "the clients hear each other"
+recovered "the clients receive each other's messages"
 
 ip -n "$clients" link set uplink down
-lost "interface down"
-expect "interface down: no attempt failed" 'connectionFailed|connectionTimedOut'
+lost "clients' interface down"
+expect "clients' interface down: no attempt failed" 'connectionFailed|connectionTimedOut'
 ip -n "$clients" link set uplink up
-recovered "interface down, and up again"
+recovered "clients' interface down, then up"
 
-# Both ends keep their carrier, and nothing tells them that what they send goes nowhere.
+# Both interfaces keep their carrier, so the hosts get no sign that packets are lost.
 ip -n "$middle" link set server nomaster
-lost "packets that vanish" pongTimedOut
+lost "lost packets" pongTimedOut
 ip -n "$middle" link set server master bridge
-recovered "packets that vanish without a word, and come again"
+recovered "lost packets, then a working network"
 
 ip -n "$server" link set uplink down
-lost "the server's interface down" pongTimedOut
+lost "server's interface down" pongTimedOut
 ip -n "$server" link set uplink up
-recovered "the server's interface down, and up again"
+recovered "server's interface down, then up"
 
 ip -n "$clients" address delete 10.77.0.2/24 dev uplink
 ip -n "$clients" address add 10.77.0.3/24 dev uplink
-lost "another address"
-recovered "the clients' host has another address"
+lost "changed address of the clients"
+recovered "changed address of the clients"
 
 kill -KILL "$server_pid"
-lost "the server was killed"
+lost "killed server"
 start_server
-recovered "the server was killed, and started again"
+recovered "killed server, then restarted"
 echo "network tests: all passed"

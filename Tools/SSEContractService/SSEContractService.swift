@@ -1,14 +1,14 @@
 import EventSourceTestServer
 import Foundation
 
-/// Makes the event stream client available to the contract suite for such clients over HTTP: the suite requests
-/// streams, and gets their events. Listens on 127.0.0.1, on the port that `PORT` names (8000 by default).
+/// Makes the event stream client available over HTTP to the contract suite for event source clients. The suite requests
+/// streams, and gets their events. The service listens on 127.0.0.1, on the port in `PORT` (8000 by default).
 @main
 enum SSEContractService {
     static func main() async {
         let text = ProcessInfo.processInfo.environment["PORT"] ?? "8000"
         guard let port = Int(text), (1...65_535).contains(port) else {
-            fail("Invalid PORT \"\(text)\": it must be a number within 1 and 65535.")
+            fail("Invalid PORT \"\(text)\": it must be a number from 1 to 65535.")
         }
         let server: EventSourceTestServer
         do {

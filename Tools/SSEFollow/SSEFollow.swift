@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import ServerSentEvents
 
-/// Prints the events of a stream: one a line, as its type, its id and its data in JSON strings.
+/// Prints the events of a stream. Each line is one event, with its type, its id and its data as JSON strings.
 @main
 struct SSEFollow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +13,7 @@ struct SSEFollow: AsyncParsableCommand {
     @Argument(help: "The stream's URL.")
     var url: String
 
-    @Option(help: "After how many events it ends.")
+    @Option(help: "The number of events after which the program ends.")
     var count: Int?
 
     func run() async throws {

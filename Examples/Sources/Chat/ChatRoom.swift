@@ -1,9 +1,9 @@
 import PusherClient
 
-/// A chat room, and the actions of a person in it. It is independent of the user interface, which shows `state`.
+/// A chat room, and the actions of a person in the room. It is independent of the user interface, which shows `state`.
 ///
 /// Messages and typing indicators are client events on a presence channel. Announcements come from the backend on an
-/// encrypted channel, and the backend signs the user in.
+/// encrypted channel. The backend can end the connections of a user, because the user signs in.
 @MainActor
 package final class ChatRoom {
     /// The state to show. `onChange` is called after each change.
@@ -15,61 +15,75 @@ package final class ChatRoom {
     private let pusher: Pusher
     private let room: PusherPresenceChannel
     private let announcements: PusherChannel
+    private var observations: [EventObservation] = []
     private var typingEnds: [String: Task<Void, Never>] = [:]
 
     package init(_ name: String, key: String, options: PusherClientOptions) {
         pusher = Pusher(key: key, options: options)
+        // Unlike `subscribe`, this method returns a channel with members.
         room = pusher.subscribeToPresenceChannel(channelName: "presence-\(name)")
         announcements = pusher.subscribe("private-encrypted-\(name)")
+        observations = observeEvents()
+        // The sequence ends when the room releases the client.
+        let statuses = pusher.statuses(every: .seconds(1))
+        Task { [weak self] in for await status in statuses { self?.show(status) } }
     }
 
-    /// Stays in the room until the task is cancelled.
+    /// The options of an app whose backend authorizes at BACKEND/auth and signs in at BACKEND/user-auth.
     ///
-    /// - Throws: If the backend does not let the user in, or the server ends the connection for good. A lost connection
-    ///   is not an error: the client reconnects, and `state.banner` says so.
+    /// In this example, users choose their own ids. A real app sends a token that `headersProvider` returns.
+    package static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = .endpoint(backend + "/auth", parameters: ["user_id": user])
+        options.userAuthMethod = .endpoint(backend + "/user-auth", parameters: ["user_id": user])
+        return options
+    }
+
+    /// Stays in the room until the task is cancelled. The client reconnects if it loses the connection.
+    ///
+    /// - Throws: An error if the backend does not authorize the user, or if the client stops.
     package func run() async throws {
-        // Both begin before the client connects, so that they miss nothing.
-        let observations = observeEvents()
-        let banner = Task { [statuses = pusher.statuses(every: .seconds(1))] in
-            for await status in statuses where !Task.isCancelled { state.banner = status.banner }
-        }
-        defer {
-            for observation in observations { observation.cancel() }
-            banner.cancel()
-            state.isInside = false
-            state.banner = "You have left the room"
-        }
-        // Connects, and disconnects when the closure returns or throws.
+        defer { state.isInside = false }
+        // Connects, and disconnects at the end of the closure. If the client stops, it cancels the closure.
         try await pusher.withConnection { _ in
-            // The backend says who the user is.
+            // Each call waits for the server's answer, and throws its refusal. The subscriptions began in `init`.
             try await pusher.signedIn()
             try await room.subscribed()
             try await announcements.subscribed()
             state.isInside = true
-            // There is nothing more to do here. This ends when the task is cancelled, or the connection ends for good.
+            // Keeps the connection open until the closure is cancelled.
             for await _ in pusher.statuses {}
         }
     }
 
-    /// What `bind` is in pusher-js. The callbacks stay bound for as long as what `observe` returns is kept.
+    /// Binds callbacks, like `bind` in pusher-js. A callback stays bound until its observation is released.
     private func observeEvents() -> [EventObservation] {
-        let peopleChanges = ["pusher:subscription_succeeded", "pusher:member_added", "pusher:member_removed"]
+        let main = MainActor.shared
+        let showPeople: @MainActor (PusherEvent) -> Void = { [weak self] _ in self?.showPeople() }
         return [
-            room.observe(named: "client-message", as: Message.self, on: .shared) { [weak self] message in
-                self?.add(message.value, from: message.userId ?? "somebody")
+            room.observe(named: "client-message", as: Message.self, on: main) { [weak self] event in
+                self?.add(event.value, from: event.userId ?? "somebody")
             },
-            room.observe(named: "client-typing", on: .shared) { [weak self] event in
+            room.observe(named: "client-typing", on: main) { [weak self] event in
                 if let user = event.userId { self?.showTyping(user) }
             },
-            announcements.observe(named: "announcement", as: Message.self, on: .shared) { [weak self] message in
-                self?.add(message.value, from: "announcement")
+            announcements.observe(named: "announcement", as: Message.self, on: main) { [weak self] event in
+                self?.add(event.value, from: "announcement")
             },
-        ] + peopleChanges.map { name in room.observe(named: name, on: .shared) { [weak self] _ in self?.showPeople() } }
+            room.observe(named: "pusher:subscription_succeeded", on: main, showPeople),
+            room.observe(named: "pusher:member_added", on: main, showPeople),
+            room.observe(named: "pusher:member_removed", on: main, showPeople),
+            // The backend may also refuse the user after a reconnect.
+            room.observe(named: "pusher:subscription_error", on: main) { [weak self] event in
+                self?.add(Message(text: event.subscriptionError?.message ?? "Refused"), from: "room")
+            },
+        ]
     }
 
     /// Sends a message to everybody in the room.
     ///
-    /// - Throws: `PusherClientError` if it was not sent, for example because the connection was lost.
+    /// - Throws: `PusherClientError` if the message was not sent, for example because the connection was lost. In
+    ///   contrast, `trigger` would queue the message.
     package func say(_ text: String) async throws {
         let message = Message(text: text)
         try await room.send("client-message", data: message)
@@ -77,12 +91,19 @@ package final class ChatRoom {
         add(message, from: room.myId ?? "me")
     }
 
-    /// Tells the others that the user is typing. Call it for each key: what the server's limit does not allow is dropped.
+    /// Shows the others that the user is typing. Call this method for each key: if the server's limit is reached, only
+    /// the newest event is sent.
     package func userIsTyping() { room.sendLatest("client-typing", data: ["isTyping": true]) }
 
     private func add(_ message: Message, from sender: String) {
         state.typing.remove(sender)
-        state.lines.append(.init(sender, message.text))
+        state.lines.append("\(sender): \(message.text)")
+    }
+
+    private func show(_ status: ConnectionStatus) {
+        state.banner = status.banner
+        // Without a connection, the members are not known.
+        showPeople()
     }
 
     private func showPeople() {
@@ -101,5 +122,5 @@ package final class ChatRoom {
     }
 }
 
-/// What is sent. Only the text: the server says who sent it.
+/// A chat message. It contains only the text, because the server adds the sender.
 struct Message: Codable, Sendable { var text: String }

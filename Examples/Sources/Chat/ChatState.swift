@@ -2,33 +2,25 @@ import PusherClient
 
 /// The state of a room that a user interface shows.
 package struct ChatState: Hashable, Sendable {
-    package struct Line: Hashable, Sendable {
-        package let sender: String
-        package let text: String
-
-        package init(_ sender: String, _ text: String) {
-            self.sender = sender
-            self.text = text
-        }
-    }
-
-    /// The reason why nothing arrives at the moment; nil while the client is connected.
-    package var banner: String? = "Not connected"
+    /// The reason why no messages arrive at the moment; nil while the client is connected.
+    package var banner: String? = "Connecting …"
     package var isInside = false
     package var people: [String] = []
     package var typing: Set<String> = []
-    package var lines: [Line] = []
+    /// The messages, each after the name of its sender.
+    package var lines: [String] = []
 
     package init() {}
 }
 
 extension ConnectionStatus {
-    /// Nil if there is nothing to report.
+    /// The text of the banner; nil if there is nothing to report.
     var banner: String? {
         switch self {
         case .connected: nil
-        case .waiting: "No connection. Trying again in \(Int((remaining() ?? .zero) / .seconds(1)) + 1) s"
-        case .refused, .disconnecting, .disconnected: "You have left the room"
+        case .waiting: "No connection. Trying again in \(Int(((remaining() ?? .zero) / .seconds(1)).rounded(.up))) s"
+        case .refused(let error): error.message
+        case .disconnecting, .disconnected: "You have left the room"
         case .initialized, .connecting, .unavailable: "Connecting …"
         }
     }

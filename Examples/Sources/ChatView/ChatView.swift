@@ -16,7 +16,7 @@
                 }
                 Text(model.state.people.joined(separator: ", ")).font(.caption)
                 List(Array(model.state.lines.enumerated()), id: \.offset) { _, line in
-                    Text("\(line.sender): \(line.text)")
+                    Text(line)
                 }
                 Text(model.state.typing.map { "\($0) is typing …" }.joined(separator: " ")).font(.caption)
                 TextField("Message", text: $text)

@@ -2,7 +2,7 @@ import EventSourceTestServer
 import Foundation
 import ServerSentEvents
 
-/// Follows a live feed of a server on this machine, and loses no event when the server restarts.
+/// Follows a live feed of a server on this machine. No event is lost when the server restarts.
 @main
 enum SSEDemo {
     static func main() async throws {
@@ -30,7 +30,7 @@ enum SSEDemo {
                     await server.stop()
                     server = try await EventSourceTestServer.start(port: port)
                     serveFeed(on: server)
-                    say("the server is back, and does not know what was sent before")
+                    say("the server is back, and does not know the earlier events")
                 }
             }
             if expected > 10 { break }

@@ -26,32 +26,20 @@ enum TerminalChat {
             tasks.addTask {
                 for await line in standardInputLines() { try await room.say(line) }
             }
-            // The end of the input, or of the connection.
+            // The first task that ends is the input or the connection.
             try await tasks.next()
             tasks.cancelAll()
         }
     }
 }
 
-/// The lines from the keyboard. `readLine` blocks, so it has a thread of its own.
+/// The lines from the keyboard. `readLine` blocks, so it has a separate thread.
 private func standardInputLines() -> AsyncStream<String> {
     AsyncStream { continuation in
         Thread.detachNewThread {
             while let line = readLine() { continuation.yield(line) }
             continuation.finish()
         }
-    }
-}
-
-extension ChatRoom {
-    /// The options of an app whose backend authorizes at BACKEND/auth and BACKEND/user-auth, and identifies the user.
-    static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
-        let options = PusherClientOptions(endpoint: endpoint)
-        options.authMethod = .endpoint(backend + "/auth", parameters: ["user_id": user])
-        options.userAuthMethod = .endpoint(backend + "/user-auth", parameters: ["user_id": user])
-        options.retryPolicy = .exponential(base: .seconds(2), cap: .seconds(30))
-        options.callbackQueue = .eventLoop
-        return options
     }
 }
 
@@ -69,9 +57,9 @@ final class Screen {
         defer { shown = state }
         if let banner = state.banner, banner != shown.banner { line("! \(banner)") }
         if state.banner == nil, shown.banner != nil { line("! Connected") }
-        if state.people != shown.people { line("* \(state.people.joined(separator: ", "))") }
+        if state.people != shown.people, !state.people.isEmpty { line("* \(state.people.joined(separator: ", "))") }
         for user in state.typing.subtracting(shown.typing) { line("… \(user) is typing") }
-        for message in state.lines.dropFirst(shown.lines.count) { line("\(message.sender): \(message.text)") }
+        for message in state.lines.dropFirst(shown.lines.count) { line(message) }
     }
 
     private func line(_ text: String) { print("[\(name)] \(text)") }

@@ -6,7 +6,7 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Signs requests, sends them, and tries again if that is safe.
+/// A sender that signs requests, sends them, and retries if a retry is safe.
 struct RequestSender: Sendable {
     struct Request: Sendable {
         var method: String
@@ -15,7 +15,7 @@ struct RequestSender: Sendable {
         var parameters: [String: String] = [:]
         var body = ""
 
-        /// Whether it may be sent twice.
+        /// Whether sending the request twice is safe.
         var isRepeatable: Bool { method == "GET" }
     }
 
@@ -26,19 +26,19 @@ struct RequestSender: Sendable {
     let requester: any HTTPRequester
     let unixTime: @Sendable () -> Int
 
-    /// In bytes. A channel can have many users.
+    /// The maximum size of an answer, in bytes. The limit is high because a channel can have many users.
     private static let maximumAnswerSize = 16 << 20
-    /// In seconds.
+    /// The longest accepted `Retry-After`, in seconds.
     private static let maximumRetryAfter = 60
 
-    /// Why a try has failed.
+    /// The failure of one try.
     private struct Failure: Error {
         var error: PusherServerAPIError
         var mayBeTriedAgain: Bool
         var minimumDelay = Duration.zero
     }
 
-    /// The body of an answer with a status of 200 to 299.
+    /// Sends a request, and returns the body of an answer with a status of 200 to 299.
     func send(_ request: Request) async throws -> String {
         let start = ContinuousClock.now
         var retryCount = 0
@@ -54,7 +54,7 @@ struct RequestSender: Sendable {
             else { throw failure.error }
             retryCount += 1
             options.logger.debug(
-                "The request failed and is tried again.",
+                "The request failed, and the library retries it.",
                 metadata: [
                     "pusher.path": "\(applicationPath)\(request.path)", "pusher.error": "\(failure.error)",
                     "pusher.delay": "\(delay)",
@@ -75,11 +75,11 @@ struct RequestSender: Sendable {
         return options.retryPolicy.delay(for: context).map { max($0, failure.minimumDelay) }
     }
 
-    /// - Throws: If the task was cancelled.
+    /// - Throws: `CancellationError` if the task was cancelled.
     private func attempt(_ request: Request, timeout: Duration) async throws -> Result<String, Failure> {
         let path = applicationPath + request.path
         let body = Array(request.body.utf8)
-        // Signed again for each try, because signatures expire.
+        // Sign again for each try, because signatures expire.
         let query = signer.query(
             method: request.method,
             path: path,
@@ -116,7 +116,8 @@ struct RequestSender: Sendable {
     // MARK: Answers
 
     private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
-        // An unreadable answer is an error only if the caller needs it, because the event was triggered.
+        // The server has accepted the request, so a body that is not UTF-8 is not an error here. Callers that need the
+        // body check the encoding.
         if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
         let (code, advice) = Self.meaning(of: response.status)
         let error = PusherServerAPIError(
@@ -140,18 +141,18 @@ struct RequestSender: Sendable {
 
     private static func meaning(of status: Int) -> (PusherServerAPIError.Code, String) {
         switch status {
-        case 400: (.badRequest, "The server says what is wrong with the request.")
+        case 400: (.badRequest, "The server's answer contains the reason.")
         case 401: (.unauthorized, "Check app id, key and secret, and this machine's clock.")
         case 403: (.forbidden, "Check whether the application is enabled, and within its quota.")
         case 404: (.notFound, "Check the app id, and the path of the endpoint.")
         case 413: (.tooLarge, "Send less data with one event.")
         case 429: (.tooManyRequests, "Send fewer requests.")
-        case 500...599: (.serverFailed, "Try again later, or look into the server's log.")
+        case 500...599: (.serverFailed, "Try again later, or check the server's log.")
         default: (.unexpectedAnswer, "Check host, port and path of the endpoint.")
         }
     }
 
-    /// The text of a refusal's body, unless it is a page for browsers.
+    /// Returns the error message in a response, unless the body is an HTML page.
     private static func words(of response: HTTPResponse) -> String {
         let body = String(decoding: response.body.prefix(2_000), as: UTF8.self)
         let value = JSONValue(parsing: body)
@@ -161,11 +162,11 @@ struct RequestSender: Sendable {
         return " (\(withoutSignatures(line).prefix(fittingUTF8Bytes: 300)))"
     }
 
-    /// Servers show the signature that they expect, or the one that they received.
+    /// Removes signatures from a string. Some servers' messages contain the expected or the received signature.
     static func withoutSignatures(_ text: String) -> String {
         var result = ""
         for part in text.split(omittingEmptySubsequences: false, whereSeparator: { !$0.isHexDigit }) {
-            // The character before the part, if there is one.
+            // Keep the character that separates this part from the previous part.
             if part.startIndex > text.startIndex { result.append(text[text.index(before: part.startIndex)]) }
             result += part.utf8.count >= 64 ? "…" : part
         }
@@ -181,16 +182,16 @@ struct RequestSender: Sendable {
             case .invalidRequest: (.invalidOption, "Change the endpoint or the options.")
             case .timedOut: (.timedOut, "Check host and port, and whether the server runs.")
             case .failed where tls?.reason == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
-            case .failed where tls != nil: (.tlsFailed, "Check the server's certificate, and which ones are trusted.")
+            case .failed where tls != nil: (.tlsFailed, "Check the server's certificate and the trusted certificates.")
             case .failed where error.isUnsent: (.connectionFailed, "Check host and port, and whether the server runs.")
             case .failed:
                 (
                     .connectionFailed,
                     base.hasPrefix("https")
-                        ? "Look into the server's log." : "Check whether the server expects TLS on that port."
+                        ? "Check the server's log." : "Check whether the server expects TLS on that port."
                 )
             case .redirectRefused: (.unexpectedAnswer, "Use the address that the server redirects to.")
-            case .shutDown: (.shutDown, "Make requests before shutdown() only.")
+            case .shutDown: (.shutDown, "Do not make requests after shutdown().")
             }
         return Failure(
             error: PusherServerAPIError(

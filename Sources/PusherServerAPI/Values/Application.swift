@@ -4,17 +4,17 @@ import RealtimePrimitives
 extension PusherServerAPI {
     /// An application, with its app id, key and secret from the Pusher dashboard.
     public struct Application: Hashable, Sendable {
-        /// The id, part of the paths of requests: letters, digits, and `-._~`.
+        /// The id, which is part of the paths of requests. The id consists of letters, digits, and `-._~`.
         public var id: String
         /// The key, which clients know.
         public var key: String
         /// The secret, which only backends know.
         public var secret: String
-        /// The key from which the keys of encrypted channels are derived: the base64 of 32 bytes. The server never gets it.
-        /// Default: `nil`, for applications without encrypted channels.
+        /// The key from which the library derives the keys of encrypted channels: the base64 of 32 bytes. The server
+        /// never gets this key. Default: `nil`, for applications without encrypted channels.
         public var encryptionMasterKey: String?
 
-        /// Makes an application.
+        /// Creates an application.
         public init(id: String, key: String, secret: String, encryptionMasterKey: String? = nil) {
             self.id = id
             self.key = key
@@ -27,7 +27,7 @@ extension PusherServerAPI {
                 guard !value.isEmpty, value.utf8.allSatisfy(\.isUnreserved) else {
                     throw PusherServerAPIError(
                         .invalidOption,
-                        "Invalid \(name) \(value.quoted): it must have letters, digits and - . _ ~ only, and at least one."
+                        "Invalid \(name) \(value.quoted): use one or more letters, digits and - . _ ~."
                     )
                 }
             }
@@ -42,8 +42,8 @@ extension PusherServerAPI {
 }
 
 extension PusherServerAPI.Application: CustomStringConvertible, CustomReflectable {
-    /// Id and key; nothing secret.
+    /// The id and the key, without secrets.
     public var description: String { "Application(id: \(id), key: \(key))" }
-    /// Id and key; nothing secret.
+    /// The id and the key, without secrets.
     public var customMirror: Mirror { Mirror(self, children: ["id": id, "key": key]) }
 }

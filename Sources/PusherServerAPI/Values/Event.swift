@@ -6,14 +6,15 @@ extension PusherServerAPI {
     public struct Event: Hashable, Sendable {
         /// The name: 1 to 200 bytes.
         public var name: String
-        /// The text that subscribers get, byte for byte: usually JSON.
+        /// The data that subscribers get byte for byte, usually JSON.
         public var data: String
-        /// The connection that does not get the event, usually that of the client which caused it. Default: `nil`.
+        /// The socket id of a connection that does not get the event. Usually, the client that caused the event has
+        /// this connection. Default: `nil`.
         public var excludedSocketID: String?
         /// The attributes of the event's channels that the answer includes. Default: none.
         public var info: ChannelInfo
 
-        /// Makes an event with text as its data.
+        /// Creates an event with text as its data.
         public init(_ name: String, data: String, excluding socketID: String? = nil, info: ChannelInfo = []) {
             self.name = name
             self.data = data
@@ -21,10 +22,10 @@ extension PusherServerAPI {
             self.info = info
         }
 
-        /// Makes an event whose data is a value, written as JSON. A string gets quotes.
+        /// Creates an event whose data is a value. The library encodes the value as JSON, so a string gets quotes.
         ///
-        /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed`` if the value cannot be
-        ///   written as JSON.
+        /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed`` if JSON cannot
+        ///   represent the value.
         public init(
             _ name: String,
             json value: some Encodable,
@@ -37,14 +38,14 @@ extension PusherServerAPI {
         }
     }
 
-    /// An event of a batch, and its channel.
+    /// An event of a batch and its channel.
     public struct BatchEvent: Hashable, Sendable {
         /// The event.
         public var event: Event
         /// The channel's name.
         public var channel: String
 
-        /// Makes an event of a batch.
+        /// Creates an event of a batch.
         public init(_ event: Event, on channel: String) {
             self.event = event
             self.channel = channel
@@ -53,20 +54,21 @@ extension PusherServerAPI {
 
     /// Attributes of a channel that an answer can include.
     public struct ChannelInfo: OptionSet, Hashable, Sendable {
-        /// The bits.
+        /// The raw value.
         public let rawValue: Int
 
-        /// Makes a set of its bits.
+        /// Creates a set from its raw value.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// How many users are on the channel. For presence channels.
+        /// The number of users on a presence channel.
         public static let userCount = Self(rawValue: 1)
-        /// How many connections have subscribed. It must be enabled for some applications.
+        /// The number of subscribed connections. You may have to enable this attribute in the settings of the
+        /// application.
         public static let subscriptionCount = Self(rawValue: 2)
         /// The last event of a cache channel. For ``PusherServerAPI/channel(_:info:)`` only.
         public static let cache = Self(rawValue: 4)
 
-        /// The text for the query and the body of requests; `nil` if it is empty.
+        /// The text for the query and the body of requests; `nil` for an empty set.
         var text: String? {
             let names = [(Self.userCount, "user_count"), (.subscriptionCount, "subscription_count"), (.cache, "cache")]
             return isEmpty ? nil : names.filter { contains($0.0) }.map(\.1).joined(separator: ",")
@@ -85,7 +87,7 @@ extension JSONEncoder {
         } catch {
             throw PusherServerAPIError(
                 .encodingFailed,
-                "Encoding of \(subject) failed: the value cannot be written as JSON. The cause says which part.",
+                "Encoding of \(subject) failed: JSON cannot represent the value. The cause names the part.",
                 cause: error
             )
         }

@@ -4,22 +4,23 @@ import RealtimePrimitives
 extension PusherServerAPI {
     /// The address of a server's REST API.
     public struct Endpoint: Hashable, Sendable {
-        /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
+        /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`,
+        /// `"::1"`.
         public var host: String
         /// The port.
         public var port: Int
-        /// The path before `/apps/` in URLs, with a slash at its start; `nil` for none. It is for proxies
-        /// that remove it, so requests are signed without it.
+        /// The path before `/apps/` in URLs, with a slash at its start; `nil` for no path. A proxy must remove this
+        /// path, because signatures do not cover it.
         public var path: String?
-        /// Whether connections are encrypted: `https` rather than `http`.
+        /// Whether connections are encrypted (`https` instead of `http`).
         public var useTLS: Bool
 
-        /// Makes an endpoint: of soketi, Reverb, or any other server.
+        /// Creates an endpoint of soketi, Reverb, or any other server.
         ///
         /// - Parameters:
         ///   - host: A host name or an IP address.
-        ///   - port: The port. Default: 443 with TLS, 80 without.
-        ///   - path: The part of the URLs' path before `/apps/`. Default: nothing.
+        ///   - port: The port. Default: 443 with TLS, 80 without TLS.
+        ///   - path: The part of the URLs' path before `/apps/`. Default: `nil`.
         ///   - useTLS: Whether connections are encrypted. Default: true.
         public init(host: String, port: Int? = nil, path: String? = nil, useTLS: Bool = true) {
             self.host = host
@@ -28,7 +29,8 @@ extension PusherServerAPI {
             self.useTLS = useTLS
         }
 
-        /// A cluster of the hosted service, over TLS: `.pusher(cluster: "eu")` is `https://api-eu.pusher.com:443`.
+        /// Makes an endpoint of a cluster of the hosted service, with TLS. `.pusher(cluster: "eu")` is
+        /// `https://api-eu.pusher.com:443`.
         public static func pusher(cluster: String) -> Self { Self(host: "api-\(cluster).pusher.com") }
 
         /// The beginning of every URL, up to `/apps`.
@@ -37,12 +39,12 @@ extension PusherServerAPI {
             return "\(useTLS ? "https" : "http")://\(host):\(port)\(prefix)"
         }
 
-        /// Without a slash at the end, which would produce two before "apps".
+        /// The path without a slash at the end, because "/apps" begins with a slash.
         private var prefix: String { path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? "" }
 
         func check() throws(PusherServerAPIError) {
             guard HostName.isValid(HostName.withoutBrackets(host)) else {
-                // The text before an @ may be a password.
+                // Do not show the host, because the text before an @ may be a password.
                 let shown = host.contains("@") ? "" : " \(host.quoted)"
                 throw PusherServerAPIError(
                     .invalidOption,
@@ -53,7 +55,7 @@ extension PusherServerAPI {
                 )
             }
             guard (1...65_535).contains(port) else {
-                throw PusherServerAPIError(.invalidOption, "Invalid port \(port): it is not within 1 and 65535.")
+                throw PusherServerAPIError(.invalidOption, "Invalid port \(port): it is not between 1 and 65535.")
             }
             guard prefix.isEmpty || prefix.utf8.first == UInt8(ascii: "/"),
                 prefix.utf8.allSatisfy({ $0.isUnreserved || "/%!$&'()*+,;=:@".utf8.contains($0) })

@@ -10,7 +10,7 @@ import RealtimePrimitives
 final class EventStreamSession: Sendable {
     typealias Machine = EventStreamStateMachine
 
-    /// The source of the requests.
+    /// The request, or the closure that makes the requests.
     enum Source: Sendable {
         case request(EventStreamRequest)
         case closure(@Sendable (EventStreamAttempt) async throws -> EventStreamRequest)
@@ -21,14 +21,15 @@ final class EventStreamSession: Sendable {
         var stream: (any HTTPStream)?
         var request: Task<Void, Never>?
         var timers: [Machine.TimerID: Scheduled<Void>] = [:]
-        /// Whether the inbox was full, and the event loop does not know yet that the reader has taken items.
+        /// Whether the client has paused reading because the inbox was full.
         var isReadingPaused = false
         var isStepping = false
     }
 
     private struct Shared {
         var isIterated = false
-        /// Whether the app has closed the stream, which the event loop may not know yet.
+        /// Whether the app has closed the stream. The state machine on the event loop may still have to handle the
+        /// call.
         var isClosed = false
         var position: Machine.Position
         var statistics = EventStreamStatistics()
@@ -42,9 +43,9 @@ final class EventStreamSession: Sendable {
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared: NIOLockedValueBox<Shared>
-    /// This clock continues while the computer is suspended.
+    /// The clock. The clock continues while the computer is suspended.
     private let clock: @Sendable () -> ContinuousClock.Instant
-    /// The time when the machine's clock was at zero.
+    /// The time at which the machine's clock was zero.
     private let origin: ContinuousClock.Instant
 
     init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
@@ -94,7 +95,7 @@ final class EventStreamSession: Sendable {
 
     // MARK: The reader
 
-    /// Whether the reader's task must get no more items.
+    /// Whether the reader must stop: the stream is closed, or the reader's task is cancelled.
     var isOver: Bool { Task.isCancelled || shared.withLockedValue { $0.isClosed } }
 
     /// Connects. Returns false if the stream was iterated before.
@@ -107,7 +108,7 @@ final class EventStreamSession: Sendable {
         return isFirst
     }
 
-    /// Ends the stream, for the app or because it has no reader any more.
+    /// Closes the stream, because the app calls `close()` or because the reader was released.
     func stop() { step { machine, _ in machine.close() } }
 
     func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {
@@ -116,7 +117,7 @@ final class EventStreamSession: Sendable {
         return (items, end)
     }
 
-    /// Returns when there are items, or the end. A cancelled task closes the stream.
+    /// Waits until there are items or the stream has ended. If the task is cancelled, closes the stream.
     func wait() async {
         await withTaskCancellationHandler {
             await inbox.wait()
@@ -125,7 +126,7 @@ final class EventStreamSession: Sendable {
         }
     }
 
-    /// Reports the reader's position.
+    /// Stores the reader's position, and counts the events that the app has consumed.
     func read(_ position: Machine.Position, newEvents: Int) {
         shared.withLockedValue { shared in
             shared.position = position
@@ -137,13 +138,13 @@ final class EventStreamSession: Sendable {
         step { $0.drained(attempt, position, now: $1) }
     }
 
-    /// The reader cannot read the response.
+    /// Fails the stream, because the reader cannot read the response.
     func failed(_ error: EventStreamError) { step { machine, _ in machine.failed(error) } }
 
     // MARK: The event loop
 
-    /// Makes an input and carries out the actions. On the event loop it does so in place, unless the input comes from
-    /// an action that is being carried out.
+    /// Gives the machine an input, and carries out the actions. On the event loop, the input runs at once. If the
+    /// session is carrying out another action, the input waits.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -238,13 +239,13 @@ final class EventStreamSession: Sendable {
 
     private func resumeReading() {
         loopState.value.isReadingPaused = false
-        // Nothing could arrive while reading was paused.
+        // Nothing could arrive during the pause, so the idle timeout must not count that time.
         loopState.value.machine.resumedReading(now: now())
         loopState.value.stream?.setReading(true)
     }
 
     private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {
-        // It refers to the session, and must be released when it has ended.
+        // The stream retains the session, so the session must release the stream when the stream has ended.
         loopState.value.stream = nil
         let isOpen = loopState.value.machine.isOpen(attempt)
         step { $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1) }
@@ -252,7 +253,7 @@ final class EventStreamSession: Sendable {
 
     private func publish(_ state: EventStream.State) {
         shared.withLockedValue { $0.statistics.count(state) }
-        options.logger.debug("State", metadata: ["eventstream.state": "\(state)"])
+        options.logger.debug("The state has changed.", metadata: ["eventstream.state": "\(state)"])
         if case .closed = state {
             observedState.change(to: state, isFinal: true)
         } else {
@@ -277,13 +278,13 @@ extension EventStreamStatistics {
 }
 
 extension EventStreamError {
-    /// Makes the error for a request that the app did not give.
+    /// Creates the error for an attempt whose closure of the app threw an error.
     fileprivate init(requesting error: any Error) {
         self =
             error as? EventStreamError
             ?? EventStreamError(
                 .requestFailed,
-                "Connection failed: the app gave no request. The cause says why.",
+                "Connection failed: the app's closure threw an error. See the error's cause.",
                 cause: error
             )
     }

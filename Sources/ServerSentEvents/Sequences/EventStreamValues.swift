@@ -2,12 +2,12 @@ public import Foundation
 
 /// The decoded events of an event stream: see ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
 ///
-/// Iterating connects: see ``EventStream``. If there is a last event, the sequence ends with it, and the client
-/// disconnects and delivers nothing more. If the server completes the response without it, and the request must not be
-/// repeated, the sequence throws an error of the code ``EventStreamError/Code/connectionLost``, because values are
-/// missing.
+/// The client connects when your code iterates the sequence: see ``EventStream``. If you specify a last event, the
+/// sequence ends at that event, and the client disconnects. The server may complete the response before the last event.
+/// If the client must not repeat the request, the sequence then throws an error with the code
+/// ``EventStreamError/Code/connectionLost``. Without this error, your code would not notice that values are missing.
 public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
-    /// The sequence throws errors of the stream.
+    /// The error of the sequence.
     public typealias Failure = EventStreamError
 
     enum Step {
@@ -21,27 +21,27 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
     let hasLast: Bool
     let step: @Sendable (ServerSentEvent) throws(EventStreamError) -> Step
 
-    /// Creates an iterator. Only the first one of a stream can be used.
+    /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(reader: EventStreamReader(session, reportsComments: false), hasLast: hasLast, step: step)
     }
 
-    /// Returns one value after the other.
+    /// An iterator over the values.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: EventStreamReader
         let hasLast: Bool
         let step: @Sendable (ServerSentEvent) throws(EventStreamError) -> Step
-        /// Whether the error of an incomplete response was thrown.
+        /// Whether the iterator has thrown the error for an incomplete response.
         var hasThrown = false
 
-        /// Returns the next value, or `nil` at the end and if the task is cancelled. After an error of code
-        /// ``EventStreamError/Code/decodingFailed`` it can be called again.
+        /// Returns the next value, or `nil` when the sequence has ended or the task is cancelled. You can call the
+        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``.
         public mutating func next() async throws(EventStreamError) -> Element? {
             try await next(isolation: #isolation)
         }
 
-        /// Returns the next value, or `nil` at the end and if the task is cancelled. After an error of code
-        /// ``EventStreamError/Code/decodingFailed`` it can be called again.
+        /// Returns the next value, or `nil` when the sequence has ended or the task is cancelled. You can call the
+        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventStreamError) -> Element? {
             while let event = try await reader.nextEvent() {
                 switch try step(event) {
@@ -62,24 +62,24 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// How a sequence of decoded events treats an event that cannot be decoded.
+/// The reaction of a sequence to an event that cannot be decoded.
 public enum EventDecodingFailure: Sendable {
-    /// It throws an error of the code ``EventStreamError/Code/decodingFailed``, which contains the event.
+    /// The sequence throws an error with the code ``EventStreamError/Code/decodingFailed``, which contains the event.
     case fail
-    /// It skips the event, and calls a closure with the error.
+    /// The sequence skips the event, and calls a closure with the error.
     case skip(report: @Sendable (EventStreamError) -> Void)
 }
 
 extension EventStream {
-    /// The events before one whose data is `sentinel`, for example `[DONE]`.
+    /// Returns the events before the first event whose data is `sentinel`, for example `[DONE]`.
     public func events(until sentinel: String) -> EventStreamValues<ServerSentEvent> {
         events(until: { $0.data == sentinel })
     }
 
-    /// The events up to the first that meets a condition.
+    /// Returns the events up to the first event that meets a condition.
     ///
     /// - Parameters:
-    ///   - includesLast: Whether that event is part of the sequence. Default: false.
+    ///   - includesLast: Whether the event that meets the condition is part of the sequence. Default: false.
     ///   - isLast: The condition.
     public func events(
         includingLast includesLast: Bool = false,
@@ -91,16 +91,17 @@ extension EventStream {
         }
     }
 
-    /// The values that the data of the events encodes as JSON.
+    /// Returns a sequence of the values that the events contain as JSON.
     ///
     /// ```swift
     /// for try await chunk in stream.events(as: Chunk.self, until: "[DONE]") { … }
     /// ```
     /// - Parameters:
     ///   - type: The type of the values.
-    ///   - sentinel: The data of the event that ends the sequence, which is not decoded. Default: none.
-    ///   - failure: What the sequence does with an event that cannot be decoded. Default: it throws.
-    ///   - decoder: The decoder. Default: a new one.
+    ///   - sentinel: The data of the event that ends the sequence. The sequence does not decode that event. Default:
+    ///     none.
+    ///   - failure: The reaction to an event that cannot be decoded. Default: the sequence throws.
+    ///   - decoder: The decoder. Default: a new decoder.
     public func events<Value: Decodable & Sendable>(
         as type: Value.Type,
         until sentinel: String? = nil,
@@ -110,11 +111,12 @@ extension EventStream {
         events(until: sentinel, onDecodingFailure: failure) { try $0.decode(type, using: decoder) }
     }
 
-    /// The values that a closure makes from the events, for example one type for each type of event.
+    /// Returns a sequence of the values that a closure makes from the events. For example, the closure can decode each
+    /// type of event as a different Swift type.
     ///
     /// - Parameters:
-    ///   - sentinel: The data of the event that ends the sequence, which the closure does not get. Default: none.
-    ///   - failure: What the sequence does if the closure throws. Default: it throws.
+    ///   - sentinel: The data of the event that ends the sequence. The closure does not get that event. Default: none.
+    ///   - failure: The reaction to an event for which the closure throws. Default: the sequence throws.
     ///   - decode: Returns the value, or `nil` to skip the event.
     public func events<Value: Sendable>(
         until sentinel: String? = nil,
@@ -136,12 +138,12 @@ extension EventStream {
 }
 
 extension ServerSentEvent {
-    /// Decodes the event's data as JSON.
+    /// Decodes the data of the event as JSON.
     ///
     /// - Parameters:
-    ///   - type: The type of the value. Default: the type from the context.
-    ///   - decoder: The decoder. Default: a new one.
-    /// - Throws: An error of the code ``EventStreamError/Code/decodingFailed``, which contains the event.
+    ///   - type: The type of the value. Default: the type that the compiler infers.
+    ///   - decoder: The decoder. Default: a new decoder.
+    /// - Throws: An error with the code ``EventStreamError/Code/decodingFailed``, which contains the event.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
         using decoder: JSONDecoder = JSONDecoder()
@@ -158,7 +160,7 @@ extension EventStreamError {
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,
-            "Data of an event of the type \(event.event.quoted) not decoded: it does not fit. The cause says which part.",
+            "Data of an event of the type \(event.event.quoted) not decoded: it does not fit the expected type. See the error's cause.",
             event: event,
             cause: cause
         )
@@ -166,7 +168,7 @@ extension EventStreamError {
 }
 
 extension EventStreamReader {
-    /// The error for a stream without its last event.
+    /// Makes the error for a stream that ended before its last event.
     func incomplete() -> EventStreamError {
         EventStreamError(
             .connectionLost,

@@ -1,16 +1,16 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// One handler of the app for a method.
+/// A handler of the app for a method.
 struct Handler: Sendable {
     var id: UInt64
-    /// Whether the next call starts before this one has ended.
+    /// Whether the next call can start before this call has ended.
     var isConcurrent: Bool
-    /// Decodes the arguments, calls the app, and encodes the result; `nil` for a handler without a result.
+    /// Decodes the arguments, calls the app, and encodes the result. Returns `nil` for a handler without a result.
     var call: @Sendable ([EncodedValue]) async throws -> EncodedValue?
 }
 
-/// The handlers of one connection. Names of methods are compared without regard to case, as .NET does.
+/// The handlers of one connection. As in .NET, names of methods are case-insensitive.
 final class HandlerRegistry: Sendable {
     private struct State {
         var handlers: [String: [Handler]] = [:]
@@ -32,7 +32,8 @@ final class HandlerRegistry: Sendable {
         }
     }
 
-    /// Closures are released after the lock, because they may own objects with a `deinit` of the app.
+    /// Removes handlers. The method releases the closures after it has unlocked the lock, because releasing a closure
+    /// can run the app's `deinit` code.
     func remove(_ method: String, _ id: UInt64? = nil) {
         let key = method.lowercased()
         let removed = state.withLockedValue { state in
@@ -74,7 +75,7 @@ struct ArgumentReader {
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
-                "Argument \(index) not decoded: it does not fit '\(type)'. The cause says which part.",
+                "Argument \(index) not decoded: it does not fit '\(type)'. See the error's cause.",
                 cause: error
             )
         }

@@ -14,11 +14,11 @@ public protocol StreamResult<Element> {
 
 /// The items that a method of the server sends, in order.
 ///
-/// Iterate it once. The sequence throws if the method fails, if an item is not of the type, or if the connection is
-/// lost. When the iteration stops early, because of a `break`, an error or a cancelled task, the client cancels the
-/// stream on the server.
+/// Iterate the sequence once. The sequence throws if the method fails, if an item has another type, or if the
+/// connection is lost. When the iteration stops early, because of a `break`, an error or a cancelled task, the client
+/// cancels the stream on the server.
 ///
-/// Items that you do not consume wait in memory, up to ``HttpConnectionOptions/receiveBufferSize``.
+/// The client buffers items that you do not consume, up to ``HttpConnectionOptions/receiveBufferSize``.
 public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable {
     let lease: StreamLease
 
@@ -28,27 +28,27 @@ public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable 
     /// Cancels the stream on the server, and ends the iteration.
     public func cancel() { lease.cancel() }
 
-    /// Returns one item after the other.
+    /// An iterator over the items.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reading: StreamReading
 
-        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        /// Returns the next item, or `nil` when the stream has ended or the task is cancelled.
         public mutating func next() async throws -> Element? { try await reading.lease.next(Element.self) }
 
-        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        /// Returns the next item, or `nil` when the stream has ended or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
             try await reading.lease.next(Element.self)
         }
     }
 }
 
-/// Keeps a stream open. When it is released, the call is cancelled.
+/// An object that keeps a stream open. The client cancels the call when the app releases the object.
 final class StreamLease: Sendable {
     private let buffer: StreamBuffer
     private let coder: HubCoder
     private let onCancel: @Sendable () -> Void
 
-    /// - Parameter onCancel: Cancels the call. It has no effect after the end.
+    /// - Parameter onCancel: Cancels the call, unless the call has ended.
     init(_ buffer: StreamBuffer, _ coder: HubCoder, onCancel: @escaping @Sendable () -> Void) {
         self.buffer = buffer
         self.coder = coder
@@ -73,14 +73,14 @@ final class StreamLease: Sendable {
             cancel()
             throw SignalRClientError(
                 .decodingFailed,
-                "Item not decoded: it does not fit '\(type)'. The cause says which part.",
+                "Item not decoded: it does not fit '\(type)'. See the error's cause.",
                 cause: error
             )
         }
     }
 }
 
-/// An iteration, which ends the stream when it ends.
+/// An iteration of a stream. The client cancels the stream when the app releases the iteration.
 private final class StreamReading: Sendable {
     let lease: StreamLease
 
@@ -89,7 +89,7 @@ private final class StreamReading: Sendable {
     deinit { lease.cancel() }
 }
 
-/// The form of ``HubStream`` in Microsoft's client.
+/// A stream with the interface of Microsoft's client.
 struct LeasedStreamResult<Element: Decodable & Sendable>: StreamResult, Sendable {
     let lease: StreamLease
 

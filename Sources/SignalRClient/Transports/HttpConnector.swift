@@ -3,7 +3,7 @@ import NIOCore
 import SignalRCore
 import WebSocketClient
 
-/// Negotiates, and opens the transport that client and server agree on.
+/// Negotiates with the server, and opens a transport that client and server support.
 final class HttpConnector: HubTransportOpener {
     private static let maximumRedirects = 100
 
@@ -59,7 +59,7 @@ final class HttpConnector: HubTransportOpener {
                 continue
             }
             guard let transport = offered.transport else { continue }
-            // A failed transport has used up the token of its negotiation.
+            // A connection token is valid for one transport, so each further transport needs a new negotiation.
             let current: Prepared
             if let prepared {
                 current = prepared
@@ -89,7 +89,7 @@ final class HttpConnector: HubTransportOpener {
 
     private struct Prepared {
         var negotiation: Negotiation
-        /// The hub's URL, or the one that its server redirected to.
+        /// The hub's URL, or the URL to which the server redirected the client.
         var url: String
         var http: HubHTTP
     }
@@ -115,7 +115,7 @@ final class HttpConnector: HubTransportOpener {
         do throws(HubProtocolViolation) {
             return try NegotiationAnswer(body)
         } catch {
-            throw SignalRError.negotiationError("the server's answer cannot be used, because \(error).")
+            throw SignalRError.negotiationError("the client cannot use the server's answer, because \(error).")
         }
     }
 

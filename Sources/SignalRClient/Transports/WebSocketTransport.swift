@@ -4,7 +4,7 @@ import RealtimePrimitives
 import SignalRCore
 import WebSocketClient
 
-/// A transport over a WebSocket. NIO's channel is the queue of messages to send.
+/// A transport over a WebSocket. NIO's channel buffers the messages to send.
 final class WebSocketTransport: HubTransport {
     private let connection: WebSocketConnection
     private let isBinary: Bool
@@ -64,7 +64,7 @@ final class WebSocketTransport: HubTransport {
                 opened.fail(
                     closure.error ?? WebSocketError(.connectionClosed, "Connection lost: the server closed it.")
                 )
-                // A failed attempt is not a transport that ended.
+                // A failed attempt does not report `.closed`, because there was no transport.
                 if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
             }
         }
@@ -104,7 +104,7 @@ final class WebSocketTransport: HubTransport {
 }
 
 extension HubFailure {
-    /// `nil` for a connection that the server closed properly.
+    /// Creates the failure, or `nil` if the server closed the connection properly.
     fileprivate init?(_ closure: WebSocketClosure) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         let message: String
@@ -113,7 +113,7 @@ extension HubFailure {
         } else if let code = closure.code {
             message = "Connection lost: the server closed the WebSocket with code \(code) (\(closure.reason))."
         } else {
-            message = "Connection lost: the WebSocket ended without a close frame."
+            message = "Connection lost: the server sent no close frame."
         }
         self = .client(
             SignalRClientError(

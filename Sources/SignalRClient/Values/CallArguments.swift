@@ -1,11 +1,12 @@
 import SignalRCore
 
-/// The arguments of a call, with the streams separated from them.
+/// The arguments of a call. Streams are separate from the other arguments.
 struct CallArguments: Sendable {
     var encoded: [EncodedValue] = []
     var uploads: [Upload] = []
 
-    /// - Throws: ``SignalRClientError`` if an argument cannot be sent; the message says which.
+    /// - Throws: ``SignalRClientError`` if the client cannot send an argument. The error's message contains the number
+    ///   of the argument.
     init(_ values: [any Sendable], _ coder: HubCoder) throws {
         for (index, value) in values.enumerated() {
             if let sequence = value as? any AsyncSequence {
@@ -14,7 +15,7 @@ struct CallArguments: Sendable {
             } else if let value = value as? any Encodable {
                 try add(value, index: index, coder)
             } else {
-                throw Self.invalid(index, "a '\(type(of: value))' is not Encodable, and not an AsyncSequence.")
+                throw Self.invalid(index, "a '\(type(of: value))' is neither Encodable nor an AsyncSequence.")
             }
         }
     }
@@ -31,7 +32,7 @@ struct CallArguments: Sendable {
         do {
             encoded.append(try coder.encode(value))
         } catch {
-            throw Self.invalid(index, "its value cannot be encoded. The cause says why.", cause: error)
+            throw Self.invalid(index, "its value cannot be encoded. See the error's cause.", cause: error)
         }
     }
 
@@ -44,9 +45,9 @@ struct CallArguments: Sendable {
     }
 }
 
-/// A sequence of the app, whose elements go to the server one by one.
+/// A sequence of the app, whose elements the client sends to the server one by one.
 struct Upload: Sendable {
-    /// The sequence. Code can check at run time whether it is a sequence, but not whether it is Sendable.
+    /// The sequence. At run time, code can check whether a value is a sequence, but not whether the value is Sendable.
     private let sequence: any Sendable
     private let coder: HubCoder
 
@@ -69,7 +70,8 @@ struct Upload: Sendable {
                 guard let element = element as? any Encodable else { throw SignalRError.invalidDataType }
                 try await send(try coder.encode(element))
             } catch {
-                // A sequence learns that it was cancelled when a cancelled task asks for another element.
+                // The loop continues in a cancelled task, because the app's sequence then ends and releases its
+                // resources.
                 failure = error
                 withUnsafeCurrentTask { $0?.cancel() }
             }

@@ -46,15 +46,15 @@ package struct HubCoder: Sendable {
         do {
             switch outcome {
             case .value(let value): return try decode(type, from: value)
-            // Only an optional can represent a missing value.
+            // Only an optional can represent a missing result.
             case .void, .error: return try decode(type, from: hubProtocol.null)
             }
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
                 outcome == .void
-                    ? "Result not decoded: the method returned none, and '\(type)' was expected."
-                    : "Result not decoded: it does not fit '\(type)'. The cause says which part.",
+                    ? "Result not decoded: the method returned no result, but '\(type)' was expected."
+                    : "Result not decoded: it does not fit '\(type)'. See the error's cause.",
                 cause: error
             )
         }
@@ -87,7 +87,8 @@ package struct HubCoder: Sendable {
         return decoder
     }
 
-    /// .NET writes zero to seven digits of a second, and leaves out an unknown time zone.
+    /// Parses a date in the form of .NET, whose seconds have up to seven decimal digits. If the text has no time zone,
+    /// the method uses UTC.
     private static func date(_ text: String) -> Date? {
         var whole = text
         var fraction = 0.0

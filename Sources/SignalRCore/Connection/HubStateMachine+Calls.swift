@@ -1,8 +1,8 @@
-/// Messages in both directions, while there is a connection.
+/// The messages in both directions while there is a connection.
 extension HubStateMachine {
     // MARK: Inputs of the app
 
-    /// Calls a method with one answer.
+    /// Calls a method that answers with one result.
     package mutating func invoke(_ id: CallID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { $0.call(id, .invocation, invocation, now: now) }
     }
@@ -12,7 +12,7 @@ extension HubStateMachine {
         collect { $0.call(id, .stream, invocation, now: now) }
     }
 
-    /// Calls a method without an answer.
+    /// Calls a method whose result the client does not need.
     package mutating func send(_ id: WaiterID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session != nil else {
@@ -32,7 +32,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Sends one item of an upload. The receipt reports when the next one may follow.
+    /// Sends an item of an upload. The app may send the next item when the machine finishes `receipt`.
     package mutating func upload(_ id: CallID, item: EncodedValue, receipt: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.uploads[id] != nil else { return machine.add(.finishSend(receipt, .callEnded)) }
@@ -40,7 +40,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Ends an upload, completely or with an error that the server may see.
+    /// Ends an upload. The client sends the error to the server, if there is one.
     package mutating func endUpload(_ id: CallID, error: String?, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.uploads.removeValue(forKey: id) != nil else { return }
@@ -48,7 +48,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Answers a call of the server, unless the connection on which it came is lost.
+    /// Answers a call of the server, unless the connection of the call is lost.
     package mutating func answer(
         _ outcome: HubOutcome,
         to id: String,
@@ -61,7 +61,7 @@ extension HubStateMachine {
         }
     }
 
-    /// The app consumes messages too slowly, and waiting messages must not fill the memory.
+    /// Closes the connection because the app consumes messages too slowly. Waiting messages must not fill the memory.
     package mutating func overflowed(_ session: SessionID, _ message: String, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.id == session else { return }
@@ -91,7 +91,7 @@ extension HubStateMachine {
         add(.beginUploads(uploads))
     }
 
-    /// Ends a call that no longer belongs to the session.
+    /// Finishes a call that the session no longer contains.
     private mutating func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
         let uploads = session?.uploads.filter { $0.value == id }.keys.sorted { $0.number < $1.number } ?? []
         for upload in uploads {
@@ -117,7 +117,8 @@ extension HubStateMachine {
 
     private mutating func transmitTracked(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
         session?.resumption?.sent(bytes)
-        // It is sent even if this transport fails.
+        // The receipt succeeds at once, because the client keeps the message and sends it again if this transport
+        // fails.
         if let receipt { add(.finishSend(receipt, nil)) }
         if case .down = session?.resumption?.link { return }
         write(bytes, receipt: nil, now: now)
@@ -161,11 +162,11 @@ extension HubStateMachine {
             }
         case .completion(let id, let outcome, _):
             guard let call = CallID(wire: id), let kind = session?.calls.removeValue(forKey: call) else {
-                return add(.ignored("a completion of a call that does not wait"))
+                return add(.ignored("a completion of a call that is not waiting"))
             }
             switch outcome {
             case .error(let text): finish(call, .failure(.signalR(.invocationError(text))))
-            // The items were the result.
+            // The result of a stream is its items, so the machine ignores the value.
             case .value where kind == .stream: finish(call, .success(.void))
             case .value, .void: finish(call, .success(outcome))
             }
@@ -180,10 +181,11 @@ extension HubStateMachine {
         }
     }
 
-    /// Counts a message of a resumable connection. Returns whether to handle it.
+    /// Counts a message of a resumable connection. Returns whether the machine should handle the message.
     private mutating func track(_ message: HubMessage) -> Bool {
         if case .sequence = message { return true }
-        // Until the server has said where it continues, the number of this message is unknown.
+        // The machine ignores a message that arrives before the server's Sequence message, because the message's number
+        // is unknown.
         if case .synchronizing = session?.resumption?.link { return false }
         guard message.isTracked, let (isNew, isAcknowledged) = session?.resumption?.received() else { return true }
         if isAcknowledged, timers[.acknowledgement] == nil {

@@ -1,8 +1,8 @@
-/// An error of a SignalR connection. The cases are those of Microsoft's Swift client.
+/// An error of a SignalR connection. The cases are the same as in Microsoft's Swift client.
 ///
-/// Errors without a case here are ``SignalRClientError``.
+/// Other errors are ``SignalRClientError``, or `CancellationError` if the task was cancelled.
 public enum SignalRError: Error, Hashable, Sendable {
-    /// A message ended too early.
+    /// A message was incomplete.
     case incompleteMessage
     /// The type of an argument, item or result is not supported.
     case invalidDataType
@@ -10,23 +10,23 @@ public enum SignalRError: Error, Hashable, Sendable {
     case failedToEncodeHandshakeRequest
     /// A response of the server could not be decoded.
     case failedToDecodeResponseData
-    /// The server sent something else before its answer to the handshake.
+    /// The server sent another message before its answer to the handshake.
     case expectedHandshakeResponse
     /// The server sent no answer to the handshake.
     case noHandshakeMessageReceived
     /// The server does not know the version of the handshake.
     case unsupportedHandshakeVersion
-    /// The server refused the handshake, for this reason.
+    /// The server refused the handshake. The value is the server's reason.
     case handshakeError(String)
-    /// The connection was stopped while it started.
+    /// Your code stopped the connection while it started.
     case connectionAborted
-    /// The server's answer to the negotiation cannot be used, for this reason.
+    /// The client cannot use the server's answer to the negotiation. The value is the reason.
     case negotiationError(String)
-    /// The connection could not be started, for this reason.
+    /// The connection could not start. The value is the reason.
     case failedToStartConnection(String)
-    /// The operation is not possible in this state, for this reason.
+    /// The operation is not possible in this state. The value is the reason.
     case invalidOperation(String)
-    /// The server answered with this HTTP status.
+    /// The server answered with an unexpected HTTP status, which is the value.
     case unexpectedResponseCode(Int)
     /// A text message was not UTF-8.
     case invalidTextMessageEncoding
@@ -34,39 +34,39 @@ public enum SignalRError: Error, Hashable, Sendable {
     case httpTimeoutError
     /// A response does not have the requested type.
     case invalidResponseType
-    /// Something was sent before the transport was connected.
+    /// Your code sent a message before the transport was connected.
     case cannotSentUntilTransportConnected
-    /// Data cannot be used, for this reason.
+    /// The data is invalid. The value is the reason.
     case invalidData(String)
     /// The stream of server-sent events could not be opened.
     case eventSourceFailedToConnect
     /// Server-sent events cannot carry binary messages.
     case eventSourceInvalidTransferFormat
-    /// The URL is invalid.
+    /// The URL is invalid. The value is the URL.
     case invalidUrl(String)
-    /// The server's method failed, for this reason.
+    /// The server's method failed. The value is the reason.
     case invocationError(String)
-    /// The transport cannot be used, for this reason.
+    /// The client cannot use the transport. The value is the reason.
     case unsupportedTransport(String)
     /// A message is larger than the protocol allows.
     case messageBiggerThan2GB
-    /// The type of a message is not allowed at this place.
+    /// The server sent a message whose type is not allowed in this context.
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled
-    /// The server sent nothing for this many seconds.
+    /// The server sent nothing within the timeout. The value is the timeout in seconds.
     case serverTimeout(Double)
 }
 
 extension SignalRError: CustomStringConvertible {
-    /// What failed and why, in one line.
+    /// The failed operation and the reason, in one line.
     public var description: String {
         switch self {
         case .incompleteMessage: "Invalid message: it ended too early."
         case .invalidDataType: "Value not sent: its type is not supported."
         case .failedToEncodeHandshakeRequest: "Handshake failed: it could not be encoded."
         case .failedToDecodeResponseData: "Invalid response: it could not be decoded."
-        case .expectedHandshakeResponse: "Handshake failed: the server sent something else first."
+        case .expectedHandshakeResponse: "Handshake failed: the server sent another message first."
         case .noHandshakeMessageReceived: "Handshake failed: the server did not answer in time."
         case .unsupportedHandshakeVersion: "Handshake failed: the server does not support its version."
         case .handshakeError(let reason): "Handshake failed: \(reason)"

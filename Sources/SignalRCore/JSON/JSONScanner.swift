@@ -1,8 +1,8 @@
-/// Finds the parts of a JSON text, and decodes only those that the hub protocol itself needs.
+/// Finds the parts of a JSON text, and decodes only the parts that the hub protocol itself needs.
 ///
-/// It is not recursive, and accepts any bytes.
+/// The scanner is not recursive, and arbitrary bytes cannot make it trap.
 package struct JSONScanner {
-    /// How deep objects and arrays may be nested. Foundation's decoder has the same limit.
+    /// The maximum nesting of objects and arrays. Foundation's decoder has the same limit.
     static let maximumDepth = 512
 
     private let bytes: ArraySlice<UInt8>
@@ -15,7 +15,7 @@ package struct JSONScanner {
 
     // MARK: Reading whole texts
 
-    /// The members of an object in order, with their values as JSON text.
+    /// Returns the members of an object in order, with their values as JSON text.
     package static func members(
         of object: ArraySlice<UInt8>
     ) throws(HubProtocolViolation) -> [(name: String, value: ArraySlice<UInt8>)] {
@@ -29,7 +29,7 @@ package struct JSONScanner {
         return members
     }
 
-    /// The elements of an array as JSON text.
+    /// Returns the elements of an array as JSON text.
     package static func elements(
         of array: ArraySlice<UInt8>
     ) throws(HubProtocolViolation) -> [ArraySlice<UInt8>] {
@@ -43,7 +43,7 @@ package struct JSONScanner {
 
     package static func isNull(_ value: ArraySlice<UInt8>) -> Bool { value.elementsEqual("null".utf8) }
 
-    /// A non-negative integer; `nil` if the value is anything else, or too large.
+    /// Parses a non-negative integer. Returns `nil` for any other value, and for a number that is too large.
     package static func unsigned(_ value: ArraySlice<UInt8>) -> UInt64? {
         guard value.first.map(isDigit) == true else { return nil }
         return UInt64(String(decoding: value, as: UTF8.self))
@@ -53,10 +53,10 @@ package struct JSONScanner {
         value.elementsEqual("true".utf8) ? true : value.elementsEqual("false".utf8) ? false : nil
     }
 
-    /// The text of a string. Bytes that are not UTF-8, and halves of surrogate pairs, become U+FFFD.
+    /// Decodes the text of a string. Bytes that are not UTF-8, and halves of surrogate pairs, become U+FFFD.
     package static func string(_ value: ArraySlice<UInt8>) throws(HubProtocolViolation) -> String {
         guard value.count >= 2, value.first == UInt8(ascii: "\""), value.last == UInt8(ascii: "\"") else {
-            throw HubProtocolViolation("a value of JSON is not a string")
+            throw HubProtocolViolation("a JSON value is not a string")
         }
         let content = value.dropFirst().dropLast()
         guard content.contains(UInt8(ascii: "\\")) else { return String(decoding: content, as: UTF8.self) }
@@ -65,7 +65,7 @@ package struct JSONScanner {
 
     private static func unescape(_ content: ArraySlice<UInt8>) throws(HubProtocolViolation) -> String {
         var plain: [UInt8] = []
-        // UTF-16, until the character is complete.
+        // The array collects the UTF-16 units of escapes until a character is complete.
         var units: [UInt16] = []
         var index = content.startIndex
         while index < content.endIndex {
@@ -110,7 +110,7 @@ package struct JSONScanner {
 
     // MARK: Scanning
 
-    /// Reads a list that must be the whole text.
+    /// Reads a list, after which the text must end.
     private mutating func list(
         from start: Character,
         to end: Character,
@@ -153,7 +153,7 @@ package struct JSONScanner {
     private mutating func skipValue() throws(HubProtocolViolation) -> ArraySlice<UInt8> {
         skipSpace()
         let start = position
-        // Whether each open container is an object.
+        // The stack of open containers; `true` for an object.
         var open: [Bool] = []
         repeat {
             skipSpace()
@@ -161,7 +161,7 @@ package struct JSONScanner {
             case UInt8(ascii: "{"), UInt8(ascii: "["):
                 let isObject = current == UInt8(ascii: "{")
                 position += 1
-                guard open.count < Self.maximumDepth else { throw HubProtocolViolation("JSON is nested too deep") }
+                guard open.count < Self.maximumDepth else { throw HubProtocolViolation("JSON is nested too deeply") }
                 if take(isObject ? "}" : "]") { break }
                 open.append(isObject)
                 if isObject { try skipName() }
@@ -169,7 +169,7 @@ package struct JSONScanner {
             case UInt8(ascii: "\""): _ = try skipString()
             default: try skipScalar()
             }
-            // A value is complete, and with it perhaps the containers around it.
+            // A complete value can also complete the containers around it.
             while let isObject = open.last {
                 if take(",") {
                     if isObject { try skipName() }

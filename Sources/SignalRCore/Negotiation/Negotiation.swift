@@ -1,12 +1,12 @@
 /// The server's answer to a negotiation.
 package enum NegotiationAnswer: Hashable, Sendable {
     case accepted(Negotiation)
-    /// Negotiate again at another place, with this token instead of the app's.
+    /// The client must negotiate at another URL, with this token instead of the app's token.
     case redirect(url: String, accessToken: String?)
-    /// The server refuses, for this reason.
+    /// The server refuses the negotiation. The value is the server's reason.
     case refused(String)
 
-    /// - Throws: If it is not an answer of ASP.NET Core SignalR.
+    /// - Throws: ``HubProtocolViolation`` if the body is not an answer of ASP.NET Core SignalR.
     package init(_ body: [UInt8]) throws(HubProtocolViolation) {
         var text: [String: String] = [:]
         var negotiation = Negotiation()
@@ -30,7 +30,7 @@ package enum NegotiationAnswer: Hashable, Sendable {
         if let reason = text["error"] {
             self = .refused(reason)
         } else if isOldServer {
-            throw HubProtocolViolation("the server is one of ASP.NET SignalR, which has another protocol")
+            throw HubProtocolViolation("the server uses ASP.NET SignalR, which has another protocol")
         } else if let url = text["url"] {
             self = .redirect(url: url, accessToken: text["accessToken"])
         } else {
@@ -44,11 +44,11 @@ package enum NegotiationAnswer: Hashable, Sendable {
 
 /// A connection that the server has prepared.
 package struct Negotiation: Hashable, Sendable {
-    /// The id that other clients may know.
+    /// The connection's id, which the server's methods use to address this client.
     package var connectionID = ""
     /// The secret that identifies the connection.
     package var connectionToken = ""
-    /// In the server's order of preference.
+    /// The transports in the server's order of preference.
     package var transports: [OfferedTransport] = []
     package var canBeResumed = false
 
@@ -58,7 +58,7 @@ package struct Negotiation: Hashable, Sendable {
 /// A transport that the server offers.
 package struct OfferedTransport: Hashable, Sendable {
     package var name: String
-    /// `nil` if this version does not know the transport.
+    /// The transport; `nil` if this version does not know it.
     package var transport: HttpTransportType?
     package var carriesText = false
     package var carriesBinary = false
@@ -86,7 +86,7 @@ package struct OfferedTransport: Hashable, Sendable {
             }
     }
 
-    /// Why the transport cannot be used; `nil` if it can.
+    /// Returns the reason why the client cannot use the transport; `nil` if it can.
     package func obstacle(for hubProtocol: HubProtocol, permitted: HttpTransportType) -> String? {
         guard let transport else { return "this client does not know it" }
         if !permitted.contains(transport) { return "the options do not permit it" }

@@ -37,7 +37,8 @@ enum ConnectionFailure {
         )
     }
 
-    /// Makes the error for a proxy that opened no tunnel to the server; `status` is the proxy's answer.
+    /// Makes the error for a proxy that did not connect to the server. `status` is the HTTP status of the proxy's
+    /// answer.
     static func tunneling(
         to request: WebSocketRequest,
         through proxy: ProxyServer,
@@ -62,7 +63,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// Makes the error for a failed TLS handshake; `certificate` is the server's, if it has arrived.
+    /// Makes the error for a failed TLS handshake. `certificate` is the server's certificate, if it has arrived.
     static func securing(
         _ request: WebSocketRequest,
         _ error: (any Error)?,
@@ -80,7 +81,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// Makes the error if TLS cannot begin.
+    /// Makes the error for an attempt that cannot begin TLS.
     static func preparing(_ request: WebSocketRequest, _ error: any Error) -> WebSocketError {
         let message = """
             it cannot be set up on this machine. If the system has no certificates of authorities, install \
@@ -97,27 +98,27 @@ enum ConnectionFailure {
         )
     }
 
-    /// Makes the error for a connection that ended before the server answered the upgrade.
+    /// Makes the error for a connection that was lost before the server answered the upgrade.
     static func upgrading(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .upgradeFailed,
-            "WebSocket upgrade failed: the connection ended before the server answered\(reason(error)).",
+            "WebSocket upgrade failed: the connection was lost before the server answered\(reason(error)).",
             cause: error
         )
     }
 
-    /// Makes the error for a connection that ended without a close frame.
+    /// Makes the error for a connection that was lost without a close frame.
     static func lost(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .connectionClosed,
-            "Connection lost: it ended without a closing handshake\(reason(error)).",
+            "Connection lost: the server sent no close frame\(reason(error)).",
             cause: error
         )
     }
 
-    /// The operating system's text, if the error comes from there.
+    /// Returns the operating system's description if the error comes from it, and an empty string for other errors.
     private static func reason(_ error: (any Error)?) -> String {
         (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
     }
@@ -127,7 +128,7 @@ enum ConnectionFailure {
         WebSocketError(.connectionClosed, "Connection closed: the server did not answer the closing handshake in time.")
     }
 
-    /// Makes the error for a message while the socket is not open.
+    /// Makes the error for a message that cannot be sent because the connection is not open.
     static func notOpen(_ error: (any Error)? = nil) -> WebSocketError {
         WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }

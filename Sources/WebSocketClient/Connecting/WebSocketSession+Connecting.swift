@@ -22,7 +22,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Begins with a connected channel.
+    /// Begins the session with a connected channel.
     func start(over channel: any Channel) {
         guard case .connecting = stage else { return channel.close(promise: nil) }
         do {
@@ -47,11 +47,11 @@ extension WebSocketSession {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         makeConnection(
             bootstrap
-                // The caller limits the time of the whole attempt.
+                // The session needs no timeout of its own, because the caller limits the time of the whole attempt.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                // A connection keeps its last buffers, which never shrink. They are small until much data arrives at
-                // once.
+                // A connection keeps its last buffers, which never shrink. The buffers are small at first, and grow
+                // only if much data arrives at once. This saves memory.
                 .channelOption(
                     .recvAllocator,
                     value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 512, maximum: 65_536)
@@ -68,7 +68,7 @@ extension WebSocketSession {
     private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         guard (1...65_535).contains(request.port) else {
             return eventLoop.makeFailedFuture(
-                WebSocketError(.invalidPort, "Invalid port \(request.port): it is not within 1 and 65535.")
+                WebSocketError(.invalidPort, "Invalid port \(request.port): it is not between 1 and 65535.")
             )
         }
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
@@ -80,7 +80,7 @@ extension WebSocketSession {
         return bootstrap.connect(to: address)
     }
 
-    /// Keeps a channel before it connects, so that ``abort()`` can end it.
+    /// Stores a channel before it connects, so ``abort()`` can close the channel.
     private func adopt(_ channel: any Channel) -> EventLoopFuture<Void> {
         guard case .connecting = stage else { return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
         candidates.append(channel)
@@ -116,7 +116,8 @@ extension WebSocketSession {
         stage = tls == nil ? .upgrading : .securing
         do {
             if let tls {
-                // Behind this handler, which must see the start of the handshake, but before it in the pipeline.
+                // This session must get the event for the start of the handshake. So the code adds the TLS handler
+                // later than the session, but at the front of the pipeline.
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)
                 try channel.pipeline.syncOperations.addHandler(handler, position: .first)
             } else {
@@ -127,7 +128,8 @@ extension WebSocketSession {
         }
     }
 
-    /// Continues after the certificate has been verified. No byte is sent before the key is found among the pins.
+    /// Continues after the certificate has been verified. The client sends nothing until it has found the server's key
+    /// among the pins.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,
@@ -143,7 +145,7 @@ extension WebSocketSession {
         writeUpgrade()
     }
 
-    /// Ends an attempt whose TLS handshake failed, or could not begin.
+    /// Fails an attempt whose TLS handshake failed or could not begin.
     func securingFailed(_ error: (any Error)?) {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         end(
@@ -169,7 +171,7 @@ extension WebSocketSession {
 }
 
 extension WebSocketRequest {
-    /// The name for SNI, which must not be an address: for an address, the certificate is checked against the peer's
+    /// The name for SNI; nil if the host is an address. TLS checks the certificate for an address against the peer's
     /// address.
     fileprivate var serverNameForTLS: String? {
         let host = hostWithoutBrackets

@@ -1,4 +1,4 @@
-/// A violation by the peer that ends the connection, with the close code for it.
+/// A violation of the protocol by the peer, with its close code. After a violation, the client closes the connection.
 package struct WebSocketViolation: Error, Hashable, Sendable {
     package let closeCode: WebSocketCloseCode
     package let message: String
@@ -12,8 +12,14 @@ package struct WebSocketViolation: Error, Hashable, Sendable {
     package static let masked = Self(.protocolError, "the server masked a frame")
     package static let fragmentedControlFrame = Self(.protocolError, "a control frame is fragmented")
     package static let longControlFrame = Self(.protocolError, "a control frame has more than 125 bytes")
-    package static let invalidLength = Self(.protocolError, "a frame's length is encoded in a wrong way")
-    package static let unexpectedContinuation = Self(.protocolError, "a fragment does not belong to a message")
+    package static let invalidLength = Self(
+        .protocolError,
+        "a frame's length is too large, or not in its shortest form"
+    )
+    package static let unexpectedContinuation = Self(
+        .protocolError,
+        "a continuation frame arrives without an unfinished message"
+    )
     package static let unfinishedMessage = Self(.protocolError, "a message begins before the last one ended")
     package static let shortClosePayload = Self(.protocolError, "a close frame has only one byte")
     package static let invalidText = Self(.invalidPayload, "a text message is not UTF-8")

@@ -3,14 +3,14 @@ import RealtimeNetworking
 
 /// The HTTP request that asks a server to switch to WebSocket (RFC 6455, section 4.1).
 package struct UpgradeRequest: Sendable {
-    /// The request as it is sent.
+    /// The bytes of the request as text.
     package let text: String
-    /// Its `Sec-WebSocket-Key`.
+    /// The `Sec-WebSocket-Key` of the request.
     package let key: String
     /// The offered subprotocols.
     package let subprotocols: [String]
 
-    /// Rejects values that a request line or a header line cannot contain unescaped.
+    /// Creates the request. The method rejects values that a request line or a header line cannot contain unescaped.
     package init(
         _ request: WebSocketRequest,
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()
@@ -72,10 +72,10 @@ package struct UpgradeRequest: Sendable {
     private static func line(_ header: WebSocketRequest.Header) throws(WebSocketError) -> String {
         let isValueValid = header.value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
         guard isToken(header.name), isValueValid else {
-            // The value may be a secret.
+            // The error does not contain the header's value, which may be secret.
             throw WebSocketError(
                 .invalidOption,
-                "Invalid header \(String(reflecting: header.name)): HTTP cannot carry its name or value."
+                "Invalid header \(String(reflecting: header.name)): HTTP does not allow its name or value."
             )
         }
         return "\(header.name): \(header.value)"
@@ -89,6 +89,6 @@ package struct UpgradeRequest: Sendable {
 }
 
 extension UInt8 {
-    /// Whether it is a printable ASCII character other than the space.
+    /// Whether the byte is a printable ASCII character other than the space.
     fileprivate var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
 }

@@ -3,17 +3,18 @@ import NIOHTTP1
 import NIOWebSocket
 import RealtimePrimitives
 
-/// Reads the answer to an ``UpgradeRequest``, however it is split, and decides whether the connection is a WebSocket
-/// now.
+/// Reads the answer to an ``UpgradeRequest``, and decides whether the server has accepted the upgrade. The answer can
+/// arrive in pieces of any size.
 ///
-/// It keeps at most 16 KiB. Bytes after the answer stay in the buffer, because they are WebSocket frames.
+/// The reader keeps at most 16 KiB. The reader leaves the bytes after the answer in the buffer, because these bytes are
+/// WebSocket frames.
 package struct UpgradeResponseReader: Sendable {
     private let request: UpgradeRequest
     private var line = ByteBuffer()
     private var readBytes = 0
     private var status: Int?
     private var headers = HTTPHeaders()
-    /// The subprotocol that the server chose. It is known once the answer is complete.
+    /// The subprotocol that the server chose; nil until the answer is complete.
     package private(set) var subprotocol: String?
 
     private static let maximumSize = 16_384
@@ -22,12 +23,12 @@ package struct UpgradeResponseReader: Sendable {
         self.request = request
     }
 
-    /// The text of the request.
+    /// The text of the upgrade request.
     package var requestText: String { request.text }
 
-    /// Removes the answer's bytes from the buffer. Returns true once the answer is complete and valid.
+    /// Removes the bytes of the answer from the buffer. Returns true when the answer is complete and valid.
     ///
-    /// An invalid answer is rejected as early as possible.
+    /// The method throws as soon as the bytes show that the answer is invalid.
     package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
             let rest = bytes.readableBytesView
@@ -37,7 +38,8 @@ package struct UpgradeResponseReader: Sendable {
             readBytes += fittingLength
             if let part = bytes.readSlice(length: fittingLength) { line.writeImmutableBuffer(part) }
             if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
-                // A server of another protocol may never end the line, so a wrong beginning is sufficient.
+                // A server with another protocol may never send a line break, so the reader checks the first bytes at
+                // once.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
                     let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
                     throw Self.malformed(
@@ -45,7 +47,8 @@ package struct UpgradeResponseReader: Sendable {
                     )
                 }
             }
-            // Checked afterwards, because otherwise the error would depend on how the answer is split.
+            // The reader checks the first bytes before the size. In the other order, the error would depend on how the
+            // answer is split.
             guard fittingLength == length else {
                 throw Self.malformed("because its header is larger than \(Self.maximumSize) bytes")
             }
@@ -54,16 +57,16 @@ package struct UpgradeResponseReader: Sendable {
         return false
     }
 
-    /// The content types of TLS records that a server may begin with: alert and handshake (RFC 8446, 5.1). They are
-    /// control characters in text.
+    /// Whether the byte is a content type of the TLS records that a server can begin with: alert or handshake (RFC
+    /// 8446, 5.1). HTTP cannot begin with these bytes, because they are control characters.
     private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 21 || byte == 22 }
 
-    /// True if that was the answer's last line.
+    /// Handles a complete line. Returns true after the last line of the answer.
     private mutating func endLine() throws(WebSocketError) -> Bool {
         var text = String(buffer: line)
         line.clear()
         text.removeLast()
-        // "\r\n" is one character, so it was removed with the line feed.
+        // Swift treats CR LF as one character, so the CR was removed with the LF.
         guard let status else {
             self.status = try Self.status(text)
             return false
@@ -76,7 +79,7 @@ package struct UpgradeResponseReader: Sendable {
             try check()
             return true
         }
-        // Answers like 100 and 103 precede the real one.
+        // Answers with status 100 or 103, for example, precede the final answer.
         self.status = nil
         headers = HTTPHeaders()
         return false
@@ -86,9 +89,9 @@ package struct UpgradeResponseReader: Sendable {
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
             (100...999).contains(status)
-        else { throw malformed("because it does not start with an HTTP status") }
+        else { throw malformed("because it does not begin with an HTTP status line") }
         guard status / 100 == 1 else {
-            // Shortened again, because escapes are longer than their characters.
+            // Escapes are longer than the characters that they replace, so the code shortens the text again.
             let reason =
                 parts.count > 2
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
@@ -122,7 +125,7 @@ package struct UpgradeResponseReader: Sendable {
         }
         let head = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
-            throw Self.malformed("because its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
+            throw Self.malformed("because its Sec-WebSocket-Accept does not match the request (HTTP status 101)")
         }
         guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
             throw Self.malformed("because it uses an extension that was not offered (HTTP status 101)")

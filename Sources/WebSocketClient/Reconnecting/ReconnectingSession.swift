@@ -35,7 +35,7 @@ final class ReconnectingSession: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let observedState = ObservableState(ReconnectingWebSocket.State.idle)
     private let shared = NIOLockedValueBox(Shared())
-    /// This clock continues while the computer is suspended.
+    /// The clock. The clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
 
     init(
@@ -87,7 +87,7 @@ final class ReconnectingSession: Sendable {
                 loopState.value.sends[id] = written
                 step { machine, _ in machine.send(message, id) }
             }
-            // A cancellation before the step found no call to cancel.
+            // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks again.
             if Task.isCancelled { cancelSend(id) }
             try await written.futureResult.get()
         } onCancel: {
@@ -102,7 +102,7 @@ final class ReconnectingSession: Sendable {
         }
     }
 
-    /// Waits for the end.
+    /// Waits until the connection has ended, and returns the closure.
     func closed() async -> WebSocketClosure {
         await withCheckedContinuation { continuation in
             let closure: WebSocketClosure? = shared.withLockedValue { shared in
@@ -118,8 +118,8 @@ final class ReconnectingSession: Sendable {
 
     // MARK: The event loop
 
-    /// Makes an input and carries out the actions. On the event loop it does so in place, so that an event is handled
-    /// before the next one, unless the input comes from an action that is being carried out.
+    /// Gives the machine an input, and carries out the actions. On the event loop, the input runs at once, so the
+    /// session handles events in order. If the session is carrying out another action, the input waits.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -141,12 +141,12 @@ final class ReconnectingSession: Sendable {
             }
         case .open(let attempt, let request):
             loopState.value.request = nil
-            debug("Connecting", ["websocket.host": "\(request.host)", "websocket.attempt": "\(attempt)"])
+            debug("The client connects.", ["websocket.host": "\(request.host)", "websocket.attempt": "\(attempt)"])
             let connection = open(request, eventLoop) { [self] event in received(event, attempt) }
             loopState.value.connection = (attempt, connection)
         case .close(let attempt, let code, let reason):
             guard let connection = connection(attempt) else { return }
-            // The server's answer has to be read.
+            // The client has to read the server's close frame, so the buffer must not pause reading.
             buffer.pauses(nil)
             connection.close(code: code, reason: reason)
         case .abort(let attempt):
@@ -196,7 +196,7 @@ final class ReconnectingSession: Sendable {
     private func received(_ event: WebSocketEvent, _ attempt: Machine.Attempt) {
         switch event {
         case .opened:
-            // The buffer may still be full of the last connection's messages.
+            // The buffer may still be full of messages from the last connection, so reading may have to wait.
             buffer.pauses(connection(attempt))
             step { $0.opened(attempt, now: $1) }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
@@ -210,7 +210,7 @@ final class ReconnectingSession: Sendable {
     }
 
     private func deliver(_ message: WebSocketMessage, _ attempt: Machine.Attempt) {
-        // Messages after the app has closed the WebSocket are not needed, and must not fill the memory.
+        // The app needs no messages after it has closed the WebSocket, so messages must not fill the memory.
         if case .closing = state { return }
         buffer.append(message)
     }
@@ -236,17 +236,17 @@ final class ReconnectingSession: Sendable {
     }
 
     private func publish(_ state: ReconnectingWebSocket.State) {
-        debug("State", ["websocket.state": "\(state)"])
+        debug("The state has changed.", ["websocket.state": "\(state)"])
         guard case .closed(let closure) = state else {
             observedState.change(to: state, isFinal: false)
             return
         }
         let old = observedState.change(to: state, isFinal: true)
-        // Later calls find the closure.
+        // Later calls of `close` read the result from the state, so the code resumes only the waiting calls.
         let closing = shared.withLockedValue { $0.closing }
         loopState.value.request?.cancel()
         loopState.value.request = nil
-        // If the app has closed the WebSocket, only its `close` call gets an error.
+        // If the app has closed the WebSocket, only its `close` call gets an error, not the sequence.
         buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for continuation in closing { continuation.resume(returning: closure) }
     }
@@ -257,13 +257,13 @@ final class ReconnectingSession: Sendable {
 }
 
 extension WebSocketError {
-    /// Makes the error for a request that the app did not give.
+    /// Creates the error for an attempt whose closure of the app threw an error.
     fileprivate init(requesting error: any Error) {
         self =
             error as? WebSocketError
             ?? WebSocketError(
                 .requestFailed,
-                "Connection failed: the app gave no request. The cause says why.",
+                "Connection failed: the app's closure threw an error. See the error's cause.",
                 cause: error
             )
     }

@@ -1,8 +1,8 @@
 import EventStreamTestSupport
 import ServerSentEvents
 
-/// A body that a server sends in pieces, and the resulting events of a stream. The cases are those of the field's
-/// contract suite.
+/// A body that a server sends in pieces, and the events that it contains. The cases are from the contract tests for SSE
+/// clients.
 struct WireCase: Sendable, CustomStringConvertible {
     enum Expected: Hashable, Sendable {
         case event(String, type: String = "message", id: String = "")
@@ -39,7 +39,7 @@ struct WireCase: Sendable, CustomStringConvertible {
         return [
             WireCase("one line in one chunk", ["data: Hello\n\n"], [.event("Hello")]),
             WireCase(
-                "two messages over three chunks, one of them shared",
+                "two messages in three chunks, the second with parts of both",
                 ["data: Hel", "lo\n\ndata: Wor", "ld\n\n"],
                 [.event("Hello"), .event("World")]
             ),
@@ -47,51 +47,67 @@ struct WireCase: Sendable, CustomStringConvertible {
             WireCase("5 MB in two chunks", ["data: \(large)", "\(large)\n\n"], [.event(large + large)]),
             WireCase("one line in two chunks", ["data: Hel", "lo\n\n"], [.event("Hello")]),
             WireCase("two messages in one chunk", ["data: a\n\ndata: b\n\n"], [.event("a"), .event("b")]),
-            WireCase("a message of two lines", ["data: a\ndata: b\n\n"], [.event("a\nb")]),
-            WireCase("empty data", ["data:\n\n"], [.event("")]),
-            WireCase("a type", ["event: greeting\ndata: Hello\n\n"], [.event("Hello", type: "greeting")]),
-            WireCase("the default type", ["event: a\ndata: x\n\ndata: y\n\n"], [.event("x", type: "a"), .event("y")]),
-            WireCase("an id", ["id: abc\ndata: Hello\n\n"], [.event("Hello", id: "abc")]),
-            WireCase("a type and an id", ["event: e\nid: i\ndata: d\n\n"], [.event("d", type: "e", id: "i")]),
-            WireCase("an id with NUL", ["id: a\0b\ndata: Hello\n\n"], [.event("Hello")]),
-            WireCase("an id stays", ["id: a\ndata: x\n\ndata: y\n\n"], [.event("x", id: "a"), .event("y", id: "a")]),
+            WireCase("a message with two lines of data", ["data: a\ndata: b\n\n"], [.event("a\nb")]),
+            WireCase("a message with empty data", ["data:\n\n"], [.event("")]),
             WireCase(
-                "an empty id clears",
+                "a message with a type",
+                ["event: greeting\ndata: Hello\n\n"],
+                [.event("Hello", type: "greeting")]
+            ),
+            WireCase(
+                "a message without a type has the default type",
+                ["event: a\ndata: x\n\ndata: y\n\n"],
+                [.event("x", type: "a"), .event("y")]
+            ),
+            WireCase("a message with an id", ["id: abc\ndata: Hello\n\n"], [.event("Hello", id: "abc")]),
+            WireCase(
+                "a message with a type and an id",
+                ["event: e\nid: i\ndata: d\n\n"],
+                [.event("d", type: "e", id: "i")]
+            ),
+            WireCase("the parser ignores an id with NUL", ["id: a\0b\ndata: Hello\n\n"], [.event("Hello")]),
+            WireCase(
+                "a message without an id has the last id",
+                ["id: a\ndata: x\n\ndata: y\n\n"],
+                [.event("x", id: "a"), .event("y", id: "a")]
+            ),
+            WireCase(
+                "an empty id clears the last id",
                 ["id: a\ndata: x\n\nid:\ndata: y\n\n"],
                 [.event("x", id: "a"), .event("y")]
             ),
             WireCase("fields in reverse order", ["data: d\nid: i\nevent: e\n\n"], [.event("d", type: "e", id: "i")]),
-            WireCase("an unknown field", ["other: x\ndata: Hello\n\n"], [.event("Hello")]),
+            WireCase("the parser ignores an unknown field", ["other: x\ndata: Hello\n\n"], [.event("Hello")]),
             WireCase("no space after the colon", ["data:Hello\n\n"], [.event("Hello")]),
-            WireCase("a second space", ["data:  Hello\n\n"], [.event(" Hello")]),
-            WireCase("a field without a colon", ["data\n\n"], [.event("")]),
-            WireCase("characters of several bytes", [text], [.event("€豆腐")]),
+            WireCase("data that begins with a space", ["data:  Hello\n\n"], [.event(" Hello")]),
+            WireCase("a data field without a colon", ["data\n\n"], [.event("")]),
+            WireCase("data with multibyte characters", [text], [.event("€豆腐")]),
             WireCase("100 messages", [hundred], (1...100).map { .event("\($0)") }),
-            WireCase("characters in single bytes", bytes: Array(text.utf8).bytewise, [.event("€豆腐")]),
+            WireCase("multibyte characters, byte by byte", bytes: Array(text.utf8).bytewise, [.event("€豆腐")]),
         ]
     }()
 
     static let lineEnds: [WireCase] = {
         let texts: [(String, [String], [String])] = [
             ("one line", ["data: Hello", "", ""], ["Hello"]),
-            ("one line and two", ["data: a", "", "data: b", "data: c", "", ""], ["a", "b\nc"]),
+            ("one line, then an event of two lines", ["data: a", "", "data: b", "data: c", "", ""], ["a", "b\nc"]),
             ("an empty first line", ["data:", "data: b", "data: c", "", ""], ["\nb\nc"]),
-            ("an empty line between", ["data: a", "data:", "data: c", "", ""], ["a\n\nc"]),
-            ("one empty line more", ["data: a", "", "", "data: b", "", ""], ["a", "b"]),
-            ("two empty lines more", ["data: a", "", "", "", "data: b", "", ""], ["a", "b"]),
+            ("an empty line of data between two lines", ["data: a", "data:", "data: c", "", ""], ["a\n\nc"]),
+            ("one additional empty line between events", ["data: a", "", "", "data: b", "", ""], ["a", "b"]),
+            ("two additional empty lines between events", ["data: a", "", "", "", "data: b", "", ""], ["a", "b"]),
         ]
         var cases: [WireCase] = []
         for (name, end) in [("LF", "\n"), ("CR LF", "\r\n"), ("CR", "\r")] {
             for (text, lines, expected) in texts {
                 let bytes = Array(lines.joined(separator: end).utf8)
-                for (way, size) in [("whole", bytes.count), ("single characters", 1), ("two characters", 2)] {
+                for (way, size) in [("one chunk", bytes.count), ("chunks of one byte", 1), ("chunks of two bytes", 2)] {
                     cases.append(
                         WireCase("\(name), \(text), \(way)", bytes: bytes.pieces(of: size), expected.map { .event($0) })
                     )
                 }
             }
         }
-        return cases + [WireCase("CR LF cut in two", ["data: a\r", "\n\r", "\n"], [.event("a")])]
+        return cases + [WireCase("CR LF split between two chunks", ["data: a\r", "\n\r", "\n"], [.event("a")])]
     }()
 
     static let comments = [
@@ -105,25 +121,37 @@ struct WireCase: Sendable, CustomStringConvertible {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let event = Array("data: Hello\n\n".utf8)
         return [
-            WireCase("a mark is left out", bytes: [mark + event], [.event("Hello")]),
+            WireCase("a byte order mark before an event", bytes: [mark + event], [.event("Hello")]),
             WireCase(
-                "a mark, a type and an id",
+                "a byte order mark before an event with a type and an id",
                 ["\u{FEFF}event: e\nid: i\ndata: d\n\n"],
                 [.event("d", type: "e", id: "i")]
             ),
-            WireCase("a mark and two events", ["\u{FEFF}data: a\n\ndata: b\n\n"], [.event("a"), .event("b")]),
             WireCase(
-                "a mark only at the start",
+                "a byte order mark before two events",
+                ["\u{FEFF}data: a\n\ndata: b\n\n"],
+                [.event("a"), .event("b")]
+            ),
+            WireCase(
+                "a byte order mark within data is kept",
                 ["data: First\n\ndata: \u{FEFF}Second\n\n"],
                 [.event("First"), .event("\u{FEFF}Second")]
             ),
-            WireCase("a mark of 2 + 1 bytes", bytes: [[0xEF, 0xBB], [0xBF] + event], [.event("Hello")]),
-            WireCase("a mark of 1 + 1 + 1 bytes", bytes: mark.bytewise + [event], [.event("Hello")]),
-            WireCase("a second mark stays", ["\u{FEFF}\u{FEFF}data: 1\n\ndata: 2\n\n"], [.event("2")]),
-            WireCase("no mark", bytes: [event], [.event("Hello")]),
-            WireCase("a mark and two lines", ["\u{FEFF}data: a\ndata: b\n\n"], [.event("a\nb")]),
-            WireCase("a mark before a comment", ["\u{FEFF}:a\ndata: x\n\n"], [.comment("a"), .event("x")]),
-            WireCase("a mark before empty data", ["\u{FEFF}data:\n\n"], [.event("")]),
+            WireCase("a byte order mark in two chunks", bytes: [[0xEF, 0xBB], [0xBF] + event], [.event("Hello")]),
+            WireCase("a byte order mark in three chunks", bytes: mark.bytewise + [event], [.event("Hello")]),
+            WireCase(
+                "only the first of two byte order marks is ignored",
+                ["\u{FEFF}\u{FEFF}data: 1\n\ndata: 2\n\n"],
+                [.event("2")]
+            ),
+            WireCase("an event without a byte order mark", bytes: [event], [.event("Hello")]),
+            WireCase(
+                "a byte order mark before an event of two lines",
+                ["\u{FEFF}data: a\ndata: b\n\n"],
+                [.event("a\nb")]
+            ),
+            WireCase("a byte order mark before a comment", ["\u{FEFF}:a\ndata: x\n\n"], [.comment("a"), .event("x")]),
+            WireCase("a byte order mark before empty data", ["\u{FEFF}data:\n\n"], [.event("")]),
         ]
     }()
 }

@@ -22,7 +22,7 @@ import Testing
             world.take() == [
                 .finishCall(calls[1], .failure(.signalR(.invocationError("no")))),
                 .finishCall(calls[0], .success(.value(json("42")))), .finishCall(calls[2], .success(.void)),
-                .ignored("a completion of a call that does not wait"),
+                .ignored("a completion of a call that is not waiting"),
             ]
         )
         #expect(world.calls == [calls[3]])
@@ -95,7 +95,7 @@ import Testing
             world.input { $0.cancelCall(call, now: $1) }
             #expect(world.take() == [])
             world.receive(.completion(id: "\(call)", .void))
-            #expect(world.take() == [.ignored("a completion of a call that does not wait")])
+            #expect(world.take() == [.ignored("a completion of a call that is not waiting")])
         }
     }
 
