@@ -21,7 +21,7 @@ def rows_with_target(results):
 
 
 def svg(rows):
-    """One bar a row: how far the ratio is from what it must be. The line is the target."""
+    """Draws one bar for each row: the ratio, compared with its target. The line is the target."""
     scale = (WIDTH - LEFT - 90) / 1.6
     height = len(rows) * (BAR + GAP) + 50
     parts = [

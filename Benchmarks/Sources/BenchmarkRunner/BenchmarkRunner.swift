@@ -3,9 +3,9 @@ import Workload
 
 /// Makes all measurements, prints them as ratios to references of the same run, and stores them as JSON.
 ///
-/// `--quick` makes fewer and shorter ones, `--check` only checks that each can be made. `--output FILE` is the file to
-/// write, `--only TEXT` leaves out the tables whose title does not contain the text, and `--rounds COUNT` changes the
-/// number of rounds.
+/// `--quick` makes fewer and shorter measurements. `--check` only checks that each measurement can be made. `--output
+/// FILE` is the file to write. `--only TEXT` leaves out the tables whose title does not contain the text. `--rounds
+/// COUNT` changes the number of rounds.
 @main
 enum BenchmarkRunner {
     static func main() throws {
@@ -14,10 +14,12 @@ enum BenchmarkRunner {
         let certificate = Certificate.make(in: folder)
         let hasMemory = FileManager.default.fileExists(atPath: "/proc/self/smaps_rollup")
         if options.extent == .check, certificate == nil {
-            throw ProcessError(description: "there is no openssl to make a certificate with")
+            throw ProcessError(description: "openssl is missing, and the certificate needs it")
         }
-        if certificate == nil { print("No openssl to make a certificate with: wss is left out.\n") }
-        if !hasMemory { print("The kernel does not tell what memory a process has: that is left out.\n") }
+        if certificate == nil { print("openssl is missing: the rows about wss are left out.\n") }
+        if !hasMemory {
+            print("The kernel does not report the memory of a process: the rows about memory are left out.\n")
+        }
         let generator = try GeneratorProcess(folder: folder, certificate: certificate)
         defer { generator.stop() }
         let launcher = SubjectLauncher(folder: folder, generator: generator)
@@ -57,7 +59,7 @@ private struct Options {
             case "--only": only = rest.popFirst()
             case "--rounds": rounds = rest.popFirst().flatMap { Int($0) }
             default:
-                FileHandle.standardError.write(Data("unknown option \(argument)\n".utf8))
+                FileHandle.standardError.write(Data("Unknown option \"\(argument)\".\n".utf8))
                 exit(2)
             }
         }
@@ -66,7 +68,7 @@ private struct Options {
     func wants(_ title: String) -> Bool { only.map { title.localizedCaseInsensitiveContains($0) } ?? true }
 }
 
-/// A certificate for this machine only, created if there is none.
+/// A certificate for this machine only, which is created if it does not exist.
 private enum Certificate {
     static func make(in folder: URL) -> (certificate: URL, key: URL)? {
         let certificate = folder.appendingPathComponent("benchmark-certificate.pem")

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Idle connections, watched by strace: how often `epoll_wait` returns.
+/// Counts the returns of `epoll_wait` with strace, while connections are idle.
 struct IdleWatch {
-    static let title = "Idle connections: how often the process wakes up"
+    static let title = "Idle connections: wake-ups of the process"
 
     let launcher: SubjectLauncher
     let seconds: Int
@@ -32,17 +32,25 @@ struct IdleWatch {
                 must: 1,
                 stretch: 0
             ),
-            Row("bare NIO, \(min(seconds, 10)) s, likewise", raw.value(key), unit: .plain),
+            Row("bare NIO, \(min(seconds, 10)) s: \(counted), per connection", raw.value(key), unit: .plain),
         ]
         if hasStrace {
             rows += [
-                Row("Dispatch's own, per second, likewise", client.value("ofDispatch"), unit: .plain),
-                Row("Dispatch's own, per second, bare NIO", raw.value("ofDispatch"), unit: .plain),
+                Row(
+                    "returns of epoll_wait in Dispatch's threads, per second: client",
+                    client.value("ofDispatch"),
+                    unit: .plain
+                ),
+                Row(
+                    "returns of epoll_wait in Dispatch's threads, per second: bare NIO",
+                    raw.value("ofDispatch"),
+                    unit: .plain
+                ),
             ]
         }
         let note =
             hasStrace
-            ? "" : "  There is no strace that works (apt-get install strace): the kernel's count of switches instead."
+            ? "" : "  strace is missing or does not work. The rows show the kernel's count of switches instead."
         return (Suite(name: Self.title, rounds: 1, rows: rows), Rounds(values), note)
     }
 
@@ -53,15 +61,16 @@ struct IdleWatch {
         guard let from = result["from"], let end = result["to"] else { return result }
         let text = try String(contentsOf: log, encoding: .utf8)
         let inWindow = text.split(separator: "\n").filter { line in
-            // A thread, the time, and the call, its beginning or its end; only the last two have a result.
+            // A line contains the thread, the time, and a whole call, or the beginning or end of a call. The beginning has
+            // no result.
             let fields = line.split(separator: " ", omittingEmptySubsequences: true)
             guard fields.count > 2, let time = Double(fields[1]), line.contains(" = "), !line.hasSuffix("= ?") else {
                 return false
             }
             return time > from && time < end - 0.05
         }
-        // Dispatch checks its threads once a second in every process that has run a task. It asks for 16 events at a
-        // time, and an event loop for 64.
+        // In every process that has run a task, Dispatch checks its threads once per second. Dispatch requests 16
+        // events at a time, and an event loop requests 64.
         let ofDispatch = inWindow.filter { $0.contains(", 16, ") }
         result["returns"] = Double(inWindow.count - ofDispatch.count)
         result["ofDispatch"] = Double(ofDispatch.count) / Double(seconds)

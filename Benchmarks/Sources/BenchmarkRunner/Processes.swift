@@ -6,7 +6,7 @@ struct ProcessError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The generator, in its own process. It ends with its standard input.
+/// The generator, in a separate process. The process ends when its standard input ends.
 struct GeneratorProcess {
     let port: Int
     /// 0 if there is no certificate.
@@ -25,7 +25,9 @@ struct GeneratorProcess {
         try process.run()
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         let ports = line.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
-        guard ports.count == 2 else { throw ProcessError(description: "the generator gave no ports: \(line)") }
+        guard ports.count == 2 else {
+            throw ProcessError(description: "the generator did not print its ports: \(line)")
+        }
         (port, tlsPort) = (ports[0], ports[1])
     }
 
@@ -47,14 +49,14 @@ struct SubjectLauncher {
         let started = MonotonicTime.nanoseconds
         let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
         let subject = folder.appendingPathComponent("Subject").path
-        // Only if allocations are counted, because counting takes time.
+        // The library is loaded only for runs that count allocations, because counting takes time.
         let counter = folder.appendingPathComponent("libAllocationCount.so").path
         let preload = run.countsAllocations ? ["LD_PRELOAD=\(counter)"] : []
         let output = try Self.run(wrapper + preload + [subject] + arguments, patience: patience)
         do {
             return try JSONDecoder().decode([String: Double].self, from: output)
         } catch {
-            throw ProcessError(description: "\(run.arguments.joined(separator: " ")): no result")
+            throw ProcessError(description: "\(run.arguments.joined(separator: " ")): the subject printed no result")
         }
     }
 

@@ -10,7 +10,7 @@ struct Report {
         self.extent = extent
         document.mode = extent.rawValue
         if extent == .check { return }
-        print("Beside other work of this machine: load average \(Machine.load) on \(Machine.cores) cores.\n")
+        print("Load average of this machine at the beginning: \(Machine.load) on \(Machine.cores) cores.\n")
     }
 
     mutating func add(_ suite: Suite, _ rounds: Rounds) throws {
@@ -56,7 +56,7 @@ struct Report {
     func finish(writingTo file: URL) throws {
         if extent != .check { try conclude(writingTo: file) }
         guard missing.isEmpty else {
-            throw ProcessError(description: "no result: \(missing.joined(separator: "; "))")
+            throw ProcessError(description: "rows without a result: \(missing.joined(separator: "; "))")
         }
     }
 

@@ -5,15 +5,15 @@
 
 static const char data_key[] = "\"data\":\"";
 
-/// The highest bit of the first byte that is the character, and perhaps of some after it.
+/// The highest bit of the first byte that is the character, and perhaps of some later bytes.
 static inline uint64_t matches(uint64_t word, uint8_t character) {
     const uint64_t ones = 0x0101010101010101;
     uint64_t difference = word ^ ones * character;
     return (difference - ones) & ~difference & ones << 7;
 }
 
-/// Copies up to the end, eight bytes at a time, without the backslashes before what they escape. The scratch has room for
-/// whole words.
+/// Copies the text up to the end, eight bytes at a time, without the backslashes of escapes. The output must have space
+/// for whole words.
 static size_t unescape(const uint8_t *text, const uint8_t *end, uint8_t *output) {
     uint8_t *start = output;
     while (text + 8 <= end) {

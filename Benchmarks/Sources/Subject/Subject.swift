@@ -34,7 +34,7 @@ enum Subject {
         case "hub-received": try await HubMessages(arguments: arguments).received()
         case "hub-invoked": try await HubMessages(arguments: arguments).invoked()
         case "decode", "decrypt": try Decoding(arguments: arguments).run()
-        default: throw SubjectError("there is no such measurement")
+        default: throw SubjectError("unknown measurement")
         }
     }
 }

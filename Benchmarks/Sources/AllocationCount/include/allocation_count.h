@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/// What the process has allocated since its start. Loaded before the C library (`LD_PRELOAD`), this library counts; Linux
-/// with glibc only.
+/// Gives the number of allocations and their bytes since the start of the process. The library counts only if it is loaded
+/// before the C library (`LD_PRELOAD`), on Linux with glibc only.
 void allocation_count(uint64_t *allocations, uint64_t *bytes);
 
 #endif

@@ -17,7 +17,12 @@ extension Plan {
                     must: 1.5,
                     stretch: 1.2
                 ),
-                Row("likewise, CPU", thousand.cpu, against: .measured(raw.cpu), unit: .milliseconds),
+                Row(
+                    "1,000 channels, CPU, against bare NIO",
+                    thousand.cpu,
+                    against: .measured(raw.cpu),
+                    unit: .milliseconds
+                ),
                 Row(
                     "10,000 channels, against bare NIO",
                     tenThousand.wall,
@@ -40,7 +45,7 @@ extension Plan {
         return [
             Suite(name: "Connecting and subscribing, cold: time", rounds: rounds + 2, rows: rows("subscribe")),
             Suite(
-                name: "From the loss to all channels subscribed, no back-off: time",
+                name: "Reconnecting: time until all channels are subscribed, no back-off",
                 rounds: rounds,
                 rows: rows("resubscribe")
             ),
@@ -49,14 +54,19 @@ extension Plan {
                 rounds: rounds,
                 rows: [
                     Row(
-                        "against bare HTTP requests on as many connections",
+                        "against bare HTTP requests on the same number of connections",
                         authorized.wall,
                         against: .measured(requests.wall),
                         unit: .milliseconds,
                         must: 3,
                         stretch: 1.3
                     ),
-                    Row("likewise, CPU", authorized.cpu, against: .measured(requests.cpu), unit: .milliseconds),
+                    Row(
+                        "CPU, against bare HTTP requests on the same number of connections",
+                        authorized.cpu,
+                        against: .measured(requests.cpu),
+                        unit: .milliseconds
+                    ),
                 ]
             ),
             Suite(
@@ -68,7 +78,7 @@ extension Plan {
     }
 }
 
-/// Lone events.
+/// Single events.
 extension Plan {
     var latencySuites: [Suite] {
         let settings = ["events": events(2_000), "interval": 1_000]
@@ -76,7 +86,7 @@ extension Plan {
         let raw = Run("latency", via: "raw", settings)
         return [
             Suite(
-                name: "A lone event's way from the server's write to the callback",
+                name: "Latency of a single event: from the server's write to the callback",
                 rounds: extent.choose(5, quick: 2, check: 1),
                 rows: [
                     Row(

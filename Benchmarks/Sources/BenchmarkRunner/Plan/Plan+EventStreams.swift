@@ -14,10 +14,20 @@ extension Plan {
             name: "Events of an event stream, \(size) B each: time per event",
             rounds: rounds,
             rows: [
-                Row("reference: the bytes of the response counted", counter.wall),
-                Row("the parser alone, against it", run("parser").wall, against: .measured(counter.wall), must: parser),
-                Row("for try await, against it", run("client").wall, against: .measured(counter.wall), must: client),
-                Row("likewise, CPU", run("client").cpu, against: .measured(counter.cpu)),
+                Row("reference: count of the response's bytes", counter.wall),
+                Row(
+                    "parser alone, against the reference",
+                    run("parser").wall,
+                    against: .measured(counter.wall),
+                    must: parser
+                ),
+                Row(
+                    "for try await, against the reference",
+                    run("client").wall,
+                    against: .measured(counter.wall),
+                    must: client
+                ),
+                Row("for try await, CPU, against the reference", run("client").cpu, against: .measured(counter.cpu)),
             ]
         )
     }

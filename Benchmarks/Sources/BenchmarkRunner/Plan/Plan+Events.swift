@@ -17,14 +17,14 @@ extension Plan {
         return sized + (hasTLS ? [secureSuite] : []) + [streamingSuite, presenceStormSuite, clientEventSuite]
     }
 
-    /// The required value, and a better one.
+    /// The value that a measurement must reach, and a better value.
     private struct Targets {
         let callback: (must: Double, stretch: Double)
         let mainQueue: (must: Double, stretch: Double)
     }
 
     /// The times of good references on another machine, with two cores that may be faster or slower. Foundation's
-    /// decoder is the same on both, so the other references should be faster or slower by the same factor.
+    /// decoder is the same on both machines, so the other references should be faster or slower by the same factor.
     private struct Known {
         let loop: Double
         let raw: Double
@@ -108,7 +108,7 @@ extension Plan {
                     against: .measured(raw.cpu)
                 ),
                 Row(
-                    "what TLS adds to it, against what it adds to the raw counter",
+                    "extra cost of TLS, against the extra cost for the raw counter",
                     loop.cpu.without(flood("event-loop", 1_000, 150_000)),
                     against: .measured(raw.cpu.without(flood("raw-counter", 1_000, 150_000))),
                     must: 1.3,
@@ -147,11 +147,11 @@ extension Plan {
         let raw = Run("client-events", via: "raw", ["events": events(40_000)])
         let client = Run("client-events", via: "client", ["events": events(40_000)])
         return Suite(
-            name: "Client events, sent until the server has them all",
+            name: "Client events, until the server has received all",
             rounds: rounds,
             rows: [
                 Row("CPU per event, against bare NIO", client.cpu, against: .measured(raw.cpu)),
-                Row("time per event, likewise", client.wall, against: .measured(raw.wall)),
+                Row("time per event, against bare NIO", client.wall, against: .measured(raw.wall)),
             ]
         )
     }

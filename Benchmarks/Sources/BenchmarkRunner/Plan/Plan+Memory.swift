@@ -48,7 +48,7 @@ extension Plan {
                 via: via,
                 ["limit": extent.choose(10_000, quick: 4_000, check: 500), "size": 1_000]
             )
-            let name = via == "async-sequence" ? "sequence that nobody reads" : "callback queue that does not run"
+            let name = via == "async-sequence" ? "unread sequence" : "blocked callback queue"
             return [
                 Row(
                     "\(name): after 5 times as many events, against the first",
@@ -57,7 +57,7 @@ extension Plan {
                     unit: .kilobytes,
                     must: 1.25
                 ),
-                Row("\(name): for each event that is kept", run.value("perEvent"), unit: .kilobytes),
+                Row("\(name): for each kept event", run.value("perEvent"), unit: .kilobytes),
             ]
         }
         return Suite(
@@ -78,16 +78,16 @@ extension Plan {
                 ("Pusher, 1 kB, sequence", flood("async-sequence", 1_000)),
                 ("event stream, 169 B", Run("event-stream", via: "client", ["size": 169, "events": events(500_000)])),
                 (
-                    "likewise, the bytes only counted",
+                    "bytes of the response, 169 B",
                     Run("event-stream", via: "byte-counter", ["size": 169, "events": events(500_000)])
                 ),
             ] + Self.hubKinds.map { name, kind, via in ("SignalR, 1 kB, \(name)", received(kind, 1_000, via: via)) }
         let rows = runs.flatMap { name, run in
             [
-                Row("\(name): bytes", run.allocated, unit: .plain),
+                Row("\(name): allocated bytes", run.allocated, unit: .plain),
                 Row("\(name): allocations", run.allocations, unit: .plain),
             ]
         }
-        return Suite(name: "What each event or call allocates", rounds: 1, rows: rows)
+        return Suite(name: "Allocations for each event or call", rounds: 1, rows: rows)
     }
 }

@@ -4,17 +4,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What a loop has to remember of the bytes that it was given.
+/// The counts of a loop over frames.
 typedef struct {
-    /// Of the data, once unescaped.
+    /// The bytes of the data, after unescaping.
     uint64_t bytes;
     uint64_t frames;
 } reference_counts;
 
-/// Reads whole frames of a server from a buffer: finds the data in each envelope, and unescapes it into `scratch`, which
-/// must be larger than the largest frame by eight bytes.
+/// Reads whole frames of a server from a buffer. Finds the data in each envelope, and unescapes the data into `scratch`.
+/// `scratch` must be larger than the largest frame by eight bytes.
 ///
-/// - Returns: How many bytes were read; the rest is the beginning of a frame.
+/// - Returns: The number of bytes that were read. The rest is the beginning of a frame.
 size_t reference_read_frames(const uint8_t *buffer, size_t count, uint8_t *scratch, reference_counts *counts);
 
 #endif
