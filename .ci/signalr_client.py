@@ -1,4 +1,4 @@
-"""Uses a hub of SignalRTestServer as an independent client: aiosignalr. PeerTests starts the hub, and this script with its URL."""
+"""Tests a hub of SignalRTestServer with an independent client, aiosignalr. PeerTests starts the hub, and this script with its URL."""
 import asyncio
 import sys
 
@@ -6,7 +6,7 @@ from aiosignalr.client import HubConnection
 from aiosignalr.errors import HubException
 from aiosignalr.protocol import messagepack_protocol
 
-# aiosignalr 0.1.1 writes the number 128 where an empty map belongs.
+# aiosignalr 0.1.1 writes the number 128 instead of an empty map, so the script replaces this value.
 messagepack_protocol._EMPTY_HEADERS = {}
 
 ROUTES = [

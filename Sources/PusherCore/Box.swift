@@ -1,7 +1,7 @@
-/// A value that is stored outside of its holder. The holder stays small, and the value is copied only if two holders
-/// share it and one changes it.
-package struct Box<Value: Hashable & Sendable>: Hashable, Sendable {
-    /// Exactly one value.
+/// A value that is stored outside of its holder, so that the holder stays small. Swift copies the value only if two
+/// holders share it and one of them changes it.
+package struct Box<Value: Sendable>: Sendable {
+    /// An array that always contains exactly one value.
     private var storage: [Value]
 
     package init(_ value: Value) { storage = [value] }
@@ -11,14 +11,18 @@ package struct Box<Value: Hashable & Sendable>: Hashable, Sendable {
         _modify { yield &storage[0] }
     }
 
-    /// For optional chaining. The value may be changed, but not removed.
+    /// The value as an optional, for optional chaining. Never set this property to `nil`.
     package var optional: Value? {
         get { value }
         _modify {
-            // The value has one holder while it changes, so that it is not copied.
+            // Take the value out of the array during the change. Otherwise, two references would exist, and the change
+            // would copy the value.
             var value: Value? = storage.removeLast()
             defer { if let value { storage.append(value) } }
             yield &value
         }
     }
 }
+
+extension Box: Equatable where Value: Equatable {}
+extension Box: Hashable where Value: Hashable {}

@@ -1,6 +1,6 @@
 package import PusherProtocol
 
-/// Messages from the server.
+/// Handles messages from the server.
 extension ClientStateMachine {
     /// The recipient of an ordinary event, besides the listeners of the whole client.
     package enum Recipient: Hashable, Sendable {
@@ -8,14 +8,14 @@ extension ClientStateMachine {
         case channel(ChannelID)
     }
 
-    /// The recipient of an event that changes no state and only has to be delivered; `nil` for anything else. For such
-    /// an event, the shell does not need ``received(_:on:now:into:)`` if it counts the event itself.
+    /// Returns the recipient of an ordinary event, or `nil` for other messages. The shell may deliver an ordinary event
+    /// without ``received(_:on:now:into:)``, if the shell counts the event itself.
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
         guard connection.establishedAttempt == id, !EventName.isProtocolEvent(eventName) else { return nil }
         return recipient(onChannel: channelName)
     }
 
-    /// Changes whenever an earlier result of ``recipient(ofEvent:on:_:)`` may be wrong.
+    /// A value that changes whenever an earlier result of ``recipient(ofEvent:on:_:)`` may be outdated.
     package struct RecipientVersion: Equatable {
         fileprivate let attempt: AttemptID?
         fileprivate let lostRecipients: Int
@@ -30,7 +30,7 @@ extension ClientStateMachine {
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
 
-    /// A message came. A message that is not a protocol event goes to the app after one look at the channel table.
+    /// Handles a message. An event of the app needs only one look-up in the channel table.
     package mutating func received(
         _ envelope: Envelope,
         on id: AttemptID,
@@ -41,7 +41,7 @@ extension ClientStateMachine {
         guard connection.isConnected else {
             return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
         }
-        frameCame(now: now, into: &effects)
+        frameReceived(now: now, into: &effects)
         guard EventName.isProtocolEvent(envelope.event) else {
             return deliver(envelope, now: now, into: &effects)
         }
@@ -79,7 +79,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Handles a frame that is not a message. The connection stays, because the next frame may be a message.
+    /// Handles a frame that is not a message. The connection stays open, because the next frame may be a message.
     package mutating func receivedMalformed(
         _ error: PusherClientError,
         on id: AttemptID,
@@ -89,7 +89,7 @@ extension ClientStateMachine {
         guard let current = connection.currentAttempt, current == id else { return countIgnored() }
         if case .disconnecting = connection.state { return countIgnored() }
         statistics.messages.malformed += 1
-        frameCame(now: now, into: &effects)
+        frameReceived(now: now, into: &effects)
         effects.append(.report(error))
     }
 
@@ -115,7 +115,7 @@ extension ClientStateMachine {
             }
             perform(connection.received(handshake, on: id, configuration, now: now), now: now, into: &effects)
         case EventName.error:
-            // Before the handshake, an error has the same effect as a close with its code (protocol clause 6.2).
+            // Before the handshake, an error has the same effect as a close frame with its code (protocol clause 6.2).
             let error = ServerErrorMessage(envelope.data)
             drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
@@ -131,8 +131,8 @@ extension ClientStateMachine {
             countDelivered()
             return effects.append(.deliver(recipient, envelope))
         }
-        // An event may still arrive for a channel that was just unsubscribed.
-        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.hasEvents else {
+        // Events may still arrive after the app has unsubscribed.
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.takesEvents else {
             return deliverToUserOrDrop(envelope, into: &effects)
         }
         guard !EventName.isProtocolEvent(envelope.event) else {
@@ -141,7 +141,8 @@ extension ClientStateMachine {
         }
         statistics.events.received += 1
         if case .failed(let error) = subscription.phase, error.kind != .subscriptionTimedOut {
-            // No key may ever come. A subscription that is only late has a key already.
+            // The event does not wait for a key, because the channel may never get one. If the subscription only timed
+            // out, the channel already has a key, and the machine tries to decrypt the event.
             statistics.events.undecryptable += 1
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }

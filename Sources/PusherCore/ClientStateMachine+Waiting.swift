@@ -1,10 +1,11 @@
 import PusherProtocol
 
-/// Calls that wait for an outcome: how each begins, and what ends it.
+/// Begins and ends the waits of calls. A method `settle…` ends the waits whose outcome follows from the current state. A
+/// method `resume…` ends waits with the given outcome.
 extension ClientStateMachine {
     package mutating func makeWaiter() -> WaiterID { WaiterID(rawValue: nextSerial()) }
 
-    /// Connects, and ends the wait when that has succeeded, or cannot succeed any more.
+    /// Connects, and ends the wait when the client is connected or has stopped.
     package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else {
             return effects.append(.resume(waiter, .failed(.released)))
@@ -13,14 +14,15 @@ extension ClientStateMachine {
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Connects, and ends the wait when the connection has ended for good.
+    /// Connects, and ends the wait when the client has disconnected or stopped.
     package mutating func connectAndAwaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Ends the wait when the connection has ended for good, or at once if it has already. It does not connect.
+    /// Ends the wait when the client has disconnected or stopped. If the client is already disconnected, the wait ends
+    /// at once. Does not connect.
     package mutating func awaitEnd(_ waiter: WaiterID, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
@@ -62,7 +64,7 @@ extension ClientStateMachine {
             effects.append(.resume(waiter, .done))
         case .failed(let error), .invalid(let error):
             effects.append(.resume(waiter, .subscriptionFailed(error)))
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             subscription.waiters.append(waiter)
             subscriptions[name] = subscription
@@ -71,7 +73,7 @@ extension ClientStateMachine {
 
     /// Ends the wait of a cancelled task.
     ///
-    /// - Parameter channelName: The channel whose subscription it waits for; nil for other waits.
+    /// - Parameter channelName: The channel whose subscription the task waits for; nil for other waits.
     package mutating func cancelWaiter(
         _ waiter: WaiterID,
         subscribing channelName: String? = nil,
@@ -109,7 +111,7 @@ extension ClientStateMachine {
         endWaiters = []
     }
 
-    /// Ends the waits whose outcome follows from the state.
+    /// Ends the waits whose outcome follows from the state of the connection.
     mutating func settleConnectionWaiters(into effects: inout [Effect]) {
         if connection.connectionState != .disconnecting {
             for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }
@@ -131,7 +133,7 @@ extension ClientStateMachine {
         settleEndWaiters(into: &effects)
         guard let error = connection.failure else { return }
         for subscription in wantedSubscriptions {
-            failWaiters(of: subscription.name, .failed(error), into: &effects)
+            resumeSubscriptionWaiters(of: subscription.name, .failed(error), into: &effects)
         }
         resumeSignInWaiters(.failed(error), into: &effects)
     }

@@ -1,33 +1,34 @@
-import PusherProtocol
+package import PusherProtocol
 
-/// The whole client as a value: calls, frames and timers go in, effects come out. It holds no clock, no socket, no
-/// closure; the same inputs give the same effects.
+/// The state of the whole client, as a value. Calls, frames and timers are inputs, and effects are the output. The
+/// value contains no clock, no socket and no closure. Equal inputs give equal effects.
 ///
-/// The shell gives inputs to this type only. Inputs are methods: they take the time, and append to the effects that the
-/// shell carries out in order.
+/// Inputs are methods with the time as a parameter. These methods append effects, which the shell carries out in order.
+/// The smaller machines of the connection, the subscriptions and the user get their inputs from this type only. The
+/// exceptions are ``HTTPSessionStateMachine`` and ``TransportChoice``, which belong to the shell's transports.
 package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
-    /// Contains the ``session``, and with it everything that ends with the connection.
+    /// The connection. It contains the ``session``, which ends with the connection.
     package internal(set) var connection = ConnectionStateMachine()
     package internal(set) var keepAlive = KeepAlive()
     package internal(set) var subscriptions = SubscriptionTable()
     var pace = SubscriptionPace()
     package internal(set) var clientEvents = ClientEventQueue()
-    /// Whether the app wants the user signed in, on this connection and on later ones.
+    /// Whether the app wants the user to be signed in, on this connection and on later connections.
     package internal(set) var isSignInWanted = false
-    /// Without the counts of ``connection``: ``statistics(now:)`` has all.
+    /// All counts except the counts of ``connection``. ``statistics(now:)`` returns all counts.
     var statistics = PusherStatistics()
     var timers = Timers()
-    /// Whether the shell has been asked to call ``authorizationsGathered(batchSize:now:into:)``.
+    /// Whether the shell will call ``authorizationsGathered(batchSize:now:into:)``.
     var isGathering = false
-    /// Calls that wait for client events to be written, and how many each waits for.
+    /// The calls that wait until client events are written, with the number of unwritten events of each call.
     package internal(set) var sendWaiters: [WaiterID: Int] = [:]
-    /// The socket id of the current connection, or of the last one.
+    /// The socket id of the current or last connection.
     private(set) var lastSocketID: String?
     package internal(set) var connectionWaiters: [WaiterID] = []
     package internal(set) var disconnectionWaiters: [WaiterID] = []
     package internal(set) var signInWaiters: [WaiterID] = []
-    /// Waiters for the end of the connection for good.
+    /// The calls that wait until the client has disconnected or stopped.
     package internal(set) var endWaiters: [WaiterID] = []
     package private(set) var isReleased = false
     private var serial: UInt64 = 0
@@ -42,14 +43,12 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.socketID }
 
-    /// The state of the current connection. To pass ``configuration`` to a machine in it, use `connection.session`,
-    /// because this property accesses all of `self`.
-    package internal(set) var session: Session? {
-        get { connection.session }
-        _modify { yield &connection.session }
-    }
+    /// The state of the current connection. This property is for reading. Changes use `connection.session`, which changes
+    /// the session in place. Each frame changes the session, so ``frameReceived(now:into:)`` uses the faster
+    /// `connection.changeSession`.
+    package var session: Session? { connection.session }
 
-    /// The sign-in on the current connection; an idle one without a connection.
+    /// The sign-in on the current connection, or an idle sign-in if there is no connection.
     package var signIn: SignInStateMachine { session?.signIn ?? SignInStateMachine() }
 
     /// The authorizations for the current connection.
@@ -63,20 +62,20 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.connect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// Sets the counts that the retry policy and the limit use.
+    /// Sets the number of attempts for the retry policy, and the number to which the limit applies.
     package mutating func setAttemptCounts(to count: Int) { connection.setAttemptCounts(to: count) }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
         perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// Ends everything for good, because the app has released the client.
+    /// Ends all work, because the app has released the client.
     package mutating func release(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
         disconnect(now: now, into: &effects)
         isReleased = true
         for subscription in wantedSubscriptions {
-            failWaiters(of: subscription.name, .failed(.released), into: &effects)
+            resumeSubscriptionWaiters(of: subscription.name, .failed(.released), into: &effects)
             dropClientEvents(of: subscription.id, into: &effects)
             countDroppedHeld(subscription.decryption?.held.count ?? 0)
             effects.append(.retired(subscription.id))
@@ -85,7 +84,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         let senders = sendWaiters.keys.sorted { $0.rawValue < $1.rawValue }
         for waiter in signInWaiters + senders { effects.append(.resume(waiter, .failed(.released))) }
         (isSignInWanted, signInWaiters, sendWaiters) = (false, [], [:])
-        // No caller is left that could wait for the closing handshake.
+        // After the release, no caller can wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
         endWaiters = []
@@ -103,17 +102,17 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.opened(id, over: transport, configuration, now: now), now: now, into: &effects)
     }
 
-    /// Handles a frame that ``received(_:on:now:into:)`` does not get: a ping, a pong, part of a longer message, or an
-    /// ordinary event. Of consecutive ordinary events, the shell reports the first.
-    package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
+    /// Handles a frame that ``received(_:on:now:into:)`` does not get: a ping, a pong, a fragment of a message, or an
+    /// ordinary event. The shell reports only the first of consecutive ordinary events.
+    package mutating func frameReceived(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
         guard connection.establishedAttempt == id else { return }
-        frameCame(now: now, into: &effects)
+        frameReceived(now: now, into: &effects)
     }
 
-    /// Handles that messages were written to the socket.
+    /// Notes that the shell has written messages to the socket.
     package mutating func wrote(on id: AttemptID, now: Instant) {
         guard connection.establishedAttempt == id else { return }
-        session?.silence.sent(now: now)
+        connection.session?.clientSilence.sent(now: now)
     }
 
     package mutating func closed(
@@ -122,12 +121,27 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let wasSuspended = session?.liveness.wasSuspended(now: now) == true
+        let wasSuspended = wasSuspended(now: now)
         if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
-            keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now)
+            keepAlive.lost(session.clientSilence, activityTimeout: session.activityTimeout, now: now)
         }
         let actions = connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now)
         perform(actions, now: now, into: &effects)
+    }
+
+    /// Returns whether the connection was silent for so long that the client's timers cannot have run.
+    package func wasSuspended(now: Instant) -> Bool { session?.liveness.wasSuspended(now: now) == true }
+
+    // MARK: Messages of the app
+
+    /// Sends a message of the app that the machine does not interpret.
+    package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        guard let attempt = connection.establishedAttempt else {
+            countUnsentMessage()
+            return effects.append(.report(.unsent(envelope)))
+        }
+        connection.session?.ownMessageSentAt = now
+        effects.append(.sendMessage(attempt, envelope))
     }
 
     // MARK: Timers
@@ -138,7 +152,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .attempt, .retry, .unavailable, .closing:
             perform(connection.timerFired(id.purpose, configuration, now: now), now: now, into: &effects)
         case .activity, .pong:
-            perform(session?.liveness.timerFired(now: now), now: now, into: &effects)
+            perform(connection.session?.liveness.timerFired(now: now), now: now, into: &effects)
         case .keepAlive:
             keepAliveTimerFired(now: now, into: &effects)
         case .subscription:
@@ -186,14 +200,15 @@ package struct ClientStateMachine: Hashable, Sendable {
         if let attempt = connection.establishedAttempt { effects.append(.send(attempt, envelope)) }
     }
 
-    /// Makes up for timers that did not run while the computer was suspended.
+    /// Handles overdue timers, because timers do not run while the computer is suspended. Most calls of the app begin
+    /// with this method.
     mutating func catchUp(now: Instant, into effects: inout [Effect]) {
         let actions = connection.catchUp(configuration, now: now)
         if !actions.isEmpty { perform(actions, now: now, into: &effects) }
-        perform(session?.liveness.catchUp(now: now), now: now, into: &effects)
+        perform(connection.session?.liveness.catchUp(now: now), now: now, into: &effects)
     }
 
-    /// Carries out the parts of connection handling that no smaller machine does.
+    /// Carries out the actions that the connection's machine requests.
     mutating func perform(
         _ actions: [ConnectionStateMachine.Action],
         now: Instant,
@@ -203,7 +218,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             switch action {
             case .open(let id, let request): effects.append(.open(id, request))
             case .close(let id): effects.append(.close(id, .normalClosure))
-            case .abort(let id, let isSilent): effects.append(.abort(id, isSilent: isSilent))
+            case .abort(let id, let isServerSilent): effects.append(.abort(id, isServerSilent: isServerSilent))
             case .setTimer(let purpose, let delay): timers.set(purpose, after: delay, into: &effects)
             case .cancelTimer(let purpose): timers.cancel(purpose, into: &effects)
             case .askRetryPolicy(let id, let question): effects.append(.askRetryPolicy(id, question))
@@ -230,8 +245,11 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .drop(let timeout, let wasSuspended):
             guard let session else { return }
             let error = PusherClientError.pongTimedOut(after: timeout, wasSuspended: wasSuspended)
-            // A router that drops idle connections tells neither side, and later messages are lost.
-            if !wasSuspended { keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now) }
+            // A router may drop an idle connection without notice, so the silence of the client may be the reason for
+            // the loss.
+            if !wasSuspended {
+                keepAlive.lost(session.clientSilence, activityTimeout: session.activityTimeout, now: now)
+            }
             drop(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)
         }
     }
@@ -255,7 +273,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(actions, now: now, into: &effects)
     }
 
-    /// The handshake is complete: watches the server, and subscribes to all wanted channels, oldest first.
+    /// Begins the session after the handshake. Starts the timers, signs the user in, and subscribes to all wanted
+    /// channels, oldest first.
     private mutating func beginSession(now: Instant, into effects: inout [Effect]) {
         guard let session else { return }
         lastSocketID = session.socketID
@@ -265,7 +284,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }
 
-    /// Ends everything that belongs to the session. Channels and client events wait for the next one.
+    /// Ends everything that belongs to the session. Channels and client events wait for the next session.
     private mutating func end(_ session: Session, now: Instant, into effects: inout [Effect]) {
         var session = session
         for purpose in [TimerID.Purpose.activity, .pong, .keepAlive] { timers.cancel(purpose, into: &effects) }

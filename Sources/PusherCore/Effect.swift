@@ -1,39 +1,39 @@
 package import PusherProtocol
 
-/// One task for the shell. The shell runs effects on the event loop, in the order in which they were made.
+/// One task for the shell. The shell runs effects on the event loop, in their order.
 package enum Effect: Hashable, Sendable {
     // MARK: Socket
 
-    /// Open a socket. All its events are reported with this id.
+    /// Open a socket. The shell reports all events of the socket with this id.
     case open(AttemptID, TransportRequest)
-    /// Send a message on the socket. When it is written, call ``ClientStateMachine/wrote(on:now:)``; the same applies
-    /// to the next two cases.
+    /// Send a message on the socket. When the message has been written, call ``ClientStateMachine/wrote(on:now:)``.
+    /// Also make this call after ``sendClientEvent(_:_:)`` and ``sendMessage(_:_:)``.
     case send(AttemptID, Envelope)
-    /// Send a client event on the socket, and say whether it was written:
-    /// ``ClientStateMachine/clientEventWritten(_:on:error:mayHaveArrived:now:into:)``.
+    /// Send a client event on the socket. Report the result with
+    /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
     case sendClientEvent(AttemptID, ClientEventQueue.Item)
-    /// Send a message of the app's own on the socket, and report an error if it could not be written.
+    /// Send a message of the app on the socket, and report an error if the message could not be written.
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
-    /// Close the socket at once. None of its events are reported afterwards. `isSilent` means that no data arrived for too
-    /// long, although the machine was not suspended.
-    case abort(AttemptID, isSilent: Bool = false)
+    /// Close the socket at once. The shell reports no more events of the socket. `isServerSilent` means that no data arrived
+    /// for too long, although the computer was not suspended.
+    case abort(AttemptID, isServerSilent: Bool = false)
 
     // MARK: Timers
 
-    /// Report the id to ``ClientStateMachine/timerFired(_:now:into:)`` after the time given.
+    /// Report the id to ``ClientStateMachine/timerFired(_:now:into:)`` after this time.
     case schedule(TimerID, after: Duration)
-    /// Forget the timer.
+    /// Cancel the timer.
     case cancel(TimerID)
 
     // MARK: Questions to the app's code
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
     case askRetryPolicy(RetryQuestionID, RetryQuestion)
-    /// Call ``ClientStateMachine/authorizationsGathered(batchSize:now:into:)`` in another turn of the loop.
+    /// Call ``ClientStateMachine/authorizationsGathered(batchSize:now:into:)`` in a later turn of the event loop.
     case gatherAuthorizations
-    /// Make one request to the authorizer, for several channels or for the user, and answer each try with
+    /// Make one request to the authorizer, for several channels or for the user. Answer each try with
     /// ``ClientStateMachine/authorized(_:_:now:into:)``.
     case authorize([AuthorizationTry: AuthorizationQuestion])
     /// Cancel a try whose answer is no longer needed.
@@ -41,44 +41,44 @@ package enum Effect: Hashable, Sendable {
 
     // MARK: Publications
 
-    /// The state that PusherSwift's delegate knows changed.
+    /// The state in PusherSwift's terms changed.
     case stateChanged(from: ConnectionState, to: ConnectionState)
     /// The status changed.
     case statusChanged(ConnectionStateMachine.Status)
-    /// Report an error that no waiting call gets, or that is reported in addition.
+    /// Report an error. A waiting call may get the error too.
     case report(PusherClientError)
 
-    /// Deliver an event to the listeners of all events, and to those of its recipient.
+    /// Deliver an event to the listeners of all events, and to the recipient's listeners.
     case deliver(ClientStateMachine.Recipient, Envelope)
-    /// A channel is subscribed. `away` is how long it was not, if it was subscribed before.
+    /// A channel is subscribed. `away` is the time since the subscription was lost; nil for a new subscription.
     case subscribed(ChannelID, Envelope, away: Duration?)
-    /// A channel could not be subscribed. The envelope is the event that its listeners get.
+    /// A channel could not be subscribed. The envelope is the event that the channel's listeners get.
     case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
-    /// The number of subscriptions changed. The envelope is the event that its listeners get.
+    /// The number of subscriptions changed. The envelope is the event that the channel's listeners get.
     case subscriptionCountChanged(ChannelID, Int, Envelope)
-    /// The list of members of a new subscription. The difference is to the list before, if there was one.
+    /// A new subscription has replaced the list of members. The difference is relative to the previous list.
     case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
-    /// A member joined. The envelope is the event that the listeners get.
+    /// A member joined. The envelope is the event that the channel's listeners get.
     case memberAdded(ChannelID, PresenceMember, Envelope)
-    /// A member left. The envelope is the event that the listeners get.
+    /// A member left. The envelope is the event that the channel's listeners get.
     case memberRemoved(ChannelID, PresenceMember, Envelope)
     /// The cache of the channel is empty.
     case cacheMissed(ChannelID, Envelope)
-    /// An event of an encrypted channel cannot be read. The envelope is unchanged.
+    /// An event of an encrypted channel cannot be decrypted. The envelope is unchanged.
     case failedToDecrypt(ChannelID, Envelope, PusherClientError)
-    /// The channel object is out of use, and gets no more events.
+    /// The channel object is retired, and gets no more events.
     case retired(ChannelID)
 
     /// A user is signed in. The envelope is the server's message.
     case signedIn(SignedInUser, Envelope)
     /// The sign-in failed. The envelope is the event that the user's listeners get.
     case signInFailed(PusherClientError, Envelope)
-    /// Deliver an event for the user to the user's listeners.
+    /// Deliver an event for the user to the listeners of all events, and to the user's listeners.
     case deliverToUser(Envelope)
     /// Watched users came online or went offline.
     case watchlistChanged(WatchlistEvent)
 
-    /// The client was released. Nothing is reported afterwards.
+    /// The client was released. The shell reports nothing afterwards.
     case released
 
     // MARK: Waiting calls
@@ -87,14 +87,14 @@ package enum Effect: Hashable, Sendable {
     case resume(WaiterID, WaiterOutcome)
 }
 
-/// How a waiting call ends.
+/// The outcome of a waiting call.
 package enum WaiterOutcome: Hashable, Sendable {
-    /// With the socket id.
+    /// Return the socket id.
     case connected(socketID: String)
-    /// Without a value.
+    /// Return without a value.
     case done
     case failed(PusherClientError)
     case subscriptionFailed(SubscriptionError)
-    /// With `CancellationError`.
+    /// Throw `CancellationError`.
     case cancelled
 }

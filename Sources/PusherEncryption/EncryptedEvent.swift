@@ -4,15 +4,15 @@ import RealtimePrimitives
 
 /// The `data` of an event on an encrypted channel: `{"nonce":"…","ciphertext":"…"}`, both in base64.
 package enum EncryptedEvent {
-    /// Why an event cannot be read.
+    /// The reason why the client cannot read an event.
     package enum Failure: Error, Hashable, Sendable {
         /// The data is not an encrypted event, so another key would not help.
         case malformed(String)
-        /// The key does not fit, or the event was changed on the way.
+        /// The key is wrong, or the event was modified in transit.
         case wrongKey
     }
 
-    /// The text of an event that was sealed with this key.
+    /// Decrypts an event with the key, and returns its text.
     package static func open(_ data: Envelope.Payload, with key: SecretKey) throws(Failure) -> String {
         guard var text = data.text else { throw .notEncrypted }
         let message: Result<String, Failure> = text.withUTF8 { bytes in
@@ -28,16 +28,16 @@ package enum EncryptedEvent {
         with key: SecretKey
     ) -> Result<String, Failure> {
         guard members.nonce != nil || members.ciphertext != nil else { return .failure(.notEncrypted) }
-        guard let nonce = members.nonce else { return .failure(.malformed("the nonce is missing, or no string")) }
+        guard let nonce = members.nonce else { return .failure(.malformed("the nonce is missing, or is not a string")) }
         return withUnsafeTemporaryAllocation(byteCount: capacity(nonce), alignment: 1) { nonceMemory in
             guard let nonceCount = decode(nonce, in: bytes, into: nonceMemory) else {
                 return .failure(.malformed("the nonce is not base64"))
             }
             guard let ciphertext = members.ciphertext else {
-                return .failure(.malformed("the ciphertext is missing, or no string"))
+                return .failure(.malformed("the ciphertext is missing, or is not a string"))
             }
             var failure: Failure?
-            // The memory of the string contains the box first, and then the message, so that no other memory is needed.
+            // Decrypt the box in the string's memory, so that the method needs no other memory.
             let message = String(unsafeUninitializedCapacity: capacity(ciphertext)) { memory in
                 let memory = UnsafeMutableRawBufferPointer(memory)
                 guard let boxCount = decode(ciphertext, in: bytes, into: memory) else {
@@ -58,7 +58,7 @@ package enum EncryptedEvent {
         }
     }
 
-    /// Decrypts a box in place, with the message at its beginning.
+    /// Decrypts a box in place. The message replaces the beginning of the box.
     ///
     /// - Returns: The number of the message's bytes.
     private static func openInPlace(
@@ -80,7 +80,7 @@ package enum EncryptedEvent {
         return message.count
     }
 
-    /// The `data` of an event, sealed with a fresh nonce.
+    /// Makes the `data` of an event, encrypted with a fresh nonce.
     package static func seal(_ text: String, with key: SecretKey) -> String? {
         let nonce = SecretBox.makeNonce()
         guard let box = SecretBox.seal(Array(text.utf8), nonce: nonce, key: key) else { return nil }
@@ -94,7 +94,8 @@ package enum EncryptedEvent {
         var ciphertext: JSONScanner.StringToken?
     }
 
-    /// The two members, if they are strings. In one pass, and without copies, because every event needs it.
+    /// Finds the two members, if they are strings. The search makes one pass and no copies, because the client searches
+    /// every encrypted event.
     private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)
@@ -115,7 +116,7 @@ package enum EncryptedEvent {
         return members
     }
 
-    /// Nil if the value is not a string.
+    /// Scans a string; returns nil if the value is not a string.
     private static func stringValue(
         _ scanner: inout JSONScanner,
         _ bytes: Span<UInt8>
@@ -131,7 +132,7 @@ package enum EncryptedEvent {
         Base64.capacity(forCharacters: text.range.count)
     }
 
-    /// PHP writes the slashes of base64 as escapes.
+    /// Decodes base64 that may contain escapes, because PHP escapes the slashes of base64.
     private static func decode(
         _ text: JSONScanner.StringToken,
         in bytes: Span<UInt8>,

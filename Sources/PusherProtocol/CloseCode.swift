@@ -7,32 +7,32 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByInt
 
     package static let normalClosure: CloseCode = 1000
     package static let noStatus: CloseCode = 1005
-    /// Never sent: the connection was lost.
+    /// The code for a connection that was lost without a close frame. No close frame contains this code.
     package static let abnormalClosure: CloseCode = 1006
-    /// Of SockJS: another receiving request of the session is under way.
+    /// A code of SockJS: another receiving request of the session is under way.
     package static let otherConnectionOpen: CloseCode = 2010
 
     package enum Reaction: Hashable, Sendable {
-        /// Connect again over TLS, at once, because the application accepts only TLS.
+        /// Reconnect at once over TLS, because the Pusher app accepts only TLS.
         case switchToTLS
-        /// Do not connect again: the same attempt would be refused in the same way.
-        case stop
-        /// Connect again after at least a second.
+        /// The server refuses the client. Do not reconnect, because the server would refuse the same attempt again.
+        case refused
+        /// Reconnect after at least a second.
         case backOffAtLeastOneSecond
-        /// Connect again at once.
+        /// Reconnect at once.
         case reconnectImmediately
-        /// Connect again as the retry policy says.
+        /// Reconnect when the retry policy allows it.
         case backOff
     }
 
-    /// By range, so that codes which are not assigned yet are handled as the protocol demands.
+    /// The reaction to the code. The protocol defines reactions for ranges of codes, including unassigned codes.
     package var reaction: Reaction {
         switch rawValue {
         case 4000: .switchToTLS
-        case 4001...4099: .stop
+        case 4001...4099: .refused
         case 4100...4199: .backOffAtLeastOneSecond
         case 4200...4299: .reconnectImmediately
-        case 4300...: .stop
+        case 4300...: .refused
         default: .backOff
         }
     }

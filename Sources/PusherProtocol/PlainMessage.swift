@@ -1,16 +1,17 @@
 import CPusherProtocol
 
-/// A message with the form of nearly all events: an object with no other keys than `event`, `channel`, `data` and
-/// `user_id`, each at most once, with names without escapes, and a string or nothing for `data`.
+/// A message in the form that nearly all events have. The message is an object with only the keys `event`, `channel`,
+/// `data` and `user_id`, each at most once. The names have no escapes, and `data` is a string or missing.
 ///
-/// It contains only the positions of the parts. ``Envelope/init(decoding:)`` accepts every such message with equal
-/// values.
+/// This value contains only the positions of the parts. ``Envelope/init(decoding:)`` accepts each such message, and
+/// decodes it to the same values.
 package struct PlainMessage {
     package private(set) var event = 0..<0
-    /// Empty if the message has no channel. A message with an empty name is not plain.
+    /// The position of the channel's name. Empty if the message has no channel. A message with an empty name is not
+    /// plain.
     package private(set) var channel = 0..<0
     private var userID = 0..<0
-    /// `nil` if the message has no data. Its bytes are in the ``UnescapedText``.
+    /// The data, whose bytes are in the ``UnescapedText``; `nil` if the message has no data.
     private var data: UnescapedText.Content?
 
     /// Finds the parts of a message. Returns `nil` if the message is not plain.
@@ -47,7 +48,7 @@ package struct PlainMessage {
         guard bytes.skippingWhitespace(from: index &+ 1) == bytes.count else { return nil }
     }
 
-    /// Returns the end of the name, or `nil` if it is empty or a second one.
+    /// Returns the end of the name, or `nil` if the name is empty or the key appears twice.
     @inline(__always)
     private static func readName(into name: inout Range<Int>, _ bytes: Span<UInt8>, from start: Int) -> Int? {
         let end = bytes.endOfRun(from: start)
@@ -56,7 +57,8 @@ package struct PlainMessage {
         return end
     }
 
-    /// The message's values, equal to those that ``Envelope/init(decoding:)`` gives.
+    /// Makes an envelope with the message's values. The envelope is equal to the result of
+    /// ``Envelope/init(decoding:)``.
     package func envelope(of bytes: Span<UInt8>, _ text: borrowing UnescapedText) -> Envelope {
         let (event, channel) = names(in: bytes)
         return Envelope(
@@ -68,14 +70,16 @@ package struct PlainMessage {
     }
 
     package func names(in bytes: Span<UInt8>) -> (event: String, channel: String?) {
-        (String(validUTF8: bytes, event), channel.isEmpty ? nil : String(validUTF8: bytes, channel))
+        // The names are keys of hash tables. Hashing is faster if Swift knows that a string is ASCII, so the copy
+        // checks the bytes again.
+        (String(copying: bytes, event), channel.isEmpty ? nil : String(copying: bytes, channel))
     }
 
     @inline(__always)
     package func data(in text: borrowing UnescapedText) -> String? { data.map { text.string($0) } }
 
     @inline(__always)
-    package func userID(in bytes: Span<UInt8>) -> String? { userID.isEmpty ? nil : String(validUTF8: bytes, userID) }
+    package func userID(in bytes: Span<UInt8>) -> String? { userID.isEmpty ? nil : String(copying: bytes, userID) }
 
     private enum Key {
         case event, channel, data, userID
@@ -90,7 +94,8 @@ package struct PlainMessage {
             }
         }
 
-        // At least four bytes follow a key, `:""}`, so eight bytes behind its first quotation mark can be read.
+        // At least the four bytes `:""}` follow a key, so the initializer can read eight bytes after the first
+        // quotation mark.
         @inline(__always)
         init?(_ bytes: Span<UInt8>, at index: Int) {
             guard index &+ 9 < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
@@ -109,7 +114,8 @@ package struct PlainMessage {
 }
 
 extension Span<UInt8> {
-    /// The offset of the first byte, from the start on, that is not white space of JSON; the count if there is none.
+    /// Returns the offset of the first byte from `start` that is not JSON white space; the count if there is no such
+    /// byte.
     @inline(__always)
     package func skippingWhitespace(from start: Int) -> Int {
         var index = start
@@ -123,7 +129,7 @@ extension Span<UInt8> {
     }
 }
 
-/// The unescaped data of one message after another. It keeps its memory until ``releaseMemory()``.
+/// A buffer for the unescaped data of one message at a time. The value keeps its memory until ``releaseMemory()``.
 package struct UnescapedText: ~Copyable {
     fileprivate struct Content {
         /// In bytes.
@@ -134,8 +140,8 @@ package struct UnescapedText: ~Copyable {
     private var memory = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
     private let isAccelerated: Bool
 
-    /// - Parameter isAccelerated: Whether to use vector instructions, if the processor has them. Tests switch it off
-    ///   too.
+    /// - Parameter isAccelerated: Whether to use vector instructions, if the processor has them. Tests also run without
+    ///   these instructions.
     package init(isAccelerated: Bool = true) { self.isAccelerated = isAccelerated && pusher_can_unescape() }
 
     deinit { memory.deallocate() }
@@ -145,8 +151,8 @@ package struct UnescapedText: ~Copyable {
         memory = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
 
-    /// Replaces the content by the string that begins at the offset, after its quotation mark. Returns the offset of
-    /// the closing quotation mark too, and `nil` if the string is malformed or does not end.
+    /// Replaces the content by the string that begins at the offset, after its quotation mark. Returns the content and
+    /// the offset of the closing quotation mark; `nil` if the string is malformed or does not end.
     @inline(__always)
     fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         let count = bytes.count &- start
@@ -165,7 +171,7 @@ package struct UnescapedText: ~Copyable {
     /// - Parameters:
     ///   - bytes: Valid UTF-8.
     ///   - body: Called with the unescaped bytes, which are valid UTF-8.
-    /// - Returns: What `body` has returned; `nil` if there is no string, or if it is malformed or does not end.
+    /// - Returns: The result of `body`; `nil` if there is no string, or if the string is malformed or does not end.
     package mutating func readString<Result>(
         _ bytes: Span<UInt8>,
         at index: inout Int,
@@ -200,12 +206,7 @@ package struct UnescapedText: ~Copyable {
 }
 
 extension String {
-    @inline(__always)
-    fileprivate init(validUTF8 bytes: Span<UInt8>, _ range: Range<Int>) {
-        self = bytes.extracting(range).withUnsafeBufferPointer { String(validUTF8: $0, isASCII: false) }
-    }
-
-    /// Makes a string of valid UTF-8. Older systems cannot skip the check.
+    /// Creates a string from valid UTF-8. On older systems, the method cannot skip the check of the bytes.
     @inline(__always)
     fileprivate init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {

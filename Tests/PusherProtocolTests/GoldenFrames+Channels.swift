@@ -10,7 +10,7 @@ extension GoldenFrame {
             data: .string(#"{"presence":{"count":2,"ids":["a","b"],"hash":{"a":{"name":"A"},"b":null}}}"#)
         ),
         GoldenFrame(
-            "presence subscription_succeeded, hash a list (Reverb)",
+            "presence subscription_succeeded with a list as the hash (Reverb)",
             #"{"event":"pusher_internal:subscription_succeeded","channel":"presence-x","data":"{\"presence\":{\"count\":0,\"ids\":[],\"hash\":[]}}"}"#,
             event: EventName.subscriptionSucceededInternal,
             channel: "presence-x",
@@ -24,7 +24,7 @@ extension GoldenFrame {
             data: .string(#"{"user_id":"b","user_info":{"name":"B"}}"#)
         ),
         GoldenFrame(
-            "member_added, object (slanger)",
+            "member_added with object data (slanger)",
             #"{"event":"pusher_internal:member_added","channel":"presence-x","data":{"user_id":1}}"#,
             event: "pusher_internal:member_added",
             channel: "presence-x",
@@ -48,21 +48,21 @@ extension GoldenFrame {
             data: .string(#"{"message":"hello"}"#)
         ),
         GoldenFrame(
-            "event, angle brackets escaped (ipe)",
+            "event with escaped angle brackets (ipe)",
             #"{"event":"e","channel":"a","data":"\u003cb\u003e"}"#,
             event: "e",
             channel: "a",
             data: .string("<b>")
         ),
         GoldenFrame(
-            "event, slashes escaped (Reverb); its name has backslashes (Laravel)",
+            "event with escaped slashes (Reverb), and with backslashes in its name (Laravel)",
             #"{"event":"App\\Events\\Paid","data":"{\"url\":\"https:\\\/\\\/a.example\\\/\"}","channel":"a"}"#,
             event: #"App\Events\Paid"#,
             channel: "a",
             data: .string(#"{"url":"https:\/\/a.example\/"}"#)
         ),
         GoldenFrame(
-            "client event, object",
+            "client event with object data",
             #"{"event":"client-x","channel":"presence-x","data":{"a":[1,2]},"user_id":"u9"}"#,
             event: "client-x",
             channel: "presence-x",
@@ -70,7 +70,7 @@ extension GoldenFrame {
             userID: "u9"
         ),
         GoldenFrame(
-            "client event, string; the user id a number",
+            "client event with string data, from a user whose id is a number",
             #"{"event":"client-x","channel":"presence-x","data":"s","user_id":10}"#,
             event: "client-x",
             channel: "presence-x",
@@ -92,7 +92,7 @@ extension GoldenFrame {
             data: .string("1")
         ),
         GoldenFrame(
-            "event with a key of the server's own",
+            "event with an additional key",
             #"{"event":"my-event","channel":"a","data":"1","sequence":7}"#,
             event: "my-event",
             channel: "a",
@@ -120,25 +120,25 @@ extension GoldenFrame {
 
     static let users = [
         GoldenFrame(
-            "signin_success, string",
+            "signin_success with string data",
             #"{"event":"pusher:signin_success","data":"{\"user_data\":\"{\\\"id\\\":\\\"u1\\\"}\"}"}"#,
             event: "pusher:signin_success",
             data: .string(#"{"user_data":"{\"id\":\"u1\"}"}"#)
         ),
         GoldenFrame(
-            "signin_success, object (soketi)",
+            "signin_success with object data (soketi)",
             #"{"event":"pusher:signin_success","data":{"auth":"k:s","user_data":"{\"id\":\"u1\"}"}}"#,
             event: "pusher:signin_success",
             data: .json(#"{"auth":"k:s","user_data":"{\"id\":\"u1\"}"}"#)
         ),
         GoldenFrame(
-            "watchlist_events, string",
+            "watchlist_events with string data",
             #"{"event":"pusher_internal:watchlist_events","data":"{\"events\":[{\"name\":\"online\",\"user_ids\":[\"a\"]}]}"}"#,
             event: "pusher_internal:watchlist_events",
             data: .string(#"{"events":[{"name":"online","user_ids":["a"]}]}"#)
         ),
         GoldenFrame(
-            "watchlist_events, object (pylon)",
+            "watchlist_events with object data (pylon)",
             #"{"event":"pusher_internal:watchlist_events","data":{"events":[]}}"#,
             event: "pusher_internal:watchlist_events",
             data: .json(#"{"events":[]}"#)
@@ -148,13 +148,13 @@ extension GoldenFrame {
     /// Protocol clause 4: messages of pusher-js, for the server's side.
     static let fromClients = [
         GoldenFrame(
-            "subscribe, public",
+            "subscribe to a public channel",
             #"{"event":"pusher:subscribe","data":{"auth":"","channel":"my-channel"}}"#,
             event: EventName.subscribe,
             data: .json(#"{"auth":"","channel":"my-channel"}"#)
         ),
         GoldenFrame(
-            "subscribe, presence",
+            "subscribe to a presence channel",
             #"{"event":"pusher:subscribe","data":{"auth":"k:s","channel_data":"{\"user_id\":\"u1\"}","channel":"presence-c"}}"#,
             event: EventName.subscribe,
             data: .json(#"{"auth":"k:s","channel_data":"{\"user_id\":\"u1\"}","channel":"presence-c"}"#)
@@ -166,7 +166,7 @@ extension GoldenFrame {
             data: .json(#"{"channel":"my-channel"}"#)
         ),
         GoldenFrame(
-            "client event, string",
+            "client event with string data",
             #"{"event":"client-s","data":"str","channel":"private-c"}"#,
             event: "client-s",
             channel: "private-c",

@@ -9,7 +9,8 @@ struct GoldenFrame: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { origin }
 
-    /// `data` has its form in the envelope: `.string` if the server encodes twice, `.json` if once.
+    /// Creates a frame. Use `.string` for `data` if the server encodes the data twice, and `.json` if it encodes the
+    /// data once.
     init(
         _ origin: String,
         _ text: String,
@@ -34,7 +35,7 @@ struct GoldenFrame: Sendable, CustomTestStringConvertible {
 extension GoldenFrame {
     static let all = connection + errors + channels + presence + events + refusals + users + fromClients
 
-    /// Protocol clause 3: the greeting, ping and pong, in every form that servers send.
+    /// Protocol clause 3: the greeting, pings and pongs in the forms of different servers.
     static let connection = [
         GoldenFrame(
             "connection_established",
@@ -43,14 +44,14 @@ extension GoldenFrame {
             data: .string(#"{"socket_id":"123.456","activity_timeout":120}"#)
         ),
         GoldenFrame(
-            "connection_established, data first and a newline at the end (ipe)",
+            "connection_established with the data first and a newline at the end (ipe)",
             #"{"data":"{\"activity_timeout\":120,\"socket_id\":\"1.2\"}","event":"pusher:connection_established"}"#
                 + "\n",
             event: EventName.connectionEstablished,
             data: .string(#"{"activity_timeout":120,"socket_id":"1.2"}"#)
         ),
         GoldenFrame(
-            "ping, string",
+            "ping with string data",
             #"{"event":"pusher:ping","data":"{}"}"#,
             event: EventName.ping,
             data: .string("{}")
@@ -58,13 +59,13 @@ extension GoldenFrame {
         GoldenFrame("ping, object", #"{"event":"pusher:ping","data":{}}"#, event: EventName.ping, data: .json("{}")),
         GoldenFrame("ping without data (Reverb)", #"{"event":"pusher:ping"}"#, event: EventName.ping),
         GoldenFrame(
-            "pong, string",
+            "pong with string data",
             #"{"event":"pusher:pong","data":"{}"}"#,
             event: EventName.pong,
             data: .string("{}")
         ),
         GoldenFrame(
-            "pong, object (soketi)",
+            "pong with object data (soketi)",
             #"{"event":"pusher:pong","data":{}}"#,
             event: EventName.pong,
             data: .json("{}")
@@ -74,25 +75,25 @@ extension GoldenFrame {
 
     static let errors = [
         GoldenFrame(
-            "error, object",
+            "error with object data",
             #"{"event":"pusher:error","data":{"code":4301,"message":"slow down"}}"#,
             event: EventName.error,
             data: .json(#"{"code":4301,"message":"slow down"}"#)
         ),
         GoldenFrame(
-            "error, string (Reverb)",
+            "error with string data (Reverb)",
             #"{"event":"pusher:error","data":"{\"code\":4009,\"message\":\"Connection is unauthorized\"}"}"#,
             event: EventName.error,
             data: .string(#"{"code":4009,"message":"Connection is unauthorized"}"#)
         ),
         GoldenFrame(
-            "error, code null (ipe, poxa)",
+            "error with the code null (ipe, poxa)",
             #"{"event":"pusher:error","data":{"code":null,"message":"Existing subscription to channel a"}}"#,
             event: EventName.error,
             data: .json(#"{"code":null,"message":"Existing subscription to channel a"}"#)
         ),
         GoldenFrame(
-            "error, no code (slanger)",
+            "error without a code (slanger)",
             #"{"event":"pusher:error","data":"{\"message\":\"Invalid signature\"}"}"#,
             event: EventName.error,
             data: .string(#"{"message":"Invalid signature"}"#)
@@ -121,14 +122,14 @@ extension GoldenFrame {
             channel: "my-channel"
         ),
         GoldenFrame(
-            "subscription_succeeded, empty string (pylon)",
+            "subscription_succeeded with an empty string as data (pylon)",
             #"{"event":"pusher_internal:subscription_succeeded","channel":"my-channel","data":""}"#,
             event: EventName.subscriptionSucceededInternal,
             channel: "my-channel",
             data: .string("")
         ),
         GoldenFrame(
-            "subscription_succeeded, object (poxa)",
+            "subscription_succeeded with object data (poxa)",
             #"{"event":"pusher_internal:subscription_succeeded","data":{},"channel":"my-channel"}"#,
             event: EventName.subscriptionSucceededInternal,
             channel: "my-channel",
@@ -148,7 +149,7 @@ extension GoldenFrame {
             channel: "cache-x"
         ),
         GoldenFrame(
-            "cache_miss, the text null (pusher-fake)",
+            "cache_miss with the string \"null\" (pusher-fake)",
             #"{"event":"pusher:cache_miss","channel":"cache-x","data":"null"}"#,
             event: EventName.cacheMiss,
             channel: "cache-x",

@@ -1,6 +1,6 @@
-/// The listeners for the events of one name: those of the whole client, and those of one channel or of the user.
+/// The listeners for the events of one name: the client's listeners, and the listeners of one channel or of the user.
 ///
-/// It is looked up once, and used until the ``ChangeCount`` is raised: see ``isCurrent``.
+/// The engine looks up an audience once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
 final class Audience: Sendable {
     /// The callbacks that one dispatcher runs.
     private struct Callbacks: Sendable {
@@ -15,11 +15,11 @@ final class Audience: Sendable {
     let sequences: [SequenceListener]
     /// The queues that have to run callbacks.
     let queues: [CallbackDispatcher]
-    /// The other queues that are in use. Their callbacks may be about to bind others.
+    /// The other queues that are in use. Their callbacks may be about to bind other callbacks.
     let otherQueues: [CallbackDispatcher]
     /// The callbacks that run on the event loop.
     private let inPlace: Callbacks?
-    /// The other callbacks, for each queue.
+    /// The callbacks that run on queues, with one element for each queue.
     private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
@@ -27,7 +27,7 @@ final class Audience: Sendable {
     /// The count of changes at the look-up.
     let count: Int
 
-    /// - Parameter count: The count of changes before the registries were looked up; nil for the one now.
+    /// - Parameter count: The count of changes before the look-up in the registries; nil for the current count.
     init(
         _ eventName: String,
         _ first: ListenerRegistry,
@@ -39,7 +39,7 @@ final class Audience: Sendable {
         self.first = first
         self.second = second
         self.context = context
-        // Read first, so that a change during the look-up is noticed.
+        // Read the count first, so that a change during the look-up makes the audience outdated.
         self.count = count ?? context.changes.value
         var sequences: [SequenceListener] = []
         var callbacks: [Callbacks] = []
@@ -65,19 +65,24 @@ final class Audience: Sendable {
     /// Whether nothing has changed since the look-up.
     var isCurrent: Bool { count == context.changes.value }
 
-    /// The listeners as they are now.
+    /// Returns whether a look-up for the event name in these registries would give the same audience.
+    func isCurrent(for eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
+        isCurrent && self.first === first && self.second === second && self.eventName == eventName
+    }
+
+    /// Returns an audience with the current listeners.
     func renewed() -> Audience { isCurrent ? self : renamed(eventName) }
 
-    /// The same for another event.
+    /// Returns an audience with the current listeners for another event name.
     func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, context) }
 
     var isEmpty: Bool { sequences.isEmpty && inPlace == nil && queued.isEmpty }
 
-    /// Whether there are callbacks that run on the queue.
+    /// Returns whether there are callbacks that run on the queue.
     func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
-    /// The only listener, if it is a callback of the channel that runs on the event loop. A callback of the client does not
-    /// count, because it may bind another one to the channel.
+    /// The only listener, if it is a callback of the channel and runs on the event loop. A callback of the client does
+    /// not count, because it may bind another callback to the channel.
     var onlyCallback: Binding? {
         guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1 else { return nil }
         return sequences.isEmpty && queues.isEmpty && otherQueues.isEmpty ? inPlace.second.first : nil
@@ -90,7 +95,7 @@ final class Audience: Sendable {
 
     /// Calls the callbacks that run on the queue.
     func call(_ event: PusherEvent, by queue: CallbackDispatcher) {
-        // By index, as below.
+        // The comment at the loop below explains why the loop uses an index.
         var index = 0
         while index < queued.count {
             if queued[index].dispatcher === queue { call(queued[index], event) }
@@ -100,7 +105,7 @@ final class Audience: Sendable {
 
     private func call(_ callbacks: Callbacks, _ event: PusherEvent) {
         callbacks.first.call(event)
-        // A callback of the client may have bound another one to the channel.
+        // A callback of the client may have bound another callback to the channel.
         guard !callbacks.first.isEmpty, !isCurrent else { return callbacks.second.call(event) }
         for binding in second?.listeners(for: eventName).bindings ?? []
         where binding.dispatcher === callbacks.dispatcher {
@@ -110,7 +115,7 @@ final class Audience: Sendable {
 }
 
 extension [Binding] {
-    // By index: an iterator would own the array, and each binding.
+    // The loop uses an index, because an iterator would retain the array and each binding.
     @inline(__always)
     fileprivate func call(_ event: PusherEvent) {
         var index = 0

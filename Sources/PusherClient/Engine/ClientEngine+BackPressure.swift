@@ -3,14 +3,14 @@ import RealtimeNetworking
 
 /// A listener with a buffer. If the buffer is full, the client stops reading and waits for the listener.
 protocol AwaitedListener: AnyObject, Sendable {
-    /// Whether the client has to wait for it.
+    /// Whether the client has to wait for the listener.
     var isAwaited: Bool { get }
     /// A number that changes whenever the listener takes an element.
     var progress: Int { get }
     /// Drops the elements above the limits. Stops waiting for the listener.
     ///
-    /// - Parameter isStalled: Whether the listener takes nothing. If it does take elements, the client waits again when
-    ///   the buffer is full.
+    /// - Parameter isStalled: Whether the client treats the listener as stalled. If not, the client waits for the
+    ///   listener again when the buffer is full.
     func stopWaiting(isStalled: Bool, for engine: ClientEngine)
 }
 
@@ -19,16 +19,16 @@ struct AwaitedListeners {
     private struct Entry {
         let listener: any AwaitedListener
         var progress: Int
-        /// When this progress was seen first.
+        /// The time at which the client first saw this value of `progress`.
         var since: Instant
     }
 
     private var entries: [Entry] = []
-    /// The connection that is not read meanwhile, and since when it is not.
+    /// The connection from which the client does not read while it waits for a listener, and the start of this pause.
     fileprivate(set) var pause: (attempt: AttemptID, start: Instant)?
     fileprivate var timer: Scheduled<Void>?
 
-    /// When the first listener is checked; nil if the client waits for none.
+    /// The time at which the client must check the first listener; nil if the client waits for no listener.
     fileprivate var firstDue: Instant? { entries.map { $0.since + ClientEngine.stallTime }.min() }
 
     fileprivate mutating func add(_ listener: any AwaitedListener, now: Instant) {
@@ -38,7 +38,7 @@ struct AwaitedListeners {
 
     fileprivate mutating func removeCaughtUp() { entries.removeAll { !$0.listener.isAwaited } }
 
-    /// Removes the listeners that take nothing.
+    /// Removes and returns the listeners that have taken nothing for ``ClientEngine/stallTime``.
     fileprivate mutating func takeStalled(now: Instant) -> [any AwaitedListener] {
         var stalled: [any AwaitedListener] = []
         entries = entries.compactMap { entry in
@@ -57,12 +57,14 @@ struct AwaitedListeners {
     }
 }
 
-/// Back-pressure. All of this happens on the event loop.
+/// Stops reading while a listener is too slow (back-pressure). Only the event loop uses these methods.
 extension ClientEngine {
-    /// A listener that takes nothing for this time is stalled: the client does not wait for it.
+    /// The time after which the client treats a listener that takes nothing as stalled. The client does not wait for a
+    /// stalled listener.
     static let stallTime = Duration.milliseconds(90)
 
-    /// The longest time without reading. A longer pause would delay pings and answers too much.
+    /// Returns the maximum time for which the client may stop reading. A longer pause would delay pings and answers too
+    /// much.
     private func longestPause(of attempt: AttemptID) -> Duration {
         let longest = loopState.value.connections[attempt]?.longestPause ?? .zero
         return min(read { $0.machine.configuration.timeouts.pong } / 2, longest)
@@ -96,7 +98,7 @@ extension ClientEngine {
         }
         guard let due = loopState.value.awaited.firstDue else { return resumeReading() }
         let wait = TimeAmount(clamping: min(due, end) - now)
-        // `stopWaiting` reports drops by a callback. If that fills its queue, `pauseReading` has set a timer already.
+        // `stopWaiting` may have set a timer, because its report of the drops can fill the queue of callbacks.
         loopState.value.awaited.timer?.cancel()
         loopState.value.awaited.timer = eventLoop.scheduleTask(in: wait) {
             self.judgeListeners()
@@ -116,10 +118,13 @@ extension ClientEngine {
         loopState.value.connections[pause.attempt]?.setReading(true)
     }
 
-    /// The connection has ended. Listeners that have not caught up are checked on the next one, for the time on both.
-    func connectionEnded(_ id: AttemptID) {
-        loopState.value.connections[id] = nil
+    /// Removes a connection that was lost or closed. The client checks listeners that have not caught up on the next
+    /// connection. The times on both connections add up.
+    ///
+    /// - Returns: The connection.
+    func connectionEnded(_ id: AttemptID) -> (any TransportConnection)? {
         if loopState.value.awaited.pause?.attempt == id { endPause() }
+        return loopState.value.connections.removeValue(forKey: id)
     }
 
     private func endPause() {

@@ -3,16 +3,22 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Delivers events to their listeners. All of this happens on the event loop, and never under the lock.
+/// Delivers events to their listeners, on the event loop and never under the lock.
 extension ClientEngine {
     func audience(
         of event: PusherEvent,
         _ first: ListenerRegistry,
         _ second: ListenerRegistry? = nil
-    ) -> Audience { Audience(event.eventName, first, second, listenerContext) }
+    ) -> Audience {
+        let routes = loopState.value.routes
+        if let last = routes.lastAudience, last.isCurrent(for: event.eventName, first, second) { return last }
+        let audience = Audience(event.eventName, first, second, listenerContext)
+        routes.lastAudience = audience
+        return audience
+    }
 
-    /// Delivers an event of the server through the ``PayloadTransformer`` if there is one, and counts it if it has no
-    /// listener.
+    /// Delivers an event of the server through the app's ``PayloadTransformer``, if any, and counts the event if it has
+    /// no listener.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
         guard transformsPayloads else { return deliverCounting(event, to: audience) }
         for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
@@ -41,20 +47,20 @@ extension ClientEngine {
         }
         audience.callInPlace(event)
         for queue in audience.queues { queue.collect(event, audience) }
-        // While callbacks run or wait, they may be about to bind others. If they are done, the look-up finds what they
-        // bound.
+        // The callbacks of a busy queue may be about to bind other callbacks, so a busy queue always gets the event.
+        // For an idle queue, the look-up finds all callbacks.
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }
         return !audience.isEmpty
     }
 
-    /// Adds an element to sequences, and reports those that begin to drop elements because of it.
+    /// Adds an element to sequences, and reports sequences that begin to drop elements because of this element.
     func broadcast<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
         count(broadcast.send(element), on: channel)
     }
 
-    /// Adds an error to the sequences of errors. Sequences that drop errors do not get another error about that.
+    /// Adds an error to the sequences of errors. Sequences that drop errors do not get another error about the drop.
     func publish(_ error: PusherClientError) {
         let drop = errors.send(error)
         loopState.value.counts.sequenceOverflows += drop.count
@@ -71,15 +77,15 @@ extension ClientEngine {
         publish(error)
     }
 
-    /// Callbacks were dropped. The report must not displace other callbacks.
+    /// Reports that callbacks were dropped. The report must not displace other callbacks.
     func callbacksDropped(_ drop: CallbackDispatcher.Drop) {
         let message =
             switch drop {
-            case .began: "Callbacks dropped: the callback queue is slower than the events arrive."
+            case .began: "Callbacks dropped: events arrive faster than the callback queue handles them."
             case .ended(let count): "Callbacks dropped: \(count). The callback queue has caught up."
             }
         let error = PusherClientError(.eventsDropped, message)
-        // This may run on the callback queue.
+        // This method may run on the callback queue.
         eventLoop.execute {
             self.tell(error, keep: .outcomes)
             self.publish(error)
@@ -105,7 +111,7 @@ extension ClientEngine {
         )
     }
 
-    /// Delivers an event again. It may be called anywhere.
+    /// Delivers an event again. Any thread may call this method.
     func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
             self.deliver(event, to: self.audience(of: event, first, second))
@@ -114,8 +120,8 @@ extension ClientEngine {
         }
     }
 
-    /// Wakes the consumers of sequences and the queues of callbacks. Called after all events of a read were delivered,
-    /// so that consumers do not compete with the event loop for a processor.
+    /// Wakes the consumers of sequences and the queues of callbacks. Call this method after the delivery of all events
+    /// of a read, so that consumers do not compete with the event loop for a processor.
     func endDelivery() {
         for dispatcher in dispatchers { dispatcher.submit(for: self) }
         guard !loopState.value.sequences.isEmpty else { return }
@@ -124,7 +130,7 @@ extension ClientEngine {
         for buffer in submit(to: sequences) { buffer.wake() }
     }
 
-    /// Returns the buffers for whose events a consumer waits.
+    /// Adds the collected events to the sequences' buffers. Returns the buffers for which a consumer waits.
     private func submit(to sequences: [SequenceListener]) -> [EventBuffer<PusherEvent>] {
         var toWake: [EventBuffer<PusherEvent>] = []
         var drops: [String?: Drop] = [:]
@@ -141,7 +147,7 @@ extension ClientEngine {
 
     // MARK: The payload transformer
 
-    /// The events to deliver for an event of a channel.
+    /// Returns the events to deliver for an event of a channel.
     func transformed(_ event: PusherEvent) -> [PusherEvent] {
         guard let transformer = options.payloadTransformer, let channelName = event.channelName,
             !EventName.isProtocolEvent(event.eventName)
@@ -152,7 +158,8 @@ extension ClientEngine {
             channelName: channelName,
             userId: event.userId
         )
-        // Removed from the table, because it would be copied when it changes.
+        // Remove the reader from the table during the call, because changing a reader in the table would copy the
+        // reader.
         var reader =
             loopState.value.payloadReaders.removeValue(forKey: channelName)
             ?? transformer.makeReader(channelName: channelName)
@@ -168,12 +175,12 @@ extension ClientEngine {
         }
     }
 
-    /// Removes the reader of a channel with everything that it has kept.
+    /// Removes the reader of a channel, including the reader's data.
     func forgetPayloads(of channelName: String) {
         loopState.value.payloadReaders[channelName] = nil
     }
 
-    /// The same for the own channels of all users.
+    /// Removes the readers of all users' own channels.
     func forgetPayloadsOfUsers() {
         loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
             !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
@@ -185,8 +192,9 @@ extension ClientEngine {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - listeners: The listeners of a channel, of the client or of the user.
-    ///   - dispatcher: What runs the callback; `nil` for the queue of the options.
-    /// - Returns: The callback's id. If there are too many, the client reports that, and the id belongs to no callback.
+    ///   - dispatcher: The dispatcher that runs the callback; `nil` for the queue of the options.
+    /// - Returns: The callback's id. If the limit of callbacks is reached, the client reports an error, and returns an
+    ///   unused id.
     func bind(
         _ name: String?,
         to listeners: ListenerRegistry,
@@ -197,7 +205,7 @@ extension ClientEngine {
             ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 
-    /// - Returns: An id that belongs to no callback.
+    /// - Returns: An unused id.
     func reportUnbound(_ what: String) -> String {
         let error = PusherClientError(
             .tooManyBindings,

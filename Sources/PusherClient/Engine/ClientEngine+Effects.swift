@@ -4,7 +4,7 @@ import NIOCore
 import PusherProtocol
 import RealtimeHTTP
 
-/// Carrying out effects. All of this happens on the event loop, and never under the lock.
+/// Carries out effects, on the event loop and never under the lock.
 extension ClientEngine {
     func run(_ effect: Effect) {
         switch effect {
@@ -13,10 +13,9 @@ extension ClientEngine {
         case .sendClientEvent(let id, let item): writeClientEvent(item, on: id)
         case .sendMessage(let id, let envelope): writeMessage(envelope, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
-        case .abort(let id, let isSilent):
-            let connection = loopState.value.connections[id]
-            connectionEnded(id)
-            if isSilent { connection?.noteLoss() }
+        case .abort(let id, let isServerSilent):
+            let connection = connectionEnded(id)
+            if isServerSilent { connection?.noteLoss() }
             connection?.abort()
 
         case .schedule(let id, let delay):
@@ -76,7 +75,7 @@ extension ClientEngine {
             userListeners.finish()
             watchlistEvents.finish()
             watchlistCallbacks.finish()
-            // The old object is released outside the lock, because releasing it may call the client.
+            // Release the old closure outside the lock, because releasing it may call the client.
             _ = update { state in
                 defer { state.userDataFetcher = nil }
                 return state.userDataFetcher
@@ -114,14 +113,14 @@ extension ClientEngine {
     }
 
     private func noteEstablished() {
-        // It may have been lost since.
+        // The client may have lost the connection meanwhile.
         guard let id = read({ $0.machine.connection.establishedAttempt }) else { return }
         loopState.value.connections[id]?.noteEstablished()
     }
 
     private func write(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
         guard let connection = loopState.value.connections[id] else {
-            promise?.fail(PusherClientError(.notSubscribed, "Message not sent: the connection was lost."))
+            promise?.fail(PusherClientError.messageNotSent)
             return
         }
         let text = envelope.jsonText
@@ -132,17 +131,14 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    /// Writes a message that the app sends. It is not sent again.
+    /// Writes a message that the app sends. If the connection is lost, the client does not send the message again.
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in
-            let unanswered = error as? UnansweredMessage
-            let problem = unanswered == nil ? "not sent" : "may not have arrived"
-            let message = "Message \(envelope.event.quoted) \(problem): the connection was lost."
+            let failure = PusherClientError.unwritten("Message", envelope, error, .notConnected)
             self.step { state, _ in
                 state.machine.countUnsentMessage()
-                let error = PusherClientError(.notConnected, message, cause: unanswered?.reason ?? error)
-                state.pending.append(.report(error))
+                state.pending.append(.report(failure))
             }
         }
         write(envelope, on: id, promise: written)
@@ -152,21 +148,11 @@ extension ClientEngine {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
             var failure: PusherClientError?
-            var mayHaveArrived = false
             if case .failure(let error) = result {
-                let unanswered = error as? UnansweredMessage
-                mayHaveArrived = unanswered != nil
-                failure = .unwritten(item, mayHaveArrived: mayHaveArrived, cause: unanswered?.reason ?? error)
+                failure = .unwritten("Client event", item.envelope, error, .notSubscribed)
             }
             self.step { state, now in
-                state.machine.clientEventWritten(
-                    item,
-                    on: id,
-                    error: failure,
-                    mayHaveArrived: mayHaveArrived,
-                    now: now,
-                    into: &state.pending
-                )
+                state.machine.clientEventWritten(item, on: id, error: failure, now: now, into: &state.pending)
             }
         }
         write(item.envelope, on: id, promise: written)
@@ -184,7 +170,7 @@ extension ClientEngine {
         }
     }
 
-    /// The same number for all authorizations that failed together, so that they are tried again together.
+    /// Returns one number for all authorizations that failed together, so that the client also retries them together.
     private func sharedRandom() -> Double {
         if let number = loopState.value.sharedRandom { return number }
         let number = random()
@@ -193,10 +179,10 @@ extension ClientEngine {
         return number
     }
 
-    // MARK: Authorizers, which are your code, and slow
+    // MARK: Authorizers
 
-    /// In another turn of the loop, so that all authorizations of this turn, including retries that are due, are
-    /// requested together.
+    /// Gathers the authorizations in another turn of the loop. So the client requests all authorizations of this turn,
+    /// including due retries, together.
     func gatherAuthorizations() {
         eventLoop.execute { [self] in
             let batchSize = options.authMethod.maximumBatchSize
@@ -243,7 +229,7 @@ extension ClientEngine {
         }
     }
 
-    /// Cancels a request if no answer of it is needed any more.
+    /// Cancels a request if none of its answers is needed any more.
     func cancelAuthorization(_ authorization: AuthorizationTry) {
         loopState.value.authorizations.remove(authorization)?.cancel()
     }
@@ -274,18 +260,26 @@ extension RetryContext {
 }
 
 extension PusherClientError {
-    /// - Parameter mayHaveArrived: Whether it was sent, and only the answer is missing.
+    /// - Parameters:
+    ///   - kind: The name of this kind of message, for the error's text.
+    ///   - reason: The error with which the message's promise failed.
+    ///   - code: The code for a message that was not sent.
     fileprivate static func unwritten(
-        _ item: ClientEventQueue.Item,
-        mayHaveArrived: Bool,
-        cause: any Error
+        _ kind: String,
+        _ envelope: Envelope,
+        _ reason: any Error,
+        _ code: Code
     ) -> Self {
-        let problem = mayHaveArrived ? "may not have arrived" : "not sent"
+        let name = "\(kind) \(envelope.event.quoted)"
+        guard let unanswered = reason as? UnansweredMessage else {
+            let message = "\(name) not sent: the connection was lost."
+            return Self(code, message, channelName: envelope.channel, cause: reason)
+        }
         return Self(
-            .notSubscribed,
-            "Client event \(item.envelope.event.quoted) \(problem): the connection was lost.",
-            channelName: item.name,
-            cause: cause
+            .unanswered,
+            "\(name) may not have arrived: the connection was lost before the server confirmed the request.",
+            channelName: envelope.channel,
+            cause: unanswered.reason
         )
     }
 }

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherProtocol
 
-/// Receives messages from the connection. All of this happens on the event loop.
+/// Receives messages from the connection, on the event loop.
 extension ClientEngine {
     /// Makes the function that the transport calls with each event of an attempt's socket.
     func makeReceiver(_ id: AttemptID) -> @Sendable (TransportEvent) -> Void {
@@ -10,18 +10,18 @@ extension ClientEngine {
         return { event in reception.value.received(event) }
     }
 
-    // MARK: The fast way
+    // MARK: The fast path
 
-    /// Claims the funnel for ordinary events: no other effect is carried out until the caller calls ``carryOut()``. Returns
-    /// `false` if there are effects already, or if events cannot be ordinary.
+    /// Claims the funnel for ordinary events. The engine carries out no effect until the caller calls ``carryOut()``.
+    /// Returns `false` if effects are pending, or if no event can be ordinary.
     func claim(_ id: AttemptID) -> Bool {
         let now = now()
         return state.withLockedValue { state in
             guard !state.isDraining, state.machine.connection.establishedAttempt == id
             else { return false }
-            state.machine.activity(on: id, now: now, into: &state.pending)
-            state.isDraining = state.pending.isEmpty
-            return state.isDraining
+            state.machine.frameReceived(on: id, now: now, into: &state.pending)
+            state.isDraining = true
+            return true
         }
     }
 
@@ -38,9 +38,9 @@ extension ClientEngine {
         return Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
     }
 
-    // MARK: The careful way
+    // MARK: The slow path
 
-    /// Gives messages to the machine, and carries out the resulting effects. The caller follows with ``endTurn()``.
+    /// Gives messages to the machine, and carries out the resulting effects. Afterwards the caller calls ``endTurn()``.
     func receive(_ messages: [Envelope], size: Int, on id: AttemptID) {
         let (_, mustCarryOut) = makeTransition { state, now in
             state.counts.messagesReceived += messages.count

@@ -2,12 +2,12 @@ import Logging
 import NIOCore
 import PusherProtocol
 
-/// Reports what happens, to the log, to the statistics and to the delegate.
+/// Reports to the log, to the statistics and to the delegate.
 extension ClientEngine {
     // MARK: The connection
 
-    /// The level is warning for the lines that a person must know who reads only the log: the first failure of an
-    /// outage, and the end of all attempts.
+    /// Logs a status. The level is warning for the first failure of an outage, for the end of an outage, and when the
+    /// client stops. A person who reads only the log must know about these events.
     func log(_ status: ConnectionStatus) {
         // The reason has its own metadata key.
         var metadata: Logger.Metadata = ["pusher.status": "\(status.descriptionWithoutReason(at: clock()))"]
@@ -21,7 +21,7 @@ extension ClientEngine {
             logger.warning("\(connectionStateText(status))", metadata: metadata)
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
-            // The level of the message whose outage it ends.
+            // This message has the level of the message that reported the outage.
             metadata["pusher.outage"] = "\(read { $0.machine.connection.lastOutage } ?? .zero)"
             logger.warning("Connected again", metadata: metadata)
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
@@ -40,7 +40,8 @@ extension ClientEngine {
         }
     }
 
-    /// Logs which transport carries the connection, and why a preferred one does not, whenever that changes.
+    /// Logs the transport of the connection, and the reasons why the client does not use preferred transports, if any
+    /// of these values has changed.
     func logTransport() {
         guard options.transports != .webSocket else { return }
         let statistics = read { $0.machine.connection.statistics }
@@ -76,7 +77,7 @@ extension ClientEngine {
         notify { $0.receivedError(error: reported) }
     }
 
-    /// Calls the delegate on the callback queue, if there is one when the job runs.
+    /// Calls the delegate on the callback queue, if there is a delegate when the job runs.
     func notify(
         keep retention: CallbackDispatcher.Retention = .newest,
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
@@ -96,14 +97,15 @@ extension ClientEngine {
         tellDelegate(message)
     }
 
-    /// Calls the delegate with a line that the log has in another form.
+    /// Calls the delegate with a line that the log contains in another form.
     func tellDelegate(_ message: @autoclosure () -> String) {
         guard read({ $0.delegate.value }) != nil else { return }
         let message = message().escapingControls
         notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
     }
 
-    /// Writes a message to the log. Signatures are left out of messages that have one, or may have one.
+    /// Writes a message to the log. If a message can contain a signature, the log gets the message without the
+    /// signature.
     func trace(_ what: Logger.Message, _ envelope: Envelope, _ text: String) {
         let shown: String
         switch envelope.event {
@@ -120,9 +122,9 @@ extension ClientEngine {
 
     // MARK: Warnings
 
-    /// The errors that only a change of the app, its backend or their settings can fix.
+    /// The errors that require a change of the app, the backend or the settings.
     static let warnings: [PusherClientError.Code: Logger.Message] = [
-        .undecodableData: "An event does not fit the type that it is decoded as",
+        .undecodableData: "The data of an event does not fit the expected type",
         .invalidEventName: "An event was not sent",
         .clientEventsNotAllowed: "An event was not sent",
         .invalidClientEventData: "An event was not sent",
@@ -130,6 +132,7 @@ extension ClientEngine {
         .clientEventQueueFull: "An event was not sent",
         .notSubscribed: "An event was not sent",
         .unsubscribed: "An event was not sent",
+        .unanswered: "An event may not have arrived",
         .clientEventRejected: "The server rejected an event",
         .decryptionFailed: "An event cannot be decrypted",
         .payloadTransformerFailed: "The payload transformer failed",
@@ -137,9 +140,10 @@ extension ClientEngine {
         .notConnected: "There is no connection",
     ]
 
-    /// Writes a warning to the log, unless there was one of its kind in the last minute. Called on the event loop.
+    /// Writes a warning to the log, unless the client logged a warning of this kind in the last minute. Call this
+    /// method on the event loop.
     ///
-    /// - Returns: Whether the log has the error.
+    /// - Returns: Whether the method has logged the error.
     @discardableResult
     func warn(_ error: PusherClientError) -> Bool {
         guard let warning = Self.warnings[error.code] else { return false }
@@ -158,7 +162,7 @@ extension ClientEngine {
         return true
     }
 
-    /// Logs that a call waits for a connection that nothing opens, if that is still so after 5 s.
+    /// Logs a warning if a call waits for a connection, and no attempt to connect has begun after 5 s.
     ///
     /// - Returns: The scheduled check, to cancel when the call returns. Nil if there is a connection, or an attempt is
     ///   under way.
@@ -168,7 +172,8 @@ extension ClientEngine {
             guard let self, !self.isConnectionWanted else { return }
             let message = "\(call) has waited for 5 s, and nothing connects. Call connect()."
             var error = PusherClientError(.notConnected, message)
-            // Otherwise an event that was not sent would hide it. All waiting calls share one warning.
+            // Without this name, the warning about an event that was not sent would suppress this warning. All waiting
+            // calls share one warning.
             error.eventName = "waiting"
             self.warn(error)
         }
@@ -180,7 +185,8 @@ extension ClientEngine {
 
     var statistics: PusherStatistics {
         let now = now()
-        // A callback on the event loop may read it in the middle of a read.
+        // If a callback on the event loop reads the statistics during a read, the counts of this read are not published
+        // yet.
         if eventLoop.inEventLoop { publishCounts() }
         let droppedCallbacks = dispatchers.reduce(0) { $0 + $1.droppedCount }
         var statistics = read { state in
@@ -198,7 +204,7 @@ extension ClientEngine {
         update { $0.counts.add(counts) }
     }
 
-    /// Removes the event loop's counts. The caller adds it to the counts under the lock.
+    /// Removes the event loop's counts. The caller adds them to the counts under the lock.
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()
         swap(&counts, &loopState.value.counts)

@@ -11,11 +11,11 @@ package import RealtimeNetworking
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
-        /// The server that the machine connects to, as the app named it.
+        /// The server that the machine connects to, as specified by the app.
         var endpoint: Endpoint
-        /// Effects of transitions that were made, but not carried out yet.
+        /// The effects of earlier transitions that the engine has not carried out yet.
         var pending: [Effect] = []
-        /// Whether a call on the stack carries them out already. A nested call only adds to them.
+        /// Whether a call on the stack already carries out effects. A nested call only adds effects.
         var isDraining = false
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
@@ -30,31 +30,32 @@ package final class ClientEngine: Sendable {
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
         var timers = TimerTable<TimerID>()
-        /// The connections that were written to since the last flush.
+        /// The connections with messages that the engine has written since the last flush.
         var unflushed: Set<AttemptID> = []
         let routes = RouteTable()
         /// The reception that has the claim.
         var claimant: Reception?
         var awaited = AwaitedListeners()
-        /// The sequences for which events were collected.
+        /// The sequences for which the engine has collected events.
         var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
         /// The readers of channels whose events the app transforms.
         var payloadReaders: [String: any PayloadReader] = [:]
         /// The random number for the authorization policy in this turn of the loop.
         var sharedRandom: Double?
-        /// True once the log has reported a missing connection, until there is one.
+        /// Whether the log has reported the current outage.
         var hasLoggedOutage = false
         var warnings = WarningLimiter()
-        /// The interval that was logged last.
+        /// The keep-alive interval that was logged last.
         var keepAliveInterval: Duration?
         var transport: TransportReport?
         var countdowns = Countdowns()
         var counts = DeliveryCounts()
         #if Metrics
-            /// Removed while it reports, because the factory's code may call the client again.
+            /// The reporter. The engine removes the reporter during a report, because the factory's code may call the
+            /// client again.
             var metrics: MetricsReporter?
-            /// Whether there are changes to report afterwards.
+            /// Whether there are changes to report after the current report.
             var hasMoreMetrics = false
         #endif
     }
@@ -67,7 +68,7 @@ package final class ClientEngine: Sendable {
         weak let value: PusherConnection?
     }
 
-    /// The parts that tests replace: time, randomness, event loop and connection.
+    /// The parts that tests replace: the event loop, the transport, the requester, the clock and the random numbers.
     package struct Environment: Sendable {
         package var eventLoop: any EventLoop
         package var transport: any Transport
@@ -108,18 +109,18 @@ package final class ClientEngine: Sendable {
     let logger: Logger
     let tracesMessages: Bool
     let transformsPayloads: Bool
-    /// Runs callbacks on the queue of the options.
+    /// The dispatcher of the callback queue in the options.
     let dispatcher: CallbackDispatcher
-    /// Runs callbacks on the main queue, whatever the callback queue.
+    /// The dispatcher of the main queue.
     let mainDispatcher: CallbackDispatcher
     /// The distinct dispatchers: callback queue and main queue, or one if they are the same.
     let dispatchers: [CallbackDispatcher]
     private let buffers: TotalBudget
     let sequenceBudget: BufferBudget
     let listenerContext: ListenerContext
-    /// Raised whenever the listeners of an event may have changed.
+    /// A count that rises when the listeners of an event may have changed.
     let changes: ChangeCount
-    /// Whether there are effects to carry out. Read without the lock.
+    /// Whether there are effects to carry out. The engine reads this value without the lock.
     let hasPendingEffects = ManagedAtomic(false)
     let clientListeners: ListenerRegistry
     let userListeners: ListenerRegistry
@@ -203,15 +204,15 @@ package final class ClientEngine: Sendable {
 
     func now() -> Instant { Instant(clock(), since: origin) }
 
-    /// The status as the app sees it.
+    /// Converts the machine's status to the app's status.
     func status(_ status: ConnectionStateMachine.Status) -> ConnectionStatus { ConnectionStatus(status, since: origin) }
 
     var status: ConnectionStatus { status(read { $0.machine.status }) }
 
     // MARK: The funnel
 
-    /// Makes a transition, and has its effects carried out. On the event loop this happens at once, unless a call on
-    /// the stack carries out effects already. Elsewhere it happens in a later turn of the loop.
+    /// Makes a transition, and makes the event loop carry out its effects. On the event loop, the effects run at once,
+    /// unless a call on the stack already carries out effects. On other threads, they run in a later turn of the loop.
     @discardableResult
     func step<Result>(_ change: (inout State, Instant) -> Result) -> Result {
         let (result, mustDrain) = makeTransition(change)
@@ -221,7 +222,7 @@ package final class ClientEngine: Sendable {
         return result
     }
 
-    /// Makes a transition. If `mustDrain` is true, the caller carries out its effects.
+    /// Makes a transition. If `mustDrain` is true, the caller must carry out the effects.
     func makeTransition<Result>(_ change: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
         return state.withLockedValue { state in
@@ -241,16 +242,16 @@ package final class ClientEngine: Sendable {
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until there are none. The app's code can cause effects without end, so sockets and timers
-    /// get a turn after ``effectsInOneTurn``. A pass always carries out all effects that were pending when it began.
-    /// Otherwise a busy server could make the rest grow with each read. Call it only if ``makeTransition(_:)`` has
-    /// returned `mustDrain`.
+    /// Carries out effects until none are left. The app's code can cause effects without end, so sockets and timers get
+    /// a turn after ``effectsInOneTurn`` effects. A pass always carries out all effects that were pending when the pass
+    /// began. If a pass left some of them, a busy server could make their number grow with each read. Call this method
+    /// only if ``makeTransition(_:)`` has returned `mustDrain`.
     func drain() {
         carryOut()
         endTurn()
     }
 
-    /// The first half of ``drain()``. The caller calls ``endTurn()`` after everything that belongs to the turn.
+    /// Carries out effects, as the first half of ``drain()``. The caller calls ``endTurn()`` at the end of the turn.
     func carryOut() {
         var count = 0
         var isDone = endDraining()
@@ -264,6 +265,8 @@ package final class ClientEngine: Sendable {
     }
 
     func endTurn() {
+        // The audience retains the buffers of sequences, which the app may release at any time.
+        loopState.value.routes.lastAudience = nil
         endDelivery()
         flush()
         #if Metrics
@@ -273,8 +276,8 @@ package final class ClientEngine: Sendable {
 
     private static let effectsInOneTurn = 10_000
 
-    /// Runs the work after the loop has looked at sockets. The loop does not look at them while it has tasks to run at
-    /// once.
+    /// Runs the work after the loop has read and written sockets. The loop does not handle sockets while it has tasks
+    /// that are due.
     func inAnotherTurn(_ work: @escaping @Sendable () -> Void) {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1), work)
     }
@@ -287,7 +290,7 @@ package final class ClientEngine: Sendable {
         }
     }
 
-    /// Returns `true` if no effects are left. The caller then stops carrying them out.
+    /// Ends a pass. If no effects are left, the method returns `true`, and the caller stops.
     private func endDraining() -> Bool {
         let counts = takeCounts()
         return state.withLockedValue { state in
@@ -318,12 +321,12 @@ package final class ClientEngine: Sendable {
 
     // MARK: Waiting calls
 
-    /// Begins a wait in the machine, and waits for its outcome. Cancellation ends it with `CancellationError`.
+    /// Begins a wait in the machine, and waits for the outcome. Cancellation ends the wait with `CancellationError`.
     ///
     /// - Parameters:
-    ///   - channelName: The channel whose subscription it waits for; nil for other waits.
+    ///   - channelName: The channel whose subscription the call waits for; nil for other waits.
     ///   - call: The name of the call, if it needs a connection that only another call opens; otherwise nil.
-    ///   - limit: How long it waits; nil for no limit.
+    ///   - limit: The time limit of the wait; nil for no limit.
     func wait(
         subscribing channelName: String? = nil,
         of call: String? = nil,
@@ -342,7 +345,7 @@ package final class ClientEngine: Sendable {
             await withCheckedContinuation { continuation in
                 step { state, now in
                     state.waiters[waiter] = continuation
-                    // Checked under the lock, so that a later cancellation finds the waiter.
+                    // Check the cancellation under the lock, so that a later cancellation finds the waiter.
                     if Task.isCancelled {
                         state.pending.append(.resume(waiter, .cancelled))
                     } else {
@@ -350,7 +353,7 @@ package final class ClientEngine: Sendable {
                     }
                 }
                 guard let limit else { return }
-                // The wait has begun, so the timer finds it.
+                // The wait has begun, so the timer finds the waiter.
                 let scheduled = eventLoop.scheduleTask(in: TimeAmount(limit.duration)) {
                     isTimedOut.store(true, ordering: .relaxed)
                     self.cancelWait(waiter, subscribing: channelName)
@@ -358,7 +361,7 @@ package final class ClientEngine: Sendable {
                 timer.withLockedValue { $0 = scheduled }
             }
         } onCancel: {
-            // Not in place, because its effects must not run inside the code that cancels.
+            // The wait ends on the event loop, because the effects must not run inside the code that cancels the task.
             eventLoop.execute { self.cancelWait(waiter, subscribing: channelName) }
         }
         switch outcome {
@@ -379,22 +382,22 @@ package final class ClientEngine: Sendable {
 
     // MARK: Release
 
-    /// Releases the client after the app's last reference is gone.
+    /// Releases the client after the app has released its last reference.
     func release() {
         step { state, now in state.machine.release(now: now, into: &state.pending) }
     }
 }
 
-/// Every object of the app refers to the engine, and the engine knows the secrets.
+/// Hides the engine from `dump`. Every object of the app refers to the engine, and the engine knows the secrets.
 extension ClientEngine: CustomReflectable {
-    /// Nothing, for `dump`.
+    /// An empty mirror, so that `dump` shows nothing.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// How long a call waits.
+/// The time limit of a waiting call.
 struct WaitLimit: Sendable {
     let duration: Duration
-    /// The error that it throws afterwards.
+    /// The error that the call throws after this time.
     let error: @Sendable () -> any Error
 
     init(_ duration: Duration, _ error: @escaping @Sendable () -> any Error) {

@@ -4,12 +4,13 @@ import NIOCore
 import PusherProtocol
 import RealtimePrimitives
 
-/// Receives the events of one connection's transport. Used on the event loop only.
+/// The receiver of all events from one connection's transport. Only the event loop uses the reception.
 ///
-/// The fast way: an event that changes no state is delivered as soon as its bytes are scanned. For that, the reception
-/// claims the funnel, so that no other effects are carried out meanwhile. All other messages take the slow path,
-/// through the machine. It ends the claim. The message is collected with those that follow, until the next event that
-/// is known to be ordinary, or until the end of the read.
+/// On the fast path, the reception scans the bytes of an ordinary event, and delivers the event at once. The reception
+/// claims the funnel for such events, so that the engine carries out no other effects meanwhile. All other messages
+/// take the slow path, through the machine. The slow path ends the claim. The reception collects the messages of the
+/// slow path. It gives them to the machine when an ordinary event with a known route arrives, when the messages have
+/// ``batchSize`` bytes, or when the read ends.
 final class Reception {
     private let engine: ClientEngine
     private let id: AttemptID
@@ -20,10 +21,13 @@ final class Reception {
     private var messages: [Envelope] = []
     /// In bytes.
     private var size = 0
+    /// The size in bytes at which the machine gets the collected messages. The size is small, so that the messages are
+    /// still in the processor's cache.
+    private static let batchSize = 16_384
     private var hasClaim = false
-    /// Whether a message is being scanned, whose data is in `text`.
+    /// Whether the reception is in the middle of a message, whose data is in `text`.
     private var isReceiving = false
-    /// The counts of the events of the claim.
+    /// The counts of the events that were delivered during the claim.
     private var counts = DeliveryCounts()
 
     init(_ id: AttemptID, _ engine: ClientEngine) {
@@ -35,18 +39,20 @@ final class Reception {
 
     func received(_ event: TransportEvent) {
         if case .text(let bytes) = event { return receive(bytes) }
+        var ended: (any TransportConnection)?
         if case .closed = event {
-            // While there is a connection, full buffers keep everything from the last read.
+            // Without a connection, full buffers drop elements. So the engine delivers the events of the last read
+            // before it removes the connection.
             engine.endDelivery()
-            // Effects of the last messages must not write to a socket that has ended.
-            engine.connectionEnded(id)
+            // Effects of the last messages must not write to a closed socket.
+            ended = engine.connectionEnded(id)
         }
         endRead()
         switch event {
         case .text, .readComplete:
             break
         case .activity:
-            engine.step { [id] state, now in state.machine.activity(on: id, now: now, into: &state.pending) }
+            engine.step { [id] state, now in state.machine.frameReceived(on: id, now: now, into: &state.pending) }
         case .opened:
             let transport = engine.loopState.value.connections[id]?.report ?? TransportReport(.webSocket)
             engine.step { [id] state, now in
@@ -54,11 +60,15 @@ final class Reception {
             }
         case .binary(let buffer):
             malformed(
-                "Malformed message: the server sent \(buffer.readableBytes) bytes as binary, which the protocol does not have.",
+                "Malformed message: the server sent a binary message of \(buffer.readableBytes) bytes, but only text is allowed.",
                 size: buffer.readableBytes
             )
         case .closed(let closure):
-            engine.step { [id] state, now in state.machine.closed(id, closure, now: now, into: &state.pending) }
+            let wasSuspended = engine.step { [id] state, now in
+                defer { state.machine.closed(id, closure, now: now, into: &state.pending) }
+                return state.machine.wasSuspended(now: now)
+            }
+            if closure.isInterruption, !wasSuspended { ended?.noteLoss() }
         }
     }
 
@@ -72,23 +82,24 @@ final class Reception {
     }
 
     private func endRead() {
-        // Effects in the middle of a message can end the connection, which is reported at once.
+        // If effects close the connection during the read of a message, this method runs before the message is
+        // complete.
         if !isReceiving { text.releaseMemory() }
         endClaim()
         handOver()
         engine.endTurn()
     }
 
-    // MARK: The fast way
+    // MARK: The fast path
 
-    /// Delivers a message, if it is an ordinary event. If it returns `false`, there is no claim.
+    /// Delivers a message, if it is an ordinary event. If the method returns `false`, there is no claim.
     private func deliver(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
         let known = routes.route(for: message, of: bytes)
         if !messages.isEmpty {
             guard known != nil else { return false }
             handOver()
         }
-        // Effects of callbacks and other threads are carried out before the event.
+        // Effects of callbacks and other threads must take place before the delivery of the event.
         if engine.hasPendingEffects.load(ordering: .acquiring) { endClaim() }
         guard hasClaim || claim() else { return false }
         if let known, known.count == changes.value {
@@ -134,7 +145,8 @@ final class Reception {
         if hasEnded { engine.endTurn() }
     }
 
-    /// Whether the end of this read will not be reported, because the connection ended in the middle of it.
+    /// Whether the connection was closed in the middle of this read. In this case, no event reports the end of the
+    /// read.
     private var hasEnded: Bool { engine.loopState.value.connections[id] == nil }
 
     func takeCounts() -> DeliveryCounts {
@@ -151,14 +163,14 @@ final class Reception {
             return known
         }
         let route = Route(eventName: names.0, channelName: names.1, audience)
-        // Names must not make the table grow without limit either.
+        // Long names must not make the memory of the table grow without limit.
         if message.event.count <= EventName.maximumLength, message.channel.count <= ChannelName.maximumLength {
             routes.add(route, for: message, of: bytes)
         }
         return route
     }
 
-    // MARK: The careful way
+    // MARK: The slow path
 
     private func decode(_ bytes: Span<UInt8>) {
         do {
@@ -173,7 +185,7 @@ final class Reception {
             }
             endRead()
             malformed(
-                "Malformed message: the server sent \(bytes.count) bytes that are not a message: \(error).",
+                "Malformed message of \(bytes.count) bytes: \(error).",
                 size: bytes.count
             )
         }
@@ -182,7 +194,7 @@ final class Reception {
     private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
         messages.append(message)
         size += bytes.count
-        if hasEnded { handOver() }
+        if hasEnded || size >= Self.batchSize { handOver() }
     }
 
     /// Gives the collected messages to the machine.

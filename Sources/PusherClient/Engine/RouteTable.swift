@@ -42,14 +42,16 @@ final class Route {
     }
 }
 
-/// The routes of earlier events. They lead from the bytes of a message to its listeners without asking the machine.
-/// Only the event loop touches it.
+/// The routes of earlier events. Each route leads from the bytes of a message to its listeners, so a look-up does not
+/// need the machine. Only the event loop uses the table.
 final class RouteTable {
-    /// A server can fill the table with names, so it is emptied when it is full.
+    /// The maximum number of routes. A server can fill the table with names, so the client empties a full table.
     static let limit = 16_384
 
     private var routes: [Int: Route] = [:]
     private var last: Route?
+    /// The audience of the last event that has no route, because the event changes a state or is encrypted.
+    var lastAudience: Audience?
 
     var count: Int { routes.count }
 
@@ -69,9 +71,10 @@ final class RouteTable {
     func removeAll() {
         routes = [:]
         last = nil
+        lastAudience = nil
     }
 
-    /// Names with equal hashes replace each other.
+    /// Hashes the names of a message. A new route replaces a route with an equal hash.
     private static func hash(_ message: PlainMessage, of bytes: Span<UInt8>) -> Int {
         var hasher = Hasher()
         bytes.withUnsafeBytes { bytes in

@@ -5,7 +5,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 import WebSocketClient
 
-/// The checked address and identity of a client.
+/// The server's address and the app key, after the check of both.
 struct Endpoint: Sendable {
     /// The client's name in the URL.
     static let clientName = "pusher-client-swift"
@@ -21,9 +21,9 @@ struct Endpoint: Sendable {
     private let target: String
 
     /// - Parameters:
-    ///   - server: The server; nil for the one in the options.
-    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The next parameter works
-    ///     likewise.
+    ///   - server: The server; nil means the server of the options.
+    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The parameter
+    ///     `userAuthMethod` is the corresponding value for users.
     init(
         key: String,
         server: PusherEndpoint? = nil,
@@ -79,12 +79,12 @@ struct Endpoint: Sendable {
         return "\(server.useTLS ? "wss" : "ws")://\(host):\(server.port)\(target)"
     }
 
-    /// A slash at the end would produce two before "app".
+    /// Removes a slash at the end, because otherwise the URL would have two slashes before `app`.
     private static func prefix(_ path: String?) -> String {
         path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
     }
 
-    /// The items with a `&` before each.
+    /// Encodes the items, with a `&` before each item.
     private static func query(_ items: [URLQueryItem]) -> String {
         items.map { item in
             "&\(FormEncoding.encode(item.name))" + (item.value.map { "=\(FormEncoding.encode($0))" } ?? "")
@@ -97,7 +97,7 @@ struct Endpoint: Sendable {
         guard !key.isEmpty, key.utf8.allSatisfy(\.isUnreserved) else {
             throw PusherClientError(
                 .invalidKey,
-                "Invalid app key \(key.quoted): it must have letters, digits and - . _ ~ only, and at least one."
+                "Invalid app key \(key.quoted): use one or more letters, digits and - . _ ~."
             )
         }
     }
@@ -114,7 +114,7 @@ struct Endpoint: Sendable {
             )
         }
         guard (1...65_535).contains(port) else {
-            throw PusherClientError(.invalidPort, "Invalid port \(port): it is not within 1 and 65535.")
+            throw PusherClientError(.invalidPort, "Invalid port \(port): it is not between 1 and 65535.")
         }
         let prefix = prefix(path)
         guard prefix.isEmpty || prefix.utf8.first == UInt8(ascii: "/"), prefix.utf8.allSatisfy(isPathByte) else {

@@ -3,7 +3,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 extension PusherClientOptions {
-    /// Rejects options with which no attempt could be made, whatever the server.
+    /// Rejects options with which the client could not connect to any server.
     func checkForConnecting() throws(PusherClientError) {
         try checkNumbers()
         try checkQueryItems()
@@ -26,7 +26,7 @@ extension PusherClientOptions {
         guard let first = transports.elements.first else {
             throw PusherClientError(
                 .invalidOption,
-                "Invalid option transports: it is empty. Name at least one, such as .webSocket."
+                "Invalid option transports: it is empty. Name at least one transport, such as .webSocket."
             )
         }
         guard tls.pins.isEmpty || transports.elements.contains(.webSocket) else {
@@ -81,7 +81,7 @@ extension PusherClientOptions {
         guard limits.messageSize <= 1 << 30 else {
             throw PusherClientError(
                 .invalidOption,
-                "Invalid option limits.messageSize: \(limits.messageSize) bytes are more than a GiB, \(1 << 30) bytes."
+                "Invalid option limits.messageSize: \(limits.messageSize) bytes exceed the maximum of \(1 << 30) bytes."
             )
         }
     }

@@ -1,20 +1,20 @@
-public import struct PusherProtocol.TestServerAccess
+public import PusherProtocol
 
 extension PusherClientOptions {
-    /// Makes options for a client that uses a test server.
+    /// Creates options for a client that uses a test server.
     ///
     /// ```swift
     /// let access = server.access    // a PusherTestServer that has been started
     /// let pusher = Pusher(key: access.key, options: PusherClientOptions(testing: access))
     /// ```
-    /// The client trusts the server's root certificate, authorizes channels and signs users in at the server's endpoints, uses
-    /// no proxy, and reconnects after 20 ms, so that tests do not wait.
+    /// The client trusts the server's root certificate, and uses the server's endpoints to authorize channels and to
+    /// sign users in. The client uses no proxy, and reconnects after 20 ms, so that tests do not wait.
     ///
     /// - Parameters:
-    ///   - server: What the test server says about itself.
-    ///   - userId: The user whom the server's endpoints take the client for, on presence channels and at the sign-in. Default:
-    ///     one of its own for each connection.
-    ///   - callbackQueue: Where callbacks run. Default: the main queue.
+    ///   - server: The access data of the test server.
+    ///   - userId: The id of the client's user, which the server's endpoints use for presence channels and for the
+    ///     sign-in. Default: a different user for each connection.
+    ///   - callbackQueue: The queue on which callbacks run. Default: the main queue.
     public convenience init(
         testing server: TestServerAccess,
         userId: String? = nil,

@@ -2,8 +2,9 @@ public import Dispatch
 public import Foundation
 public import Logging
 import NIOConcurrencyHelpers
+import PusherCore
 
-/// How a ``Pusher`` connects and behaves: a server, and properties with defaults.
+/// The options of a ``Pusher``: a server, and properties with defaults.
 ///
 /// ```swift
 /// let options = PusherClientOptions(cluster: "eu")
@@ -12,8 +13,8 @@ import NIOConcurrencyHelpers
 /// let pusher = Pusher(key: "app-key", options: options)
 /// ```
 ///
-/// A client takes the values that the properties have when it is created. ``authMethod`` and ``userAuthMethod`` are the
-/// exception: setting them later changes the clients that were created with the same object.
+/// A new client copies the values of the properties. ``authMethod`` and ``userAuthMethod`` are exceptions. Setting them
+/// later affects all clients that your code has created with this object.
 ///
 /// Invalid values do not trap. The client makes no attempt, and ``Pusher/connected(timeout:)`` and the delegate report
 /// which value is invalid and why.
@@ -44,33 +45,35 @@ public final class PusherClientOptions: Sendable {
         var logger = warningsOnly
     }
 
-    /// Shared by the copies that clients keep.
+    /// The methods of authorization. An options object and its copies in clients share the methods.
     private let authorizing: NIOLockedValueBox<Authorizing>
-    private let values: NIOLockedValueBox<Values>
+    /// The other values. An options object and its copies share their memory until one of them changes.
+    private let values: NIOLockedValueBox<Box<Values>>
 
-    private init(_ values: Values, sharing authorizing: NIOLockedValueBox<Authorizing>) {
+    private init(_ values: Box<Values>, sharing authorizing: NIOLockedValueBox<Authorizing>) {
         self.authorizing = authorizing
         self.values = NIOLockedValueBox(values)
     }
 
-    /// The client's own copy. Its values do not change when the original changes, except the way to authorize.
+    /// Makes the client's own copy. Later changes of the original do not affect the copy, except for the methods of
+    /// authorization.
     func copyForClient() -> PusherClientOptions {
         PusherClientOptions(values.withLockedValue { $0 }, sharing: authorizing)
     }
 
     private subscript<Value>(path: WritableKeyPath<Values, Value>) -> Value {
-        get { values.withLockedValue { $0[keyPath: path] } }
-        set { Self.replace(path, in: values, with: newValue) }
+        get { values.withLockedValue { $0.value[keyPath: path] } }
+        set { Self.replace(with: newValue, in: values) { swap(&$0.value[keyPath: path], &$1) } }
     }
 
     private static func replace<Root, Value>(
-        _ path: WritableKeyPath<Root, Value>,
+        with value: Value,
         in box: NIOLockedValueBox<Root>,
-        with value: Value
+        _ swap: (inout Root, inout Value) -> Void
     ) {
-        // The old method is released outside the lock, because releasing it may call the client.
+        // Release the old value outside the lock, because releasing it may call the client.
         var value = value
-        box.withLockedValue { swap(&$0[keyPath: path], &value) }
+        box.withLockedValue { swap(&$0, &value) }
     }
 
     // MARK: Creating
@@ -84,19 +87,19 @@ public final class PusherClientOptions: Sendable {
     /// let options = PusherClientOptions(endpoint: .soketi(host: "ws.example.com"))
     /// ```
     public convenience init(endpoint: PusherEndpoint) {
-        self.init(Values(endpoint: endpoint), sharing: NIOLockedValueBox(Authorizing()))
+        self.init(Box(Values(endpoint: endpoint)), sharing: NIOLockedValueBox(Authorizing()))
     }
 
     /// Creates options as PusherSwift does. New code uses ``init(cluster:)`` or ``init(endpoint:)``, and sets the
     /// properties.
     ///
     /// - Parameters:
-    ///   - authMethod: How private, presence and encrypted channels are authorized. Default:
-    ///     ``UserAuthMethod/noMethod``.
+    ///   - authMethod: The method of authorization for private, presence and encrypted channels. Default:
+    ///     ``AuthMethod/noMethod``.
     ///   - autoReconnect: Whether the client reconnects after losing the connection. Default: `true`.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
     ///   - port: The port. Default: 443 with TLS, 80 without.
-    ///   - path: The part of the URL's path before `/app/`, with a slash at its start. Default: nothing.
+    ///   - path: The part of the URL's path before `/app/`, with a leading slash. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: `true`.
     ///   - activityTimeout: The longest silence, in seconds, before the client pings the server. Default: 120.
     public convenience init(
@@ -114,7 +117,7 @@ public final class PusherClientOptions: Sendable {
         self.activityTimeout = activityTimeout
     }
 
-    /// Creates options as PusherSwift does, with one that has had no effect since its version 10.0.
+    /// Creates options as PusherSwift does, with a parameter that has had no effect since PusherSwift 10.0.
     @available(*, deprecated, message: "Leave attemptToReturnJSONObject out: it has no effect.")
     public convenience init(
         authMethod: AuthMethod = .noMethod,
@@ -161,25 +164,24 @@ public final class PusherClientOptions: Sendable {
     /// Whether the connection is encrypted: see ``endpoint``.
     public var useTLS: Bool { endpoint.useTLS }
 
-    /// Which certificates the client trusts, and which one it shows. ``TLSOptions/pins`` apply to the WebSocket only.
-    /// Default: the system's trusted certificates.
+    /// The certificates that the client trusts, and the certificate that it sends to the server. ``TLSOptions/pins``
+    /// apply to the WebSocket only. Default: the system's trusted certificates.
     ///
-    /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
-    /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
-    /// ``UserAuthMethod/authenticator(_:)``.
+    /// **Authorization requests are not pinned**: the client verifies the certificates of their hosts as usual, and
+    /// accepts any key. To pin the keys of these hosts too, make the requests yourself, with
+    /// ``AuthMethod/authorizer(_:)`` and ``UserAuthMethod/authenticator(_:)``.
     ///
-    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not
-    /// be checked there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client is created, or in
-    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
-    /// ``PusherClientError/Code/invalidOption``. If such an endpoint is set later, or a request builder names it, each
-    /// authorization fails with ``AuthorizationError/Kind-swift.struct/invalidRequest``.
+    /// If a key is pinned, the client refuses authorization endpoints on the Pusher server's own host, on any port,
+    /// because it cannot check pins there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client
+    /// is created, or in ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
+    /// ``PusherClientError/Code/invalidOption``. If you set such an endpoint later, or a request builder uses such an
+    /// endpoint, each authorization fails with ``AuthorizationError/Kind-swift.struct/invalidRequest``.
     public var tls: TLSOptions {
         get { self[\.tls] }
         set { self[\.tls] = newValue }
     }
 
-    /// The proxy that connections and authorization requests go through. Default: the proxy that the environment names,
-    /// if any.
+    /// The proxy for connections and authorization requests. Default: the proxy of the environment, if any.
     public var proxy: HTTPProxy {
         get { self[\.proxy] }
         set { self[\.proxy] = newValue }
@@ -198,7 +200,7 @@ public final class PusherClientOptions: Sendable {
     }
 
     /// Additional query items, after the client's own, in the URL of the WebSocket and of HTTP requests that receive.
-    /// They are part of ``PusherConnection/url``. Default: none.
+    /// The items are part of ``PusherConnection/url``. Default: none.
     public var queryItems: [URLQueryItem] {
         get { self[\.queryItems] }
         set { self[\.queryItems] = newValue }
@@ -212,23 +214,23 @@ public final class PusherClientOptions: Sendable {
 
     // MARK: Authorizing
 
-    /// How private, presence and encrypted channels are authorized. You can change it at any time; authorizations that
-    /// begin afterwards use the new one. Default: ``AuthMethod/noMethod``.
+    /// The method of authorization for private, presence and encrypted channels. You can change it at any time.
+    /// Authorizations that begin afterwards use the new method. Default: ``AuthMethod/noMethod``.
     public var authMethod: AuthMethod {
         get { authorizing.withLockedValue { $0.channels } }
-        set { Self.replace(\.channels, in: authorizing, with: newValue) }
+        set { Self.replace(with: newValue, in: authorizing) { swap(&$0.channels, &$1) } }
     }
 
-    /// How ``Pusher/signIn()`` authenticates the user. You can change it at any time; sign-ins that begin afterwards
-    /// use the new one. Default: ``AuthMethod/noMethod``.
+    /// The method by which ``Pusher/signIn()`` authenticates the user. You can change it at any time. Sign-ins that
+    /// begin afterwards use the new method. Default: ``UserAuthMethod/noMethod``.
     public var userAuthMethod: UserAuthMethod {
         get { authorizing.withLockedValue { $0.user } }
-        set { Self.replace(\.user, in: authorizing, with: newValue) }
+        set { Self.replace(with: newValue, in: authorizing) { swap(&$0.user, &$1) } }
     }
 
-    /// How long to wait before another try of an authorization, if one can help: after transport errors, timeouts, and
-    /// the HTTP statuses 408, 429 and 5xx. ``Limits-swift.struct/authorizationTries`` limits the number of tries.
-    /// Default: exponential with full jitter, from 0.5 s up to 5 s.
+    /// The policy that decides when the client retries an authorization. The client tries again after transport errors,
+    /// timeouts, and the HTTP statuses 408, 429 and 5xx. ``Limits-swift.struct/authorizationTries`` limits the number
+    /// of tries. Default: exponential with full jitter, from 0.5 s up to 5 s.
     public var authorizationRetryPolicy: any RetryPolicy {
         get { self[\.authorizationRetryPolicy] }
         set { self[\.authorizationRetryPolicy] = newValue }
@@ -236,21 +238,22 @@ public final class PusherClientOptions: Sendable {
 
     // MARK: Staying connected
 
-    /// Whether the client reconnects after losing the connection. If `false`, it never does. Default: `true`.
+    /// Whether the client reconnects after losing the connection. If `false`, the client stops after the first loss or
+    /// failed attempt. Default: `true`.
     public var autoReconnect: Bool {
         get { self[\.autoReconnect] }
         set { self[\.autoReconnect] = newValue }
     }
 
-    /// How long to wait before another attempt to connect. ``PusherConnection/maxReconnectGapInSeconds`` limits the
-    /// wait, if it is set. Default: exponential with full jitter, up to 30 s, without a limit of attempts.
+    /// The policy that decides when the client tries again to connect. ``PusherConnection/maxReconnectGapInSeconds``
+    /// limits the wait. Default: exponential with full jitter, up to 30 s, without a limit on attempts.
     public var retryPolicy: any RetryPolicy {
         get { self[\.retryPolicy] }
         set { self[\.retryPolicy] = newValue }
     }
 
     /// The longest silence, in seconds, before the client pings the server; nil for 120. If the server announces a
-    /// shorter one, that applies. Default: nil.
+    /// shorter time, the shorter time applies. Default: nil.
     public var activityTimeout: TimeInterval? {
         get { self[\.activityTimeout] }
         set { self[\.activityTimeout] = newValue }
@@ -264,25 +267,25 @@ public final class PusherClientOptions: Sendable {
 
     // MARK: Events
 
-    /// Where callbacks run. Default: the main queue.
+    /// The queue on which callbacks run. Default: the main queue.
     public var callbackQueue: CallbackQueue {
         get { self[\.callbackQueue] }
         set { self[\.callbackQueue] = newValue }
     }
 
-    /// How the data of client events is encoded. Default: as JSON.
+    /// The encoding of the data of client events. Default: JSON.
     public var clientEventEncoding: ClientEventEncoding {
         get { self[\.clientEventEncoding] }
         set { self[\.clientEventEncoding] = newValue }
     }
 
-    /// Changes payloads between the app and the server. Default: nothing.
+    /// The transformer that changes payloads between the app and the server. Default: none.
     public var payloadTransformer: (any PayloadTransformer)? {
         get { self[\.payloadTransformer] }
         set { self[\.payloadTransformer] = newValue }
     }
 
-    /// The limits of everything that can grow.
+    /// The limits for everything whose size or number can grow.
     public var limits: Limits {
         get { self[\.limits] }
         set { self[\.limits] = newValue }
@@ -294,18 +297,23 @@ public final class PusherClientOptions: Sendable {
 
     // MARK: Logging
 
-    /// Where the client writes its log. Its metadata keys start with `pusher.`; secrets are never logged, and payloads only at
-    /// trace level.
+    /// The logger to which the client writes. The metadata keys start with `pusher.`. The client never logs secrets,
+    /// and logs payloads only at trace level.
     ///
-    /// Default: a logger for warnings only: the first failure of an outage, refusals, subscriptions and sign-ins that
-    /// fail, events that cannot be decrypted, a client that is released while it is in use, callbacks that wait for a
-    /// queue that does not run, and dropped events.
+    /// Default: a logger for warnings only, about:
+    ///
+    /// - the first failure of an outage, the end of an outage, and a client that stops
+    /// - subscriptions and sign-ins that fail, and calls that wait although nothing connects
+    /// - events that cannot be sent, decrypted or decoded, and failures of a ``PayloadTransformer``
+    /// - a client that is released while it is in use
+    /// - callbacks that are not bound or wait for a queue that does not run, and dropped events
+    /// - calls of `subscribe` that are probably mistakes
     public var logger: Logger {
         get { self[\.logger] }
         set { self[\.logger] = newValue }
     }
 
-    /// How much the client writes to its log: the level of ``logger``. Default: ``LogLevel-swift.enum/warning``.
+    /// The level of ``logger``. Default: ``LogLevel-swift.enum/warning``.
     ///
     /// ```swift
     /// options.logLevel = .debug
@@ -313,30 +321,31 @@ public final class PusherClientOptions: Sendable {
     /// ```
     public var logLevel: LogLevel {
         get { LogLevel(logger.logLevel) }
-        set { values.withLockedValue { $0.logger.logLevel = newValue.level } }
+        set { values.withLockedValue { $0.value.logger.logLevel = newValue.level } }
     }
 }
 
 extension PusherClientOptions {
-    /// How the data of a client event is encoded.
+    /// The encoding of a client event's data.
     public enum ClientEventEncoding: Hashable, Sendable {
-        /// As a JSON value: an object stays an object. pusher-js and PusherSwift do the same.
+        /// A JSON value: an object stays an object. pusher-js and PusherSwift do the same.
         case json
-        /// As a string with the JSON text inside; a string stays as it is. Some servers and receivers expect this.
+        /// A string that contains the JSON text. A value that is a string stays unchanged. Some servers and receivers
+        /// expect this form.
         case string
     }
 
-    /// How much a client writes to its log.
+    /// The amount of text that a client writes to its log.
     public enum LogLevel: Hashable, Sendable {
         /// Nothing.
         case silent
-        /// The messages for a person: see ``PusherClientOptions/logger``.
+        /// Only the messages that a person must see: see ``PusherClientOptions/logger``.
         case warning
         /// All errors too.
         case notice
-        /// Every status, attempt and subscription too.
+        /// Every status, attempt and subscription, in addition to the errors.
         case debug
-        /// Every message too, without signatures.
+        /// Every message without its signatures, in addition to all other lines.
         case trace
 
         fileprivate init(_ level: Logger.Level) {
@@ -361,24 +370,26 @@ extension PusherClientOptions {
         }
     }
 
-    /// Where callbacks run: bound closures, the delegate's methods, the `on…` closures. Sequences do not use it.
+    /// The queue on which callbacks run: bound closures, the delegate's methods, the `on…` closures. Sequences do not
+    /// use it.
     public enum CallbackQueue: Sendable {
-        /// The main queue. A process that never runs it gets no callbacks; the log says so once.
+        /// The main queue. A process that never runs the main queue gets no callbacks. The client logs a warning once.
         case main
-        /// A queue of yours. Use a serial one; otherwise events can overtake each other.
+        /// Your own queue. Use a serial queue. On a concurrent queue, callbacks may run out of order.
         case queue(DispatchQueue)
-        /// The client's event loop, which is the fastest. Callbacks must not block, because that blocks the socket.
+        /// The client's event loop. This is the fastest choice. Callbacks must not block, because they would block the
+        /// connection.
         case eventLoop
     }
 }
 
 extension PusherClientOptions: CustomReflectable {
-    /// An empty mirror, because headers and query items may be secret: see `dump`.
+    /// An empty mirror, so that `dump` does not show headers and query items, which may be secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension PusherClientOptions: Hashable {
-    /// Options are equal if they are the same object.
+    /// Returns whether both are the same options object.
     public static func == (left: PusherClientOptions, right: PusherClientOptions) -> Bool { left === right }
 
     /// Hashes the object's identity.

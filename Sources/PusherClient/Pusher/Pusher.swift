@@ -15,8 +15,9 @@ import RealtimeNetworking
 /// for await order in orders { show(order) }
 /// ```
 ///
-/// Keep a reference: when the last reference to it is released, the connection is closed. You can use all of it from
-/// any thread, and no call blocks. Callbacks run on the main queue unless the options say otherwise.
+/// Keep a reference to the client: it closes the connection when the last reference is released. You can use all
+/// members from any thread, and no call blocks. Callbacks run on the main queue, unless you set another
+/// ``PusherClientOptions/callbackQueue``.
 public final class Pusher: Sendable {
     /// The connection: state, socket id, and settings that can change.
     public let connection: PusherConnection
@@ -24,31 +25,32 @@ public final class Pusher: Sendable {
     public let user: PusherUser
     package var engine: ClientEngine { connection.engine }
 
-    /// Makes a client. It does not connect yet.
+    /// Creates a client. The client does not connect yet.
     ///
-    /// A key or an option that cannot be used is reported when ``connect()`` or ``connected(timeout:)`` is called.
+    /// The client reports an invalid key or option when you call ``connect()`` or ``connected(timeout:)``.
     ///
     /// - Parameters:
     ///   - key: The app key.
-    ///   - options: How to connect and to behave.
+    ///   - options: The options of the client.
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
         self.init(key: key, options: options, eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
     }
 
-    /// Creates a client that runs on threads of your own. It does not connect yet.
+    /// Creates a client that runs on your own threads. The client does not connect yet.
     ///
     /// - Parameters:
     ///   - key: The app key.
-    ///   - options: How to connect and to behave.
+    ///   - options: The options of the client.
     ///   - eventLoopGroup: A `MultiThreadedEventLoopGroup`, or another group that can open sockets. The client uses one
-    ///     of its event loops for the connection, and the whole group for authorization requests. Shut it down only
+    ///     event loop of the group for the connection, and the whole group for HTTP requests. Shut the group down only
     ///     after the client is released.
     public convenience init(
         key: String,
         options: PusherClientOptions = PusherClientOptions(),
         eventLoopGroup: any EventLoopGroup
     ) {
-        // All that follows has the values of one moment: other code may have the object too, and set its properties.
+        // The client uses a copy of the options, because other code may change the original object during this
+        // initializer.
         let settings = options.copyForClient()
         let proxies = ProxyRules(settings.proxy)
         let eventLoop = eventLoopGroup.next()
@@ -56,7 +58,8 @@ public final class Pusher: Sendable {
             tls: settings.tls,
             proxies: proxies,
             eventLoopGroup: eventLoopGroup,
-            // One more, for the user's; and for an HTTP transport's: two that receive, where one takes over, and one that sends.
+            // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive
+            // during a handover, and one that sends.
             maximumConnections: min(max(settings.limits.authorizationsAtOnce, 1), .max - 4) + 4
         )
         let transport = TransportChooser.transport(
@@ -77,7 +80,7 @@ public final class Pusher: Sendable {
         )
     }
 
-    /// Makes a client in an environment of its own: for tests.
+    /// Creates a client in the given environment, for tests.
     package convenience init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
         self.init(key: key, options: options, settings: options.copyForClient(), environment: environment)
     }
@@ -106,13 +109,13 @@ public final class Pusher: Sendable {
         }
         if isInUse {
             engine.logger.warning(
-                "A Pusher was released while it had channels, so its connection ends. Keep a reference to it, or disconnect."
+                "A Pusher was released while it had channels, so its connection is closed. Keep a reference to it, or disconnect."
             )
         }
         engine.release()
     }
 
-    /// The delegate. The client does not retain it. New code has ``statuses`` and ``errors``.
+    /// The delegate. The client does not retain it. New code uses ``statuses`` and ``errors``.
     public var delegate: (any PusherDelegate)? {
         get { connection.delegate }
         set { connection.delegate = newValue }
@@ -120,17 +123,16 @@ public final class Pusher: Sendable {
 
     // MARK: The state
 
-    /// The state of the connection in one word. ``status`` adds reasons and times, and ``statuses`` reports every
-    /// change.
+    /// The state of the connection. ``status`` adds reasons and times, and ``statuses`` reports every change.
     public var state: ConnectionState { connection.connectionState }
 
     /// The current status of the connection, with reasons and times.
     public var status: ConnectionStatus { engine.status }
 
-    /// The id that the server gave the connection; nil while there is none.
+    /// The id that the server gave the connection; nil if there is no connection.
     ///
-    /// Send it to your backend in the header field `X-Socket-ID`. The backend can then exclude this connection when it
-    /// publishes an event for the request:
+    /// Send the id to your backend in the header field `X-Socket-ID`. The backend can then exclude this connection when
+    /// it publishes an event for the request:
     ///
     /// ```swift
     /// request.setValue(pusher.socketID, forHTTPHeaderField: "X-Socket-ID")
@@ -139,17 +141,19 @@ public final class Pusher: Sendable {
 
     /// The transport of the current connection, such as ``PusherTransport/webSocket``; nil if there is no connection.
     ///
-    /// ``PusherStatistics/Connections/unusedTransports`` has the reasons against the others.
+    /// ``PusherStatistics/Connections/unusedTransports`` contains the transports that the client could not use, with
+    /// the reasons.
     public var transport: PusherTransport? { connection.transport }
 
-    /// The channel of that name; nil if the app is not subscribed to it.
+    /// Returns the channel of that name; nil if the app is not subscribed to it.
     ///
-    /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    /// To subscribe to a channel, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }
 
     /// The channels that your code has subscribed to, and not unsubscribed from, in the order of their subscriptions.
     ///
-    /// They stay without a connection. ``PusherChannel/isSubscribed`` says whether the server has confirmed one.
+    /// The list does not depend on a connection. ``PusherChannel/isSubscribed`` says whether the server has confirmed a
+    /// subscription.
     public var channels: [PusherChannel] {
         engine.read { state in state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] } }
     }
@@ -159,12 +163,12 @@ public final class Pusher: Sendable {
     /// Connects, and stays connected until ``disconnect()``. The client reconnects after losses, and subscribes to its
     /// channels again.
     ///
-    /// Returns at once. The state is then ``ConnectionState/connecting``, unless the options cannot be used. While
-    /// connected or connecting, it does nothing. While the client waits before another attempt, it starts that attempt
-    /// now.
+    /// Returns at once. The state is then ``ConnectionState/connecting``, unless the options are invalid. While the
+    /// client is connected or connecting, the method does nothing. While the client waits before another attempt, it
+    /// starts that attempt now.
     public func connect() { connection.connect() }
 
-    /// Disconnects, in any state. Returns at once, and ends all attempts.
+    /// Disconnects, in any state. Returns at once, and cancels all attempts.
     ///
     /// The client keeps channels and bindings, and subscribes again after the next ``connect()``.
     public func disconnect() { connection.disconnect() }
@@ -172,28 +176,29 @@ public final class Pusher: Sendable {
     // MARK: The user
 
     /// Signs the user in, now or as soon as there is a connection, and again after each loss: see
-    /// ``PusherClientOptions/userAuthMethod``. If the user is signed in already, it does nothing.
+    /// ``PusherClientOptions/userAuthMethod``. If the user is already signed in, the method only repeats a failed
+    /// subscription to the user's own channel.
     ///
-    /// If the server's rate limit drops the sign-in, it times out: the client does not repeat it until you call this again,
-    /// or until the next connection.
+    /// If the server's rate limit drops the sign-in, the sign-in times out. The client repeats the sign-in on the next
+    /// connection, or when you call this method again.
     ///
-    /// Failures are reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome, use
-    /// ``signedIn(timeout:)``. To sign out, use ``signOut()``.
+    /// The client reports failures to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
+    /// use ``signedIn(timeout:)``. To sign out, use ``signOut()``.
     public func signIn() {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
     }
 
     /// Signs the user out. ``PusherUser/userId`` becomes nil, and ``user`` gets no more events.
     ///
-    /// The protocol has no message for signing out. For the server, the current connection belongs to the user until it
-    /// ends. To sign in as another user, call ``disconnect()`` and ``connect()`` in between.
+    /// The protocol has no message for signing out. For the server, the current connection belongs to the user until
+    /// the connection is closed. To sign in as another user, call ``disconnect()`` and ``connect()`` in between.
     public func signOut() {
         engine.step { state, now in state.machine.signOut(now: now, into: &state.pending) }
     }
 }
 
 extension Pusher: Hashable {
-    /// Clients are equal if they are the same object.
+    /// Returns whether both are the same client object.
     public static func == (left: Pusher, right: Pusher) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -1,10 +1,10 @@
 /// Members for PusherSwift code only. New code does not need them.
 extension PusherChannel {
-    /// Makes a channel that is never subscribed.
+    /// Creates a channel that is never subscribed.
     ///
-    /// Only ``handleEvent(event:)`` calls its callbacks. Its sequences end at once, and its `on…` closures are not
-    /// kept.
-    @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that events come to.")
+    /// Only ``handleEvent(event:)`` calls the channel's callbacks. The channel's sequences end at once, and it keeps no
+    /// `on…` closures.
+    @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that gets events.")
     @preconcurrency
     public convenience init(
         name: String,
@@ -19,8 +19,8 @@ extension PusherChannel {
         finishListeners()
     }
 
-    /// The callbacks that are bound to names of events. Callbacks that are bound to every event of the channel are not
-    /// included.
+    /// The callbacks that are bound to names of events. The list does not include callbacks that are bound to every
+    /// event of the channel.
     public var eventHandlers: [String: [EventHandler]] {
         listeners.bindings.mapValues { bindings in bindings.map { EventHandler(id: $0.id) } }
     }
@@ -31,6 +31,6 @@ extension PusherChannel {
     }
 
     /// Delivers an event to the channel's callbacks, as if it had arrived again.
-    @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
+    @available(*, deprecated, message: "Events come from the server. Call your own code instead.")
     public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: listeners) }
 }

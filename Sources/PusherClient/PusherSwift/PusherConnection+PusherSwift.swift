@@ -16,15 +16,16 @@ extension PusherConnection {
         set { maxReconnectGapInSeconds = newValue?.doubleValue }
     }
 
-    /// Delivers an event to the callbacks for every event and to those of its channel, as if it had arrived again.
-    @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
+    /// Delivers an event to the callbacks for every event and to its channel's callbacks, as if the event had arrived
+    /// again.
+    @available(*, deprecated, message: "Events come from the server. Call your own code instead.")
     public func handleEvent(event: PusherEvent) {
         let channel = event.channelName.flatMap { channels.find(name: $0) }
         engine.deliverAgain(event, to: engine.clientListeners, channel?.listeners)
     }
 
     /// Reports an error to the delegate and to ``Pusher/errors``, as if it had occurred again.
-    @available(*, deprecated, message: "Errors come from the server. Call your own code in place of this.")
+    @available(*, deprecated, message: "Errors come from the server. Call your own code instead.")
     public func handleError(error: PusherError) {
         engine.step { state, _ in state.pending.append(.report(error.clientError)) }
     }

@@ -3,17 +3,17 @@ import PusherProtocol
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// Carries out the decisions of the ``HTTPSessionStateMachine``, on one event loop.
+/// A session that carries out the decisions of the ``HTTPSessionStateMachine``, on one event loop.
 final class HTTPConnectionSession {
     private typealias Machine = HTTPSessionStateMachine
 
-    /// A response, or one that has not arrived yet.
+    /// A response that may not have arrived yet.
     private struct Response {
         var stream: (any HTTPStream)?
-        /// The pieces that wait until the response's turn.
+        /// The pieces that wait until the response becomes the current response.
         var pieces = CircularBuffer<ByteBuffer>()
         var end: Result<Void, PusherClientError>?
-        /// Whether it takes over when the one before it has ended.
+        /// Whether the response replaces the previous response when the previous response has ended.
         var isAccepted = false
     }
 
@@ -23,7 +23,7 @@ final class HTTPConnectionSession {
     private let streamer: any HTTPStreamer
     private let limits: HTTPTransport.Limits
     private let eventLoop: any EventLoop
-    /// The client's receiver; `nil` after the end.
+    /// The client's receiver; `nil` after the session is closed.
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var responses: [Int: Response] = [:]
     private var isHandling = false
@@ -32,7 +32,7 @@ final class HTTPConnectionSession {
     private var sendStatus = 0
     /// The promises of waiting messages, in their order.
     private var waiting: [EventLoopPromise<Void>?] = []
-    /// The promises of messages that are being sent.
+    /// The promises of the messages in the current request.
     private var underWay: [EventLoopPromise<Void>?] = []
     private var timers = TimerTable<HTTPSessionStateMachine.Timer>()
 
@@ -63,11 +63,11 @@ final class HTTPConnectionSession {
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         guard machine.isOpen else {
-            promise?.fail(PusherClientError(.connectionClosed, "Message not sent: the connection is not open."))
+            promise?.fail(PusherClientError.messageNotSent)
             return
         }
         waiting.append(promise)
-        perform(machine.send(text))
+        machine.send(text)
     }
 
     func flush() { perform(machine.flush(now: now)) }
@@ -75,17 +75,17 @@ final class HTTPConnectionSession {
     func setReading(_ isReading: Bool) { perform(machine.setReading(isReading, now: now)) }
 
     func close(code: CloseCode) {
-        // The end must not be reported within the call.
+        // The session must not call the receiver within this call.
         eventLoop.assumeIsolated().execute { [self] in perform(machine.close(code: code, now: now)) }
     }
 
     func abort() {
         receive = nil
         perform(machine.abort())
-        failPromises(PusherClientError(.connectionClosed, "Message not sent: the connection has ended."))
+        failPromises(nil)
     }
 
-    // MARK: What the machine decides
+    // MARK: Actions of the machine
 
     private func perform(_ actions: [HTTPSessionStateMachine.Action]) {
         for action in actions { run(action) }
@@ -94,11 +94,11 @@ final class HTTPConnectionSession {
     private func run(_ action: HTTPSessionStateMachine.Action) {
         switch action {
         case .receive(let number, let target):
-            // An action before this one may have ended the session.
+            // An earlier action may have closed the session.
             guard !machine.isClosed else { return }
             let session = NIOLoopBound(self, eventLoop: eventLoop)
             responses[number] = Response()
-            // If the request for a successor fails, the current response goes on.
+            // If the request for a successor fails, the current response continues.
             let isSuccessor = machine.currentResponse != number
             responses[number]?.stream = stream(target, body: [], sharesConnection: isSuccessor) { event in
                 session.value.received(event, of: number)
@@ -124,14 +124,11 @@ final class HTTPConnectionSession {
             timers.schedule(timer, after: delay, on: eventLoop) { session.value.timerFired(timer) }
         case .cancelTimer(let timer): timers.cancel(timer)
         case .report(.opened): receive?(.opened)
-        case .report(.activity): receive?(.activity)
         case .report(.closed(let closure)):
             let receive = receive
             self.receive = nil
             receive?(.closed(closure))
-            failPromises(
-                closure.error ?? PusherClientError(.connectionClosed, "Message not sent: the connection has ended.")
-            )
+            failPromises(closure.error)
         }
     }
 
@@ -141,11 +138,11 @@ final class HTTPConnectionSession {
         handleResponses()
     }
 
-    private func failPromises(_ error: PusherClientError) {
+    private func failPromises(_ error: PusherClientError?) {
         let (unanswered, unsent) = (underWay, waiting)
         (underWay, waiting) = ([], [])
         for promise in unanswered { promise?.fail(UnansweredMessage(error)) }
-        for promise in unsent { promise?.fail(error) }
+        for promise in unsent { promise?.fail(error ?? .messageNotSent) }
     }
 
     private func stream(
@@ -158,7 +155,8 @@ final class HTTPConnectionSession {
         headers.append("Content-Type", "application/json")
         for header in request.headers { headers.append(header.name, header.value) }
         if let hostname = target.hostname, hostname != request.http.host {
-            // As after a redirect: header fields for one host are not sent to another host that the server names.
+            // If the server names another host, the client leaves out header fields that may be secret, as after a
+            // redirect.
             for name in HTTPRequest.headersOfOneOrigin { headers.remove(name) }
         }
         let host = HostName.withBrackets(target.hostname ?? request.http.host)
@@ -189,9 +187,10 @@ final class HTTPConnectionSession {
         handleResponses()
     }
 
-    /// Handles the data of the current response, then the data of the next one.
+    /// Handles the data of the current response, then the data of the next response.
     private func handleResponses() {
-        // A frame can end the session while another one is being handled.
+        // While this method handles a frame, the receiver may close the session, and `received` may call this method
+        // again.
         guard !isHandling else { return }
         isHandling = true
         defer { isHandling = false }
@@ -214,8 +213,8 @@ final class HTTPConnectionSession {
         }
     }
 
-    /// Finds out whether a response takes over. It is read until that is clear, and not further: a refusal behind the prelude
-    /// would stay in the socket.
+    /// Decides whether a response replaces the previous response. The session reads until the decision, because a
+    /// refusal after the prelude would otherwise stay unread in the socket.
     private func judge(_ response: Response, _ number: Int) {
         switch Self.takesOver(response) {
         case nil: break
@@ -226,8 +225,8 @@ final class HTTPConnectionSession {
         }
     }
 
-    /// False if a response says that another one of its session is still open, or nothing; `nil` if its beginning does not
-    /// tell yet.
+    /// Returns `false` if a response is empty, or says that another response of the session is still open. Returns
+    /// `nil` if the session needs more data.
     private static func takesOver(_ response: Response) -> Bool? {
         let limit = 4_096
         var reader = HTTPFrameReader(maximumMessageSize: limit)
@@ -244,7 +243,7 @@ final class HTTPConnectionSession {
                     return takesOver == nil
                 }
             } catch {
-                // What is wrong with it is said when it has its turn.
+                // The session reports the violation when the response becomes the current response.
                 takesOver = true
             }
         }
@@ -293,7 +292,7 @@ final class HTTPConnectionSession {
         receive?(.readComplete)
     }
 
-    // MARK: The answer to a request with messages
+    // MARK: Requests that send messages
 
     private func receivedAnswer(_ event: HTTPStreamEvent) {
         guard sending != nil else { return }
@@ -302,7 +301,7 @@ final class HTTPConnectionSession {
         case .body: break
         case .end: perform(machine.sendAnswered(status: sendStatus, now: now))
         case .failed(let error):
-            // Nothing of it was sent, so the client may send it again.
+            // The client has sent no part of the request, so it may send the messages again.
             if error.isUnsent { (waiting, underWay) = (underWay + waiting, []) }
             perform(machine.sendFailed(PusherClientError(error, isOpen: true)))
         }
@@ -310,7 +309,7 @@ final class HTTPConnectionSession {
 }
 
 extension PusherClientError {
-    /// - Parameter isOpen: Whether the error ended a connection.
+    /// - Parameter isOpen: Whether the connection was open before the error.
     fileprivate init(_ error: HTTPRequestError, isOpen: Bool) {
         let message = "\(isOpen ? "Connection over HTTP lost" : "Connection over HTTP failed"): \(error.message)."
         let code: Code =

@@ -1,15 +1,15 @@
 package import NIOCore
 package import PusherProtocol
 
-/// Opens connections that carry the protocol's text messages.
+/// A type that opens connections for the protocol's text messages.
 ///
-/// Everything here happens on the event loop that was given to ``open(_:on:receive:)``.
+/// All calls and callbacks run on the event loop that the caller passes to ``open(_:on:receive:)``.
 package protocol Transport: Sendable {
     /// Starts opening a connection and returns at once.
     ///
-    /// `receive` is called on the event loop, never within this call. It gets `.opened` at most once, then messages,
-    /// and `.closed` exactly once at the end, also if it could not be opened. Nothing follows after that, or
-    /// after ``TransportConnection/abort()``.
+    /// The transport calls `receive` on the event loop, never within this call. The function gets `.opened` at most
+    /// once, then messages, and `.closed` exactly once, even if the connection could not be opened. No event follows
+    /// `.closed` or ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
         on eventLoop: any EventLoop,
@@ -17,36 +17,39 @@ package protocol Transport: Sendable {
     ) -> any TransportConnection
 }
 
-/// An open connection, or one that is being opened. All calls are made on its event loop.
+/// A connection that is open or that the transport is opening. Only its event loop may use the connection.
 package protocol TransportConnection: Sendable {
     /// The transport of the connection, after it is open.
     var report: TransportReport { get }
 
-    /// How long the client may stop reading at most.
+    /// The maximum time for which the client may stop reading.
     var longestPause: Duration { get }
 
-    /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
-    /// the operating system, or the server has answered the HTTP request that they are in. It fails if the connection is
-    /// not open, and with an ``UnansweredMessage`` if the answer does not come.
+    /// Writes one text message. The next ``flush()`` sends the message. Over a WebSocket, the promise succeeds when the
+    /// operating system has taken the bytes. Over HTTP, it succeeds when the server has answered the request with the
+    /// message. The promise fails if the connection is not open. If the answer does not arrive, the error is an
+    /// ``UnansweredMessage``.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
     /// Sends the messages that were written since the last flush.
     func flush()
 
-    /// Stops or starts reading from the socket. Data that was read already is still delivered.
+    /// Stops or starts reading from the socket. The transport still delivers data that it has already read. The transport
+    /// delivers no data within the call.
     func setReading(_ isReading: Bool)
 
-    /// Starts the closing handshake, and reading if it was stopped. `.closed` follows when the peer has answered or the
-    /// socket has ended.
+    /// Starts the closing handshake, and starts reading if reading was stopped. The transport reports `.closed` when
+    /// the peer has answered or the socket is closed.
     func close(code: CloseCode, reason: String)
 
-    /// Called when the server has greeted the client. Does nothing by default.
+    /// Notes that the server has greeted the client. Does nothing by default.
     func noteEstablished()
 
-    /// Called before the client aborts a silent connection. Does nothing by default.
+    /// Notes that the client is going to abort a silent connection, or that the connection was interrupted. The client
+    /// does not call this method if the machine was suspended. Does nothing by default.
     func noteLoss()
 
-    /// Ends the connection at once, in any state. No event follows.
+    /// Closes the connection at once, in any state. No event follows.
     func abort()
 }
 
@@ -57,28 +60,35 @@ extension TransportConnection {
     package func noteLoss() {}
 }
 
-/// Why the promise of a message fails that may have arrived: its HTTP request went out, and the answer did not come.
+/// The failure of a message that may have arrived: its HTTP request was sent, and there was no answer.
 package struct UnansweredMessage: Error, CustomStringConvertible {
-    package let reason: PusherClientError
+    /// The error that closed the connection; nil if the client closed it.
+    package let reason: PusherClientError?
 
-    package init(_ reason: PusherClientError) { self.reason = reason }
+    package init(_ reason: PusherClientError?) { self.reason = reason }
 
-    package var description: String { reason.description }
+    package var description: String { reason?.description ?? "the server did not answer the request" }
+}
+
+extension PusherClientError {
+    /// The error of the promise for a message that the transport did not send.
+    static let messageNotSent = Self(.connectionClosed, "Message not sent: the connection was lost.")
 }
 
 package enum TransportEvent: ~Escapable {
-    /// The upgrade succeeded.
+    /// The connection is open: the upgrade succeeded, or the server has opened the HTTP session.
     case opened
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are valid only until the receiver
-    /// returns.
+    /// A whole text message in valid UTF-8, unmasked and with joined fragments. The bytes are valid only until the
+    /// receiver returns.
     case text(Span<UInt8>)
     /// A whole binary message. The protocol does not have binary messages.
     case binary(ByteBuffer)
-    /// A WebSocket ping (already answered) or pong, or a fragment of a longer message: the peer is alive.
+    /// A WebSocket ping (already answered) or pong, a fragment of a longer message, or data of an HTTP response without
+    /// a message: the peer is alive.
     case activity
-    /// All data of one read of the socket has been delivered.
+    /// The transport has delivered all data of one read of the socket.
     case readComplete
-    /// The end of the connection. It is reported as soon as the outcome is known, while the transport finishes the
-    /// closing handshake.
+    /// The connection was closed or lost. The transport reports this event as soon as the outcome is known, even before
+    /// the closing handshake is finished.
     case closed(TransportClosure)
 }

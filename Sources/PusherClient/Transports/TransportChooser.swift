@@ -3,7 +3,7 @@ package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
 
-/// Several transports as one: each attempt finds the best one that works.
+/// A transport that combines several transports. Each attempt finds the best transport that works.
 package struct TransportChooser: Transport {
     package struct Option: Sendable {
         package var kind: PusherTransport
@@ -16,22 +16,26 @@ package struct TransportChooser: Transport {
     }
 
     private let options: [Option]
-    /// The transports that cannot be used, and why.
+    /// The transports that the client cannot use, and the reasons.
     private let unusable: [PusherTransport: PusherClientError]
+    fileprivate let attemptTimeout: Duration
     private let shortestLifetime: Duration
     fileprivate let memories = NIOLockedValueBox(TransportMemories())
 
     /// - Parameters:
     ///   - options: In the order of preference.
-    ///   - unusable: Transports that the app allows but that cannot be used.
-    ///   - shortestLifetime: How long a stream has to last to count as stable.
+    ///   - unusable: Transports that the app allows, but that the client cannot use.
+    ///   - attemptTimeout: The time limit of an attempt.
+    ///   - shortestLifetime: The minimum lifetime of a stable stream.
     package init(
         _ options: [Option],
         unusable: [PusherTransport: PusherClientError] = [:],
+        attemptTimeout: Duration,
         shortestLifetime: Duration = .seconds(150)
     ) {
         self.options = options
         self.unusable = unusable
+        self.attemptTimeout = attemptTimeout
         self.shortestLifetime = shortestLifetime
     }
 
@@ -48,12 +52,12 @@ package struct TransportChooser: Transport {
         return connection
     }
 
-    /// The transport for the options.
+    /// Makes the transport for the options.
     ///
     /// - Parameters:
     ///   - webSocket: Opens WebSockets.
     ///   - streamer: Makes HTTP requests.
-    ///   - makeName: Names a session of an HTTP transport. No two sessions may have the same name.
+    ///   - makeName: Names a session of an HTTP transport. Each session must have a different name.
     package static func transport(
         for options: PusherClientOptions,
         webSocket: any Transport,
@@ -83,13 +87,15 @@ package struct TransportChooser: Transport {
             }
         }
         if usable.count == 1, unusable.isEmpty { return usable[0].transport }
-        // Transports that cannot be used are never opened: the client checks the options first.
+        // The chooser never opens a transport that it cannot use, because the client checks the options first.
         guard !usable.isEmpty else { return webSocket }
         let timeouts = options.timeouts.clamped
         return TransportChooser(
             usable,
             unusable: unusable,
-            // A stream that is silent from the beginning is lost after the activity timeout and the pong timeout.
+            attemptTimeout: timeouts.connectionAttempt,
+            // If a stream is silent from the beginning, the client drops it after the activity timeout and the pong
+            // timeout.
             shortestLifetime: .seconds(150) + timeouts.pong
         )
     }
@@ -116,7 +122,7 @@ package struct TransportChooser: Transport {
     }
 }
 
-/// What the client has learned about the transports of servers.
+/// The client's memories about the transports of servers.
 private struct TransportMemories: Sendable {
     struct Server: Hashable, Sendable {
         let host: String
@@ -142,7 +148,7 @@ private struct TransportMemories: Sendable {
     }
 }
 
-/// A connection whose transport is being chosen, or has been chosen. All calls are made on its event loop.
+/// A connection whose transport the client is choosing, or has chosen. Only its event loop may use the connection.
 private final class ChosenConnection: TransportConnection {
     private let session: NIOLoopBoundBox<ChoosingSession>
 
@@ -157,7 +163,7 @@ private final class ChosenConnection: TransportConnection {
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         guard let chosen = session.value.chosen else {
-            promise?.fail(PusherClientError(.connectionClosed, "Message not sent: the connection is not open."))
+            promise?.fail(PusherClientError.messageNotSent)
             return
         }
         chosen.send(text, promise: promise)
@@ -171,9 +177,9 @@ private final class ChosenConnection: TransportConnection {
     func abort() { session.value.abort() }
 }
 
-/// Carries out the decisions of a ``TransportChoice``, on one event loop.
+/// A session that carries out the decisions of a ``TransportChoice``, on one event loop.
 private final class ChoosingSession {
-    /// The input of a candidate before a transport was chosen.
+    /// The events of a candidate that the session keeps until it chooses a transport.
     private enum Held {
         case text([UInt8])
         case binary(ByteBuffer)
@@ -194,12 +200,12 @@ private final class ChoosingSession {
     private var choice: TransportChoice?
     private var candidates: [Int: Candidate] = [:]
     private var timers = TimerTable<TransportChoice.Timer>()
-    /// What the client is called with; `nil` at the end.
+    /// The client's receiver; `nil` after the session is closed.
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var chosenNumber: Int?
     private(set) var chosen: (any TransportConnection)?
     private(set) var report = TransportReport(.webSocket)
-    /// What is to be remembered when the server has greeted.
+    /// The success that the client remembers when the server has greeted it.
     private var success: TransportMemory.Success?
     private var since = Instant()
     /// Whether the client has called `close`.
@@ -222,7 +228,7 @@ private final class ChoosingSession {
 
     // MARK: Calls
 
-    /// The first message may have been an error, so the transport is not remembered before.
+    /// Remembers the transport after the greeting, because the first message may have been an error.
     func noteEstablished() {
         guard let success else { return }
         self.success = nil
@@ -230,13 +236,13 @@ private final class ChoosingSession {
     }
 
     func noteLoss() {
-        guard chosen != nil, !isClosing else { return }
+        guard chosenNumber != nil, !isClosing else { return }
         chooser.lost(report.transport, lifetime: now - since, server, now: now)
     }
 
     func start() {
         guard receive != nil, !isClosing else { return }
-        choice = TransportChoice(chooser.plan(server, now: now))
+        choice = TransportChoice(chooser.plan(server, now: now), attemptTimeout: chooser.attemptTimeout)
         perform(choice?.start(now: now))
     }
 
@@ -244,7 +250,7 @@ private final class ChoosingSession {
         isClosing = true
         guard let chosen else {
             abortCandidates()
-            // The end must not be reported within the call.
+            // The session must not call the receiver within this call.
             return eventLoop.assumeIsolated().execute { [self] in end(TransportClosure(code: code)) }
         }
         chosen.close(code: code, reason: reason)
@@ -259,7 +265,7 @@ private final class ChoosingSession {
 
     private func abortCandidates() { perform(choice?.abort()) }
 
-    // MARK: What is decided
+    // MARK: Actions
 
     private func perform(_ actions: [TransportChoice.Action]?) {
         for action in actions ?? [] { run(action) }
@@ -297,7 +303,7 @@ private final class ChoosingSession {
             return
         }
         (chosenNumber, chosen, self.report, since) = (number, connection, report, now)
-        // Before the events, because their effects may stop the reading again.
+        // Reading starts before the delivery of the events, because their effects may stop reading again.
         if !candidate.held.isEmpty { connection.setReading(true) }
         receive?(.opened)
         for event in candidate.held {
@@ -310,41 +316,43 @@ private final class ChoosingSession {
         }
     }
 
-    // MARK: What comes
+    // MARK: Events
 
     private func received(_ event: TransportEvent, from number: Int) {
         guard number == chosenNumber else { return receivedBefore(event, from: number) }
         if case .closed(let closure) = event {
-            if closure.isLoss { noteLoss() }
             chosen = nil
             return end(closure)
         }
         receive?(event)
     }
 
-    /// Handles an event from before a transport is chosen.
+    /// Handles an event that arrives before the session has chosen a transport.
     private func receivedBefore(_ event: TransportEvent, from number: Int) {
         guard candidates[number] != nil else { return }
         switch event {
         case .opened: perform(choice?.opened(number))
-        case .text(let bytes):
+        case .text, .binary:
             perform(choice?.ready(number, now: now))
-            guard number != chosenNumber else {
-                receive?(event)
-                return
-            }
-            let text = bytes.withUnsafeBufferPointer { Array($0) }
-            candidates[number]?.held.append(.text(text))
-        case .binary(let bytes): candidates[number]?.held.append(.binary(bytes))
+            if number == chosenNumber { receive?(event) } else { holdMessage(event, from: number) }
         case .activity: hold(.activity, from: number)
         case .readComplete: hold(.readComplete, from: number)
         case .closed(let closure):
-            candidates[number] = nil
             perform(choice?.closed(number, closure, now: now))
+            candidates[number] = nil
+            if number == chosenNumber { received(event, from: number) }
         }
     }
 
-    /// Ignored unless a message came before it.
+    private func holdMessage(_ event: TransportEvent, from number: Int) {
+        switch event {
+        case .text(let bytes): candidates[number]?.held.append(.text(bytes.withUnsafeBufferPointer { Array($0) }))
+        case .binary(let bytes): candidates[number]?.held.append(.binary(bytes))
+        case .opened, .activity, .readComplete, .closed: break
+        }
+    }
+
+    /// Keeps an event until the session chooses a transport, if the candidate has already received a message.
     private func hold(_ event: Held, from number: Int) {
         if candidates[number]?.held.isEmpty == false { candidates[number]?.held.append(event) }
     }

@@ -1,14 +1,16 @@
-/// All authorizations of a connection: those of channels, limited in the number of requests at once, and the user's.
-/// Each has a time limit, and is retried if that can help.
+/// All authorizations of a connection, for channels and for the user. The options limit the number of simultaneous
+/// requests for channels. Each try has a time limit. After an error that may be temporary, the client tries again.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// It waits for its own request, or one that it can share.
+        /// The authorization waits until the limit allows a request.
         case queued
-        /// The request is `nil` for the user's authorization, which does not count.
-        case asking(request: UInt64?)
-        /// The retry policy decides.
-        case deciding(AuthorizationError)
-        case pausing
+        /// A try is under way. The request is `nil` for the user's authorization, which does not count toward the
+        /// limit.
+        case trying(request: UInt64?)
+        /// The client has asked the retry policy whether and when to try again.
+        case asking(AuthorizationError)
+        /// The wait before the next try.
+        case waiting
     }
 
     package struct Job: Hashable, Sendable {
@@ -20,21 +22,21 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var since: Instant
 
         var isUser: Bool { question.subject == .user }
-        /// The tries that count toward the limit.
+        /// The number of tries that count toward the limit.
         var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
 
-    /// How an authorization ended.
+    /// The outcome of an authorization.
     package struct Outcome: Hashable, Sendable {
         package var id: AuthorizationID
         package var subject: AuthorizationQuestion.Subject
         package var result: Result<Authorization, AuthorizationError>
-        /// From its begin.
+        /// The time since the beginning of the authorization.
         package var duration: Duration
     }
 
     package enum Action: Hashable, Sendable {
-        /// Call ``gathered(batchSize:_:)`` in another turn of the loop.
+        /// Call ``gathered(batchSize:_:)`` in a later turn of the event loop.
         case gather
         /// Make one request.
         case ask([AuthorizationTry: AuthorizationQuestion])
@@ -47,10 +49,10 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     package private(set) var jobs: [AuthorizationID: Job] = [:]
-    /// The queued questions, in order, from `head` on. Some may have been cancelled.
+    /// The queued questions, oldest first, beginning at the index `head`. The queue may contain cancelled questions.
     private var queue: [AuthorizationID] = []
     private var head = 0
-    /// The requests for channels that are under way, with the number of answers that are missing.
+    /// The requests for channels that are under way, with the number of missing answers of each request.
     private var requests: [UInt64: Int] = [:]
     private var lastRequest: UInt64 = 0
 
@@ -74,17 +76,17 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         ids.flatMap { end($0) } + gather(configuration)
     }
 
-    /// Cancels all authorizations, because answers are useless without the connection.
+    /// Cancels all authorizations, because the answers are useless after the connection was lost.
     package mutating func cancelAll() -> [Action] { jobs.keys.sorted().flatMap { end($0) } }
 
-    /// Questions of this turn of the loop can share a request.
+    /// Waits for the end of this turn of the event loop, because questions of one turn can share a request.
     private func gather(_ configuration: CoreConfiguration) -> [Action] {
         head < queue.count && mayAsk(configuration) ? [.gather] : []
     }
 
-    /// Makes the requests that are allowed now.
+    /// Makes as many requests as the limit allows now.
     ///
-    /// - Parameter batchSize: How many channels one request can be for.
+    /// - Parameter batchSize: The maximum number of channels in one request.
     package mutating func gathered(batchSize: Int, _ configuration: CoreConfiguration) -> [Action] {
         var actions: [Action] = []
         while mayAsk(configuration) {
@@ -106,8 +108,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             head += 1
             if jobs[id]?.phase == .queued { taken.append(id) }
         }
-        // The questions before `head` are done. They are removed when they outnumber the rest, so that each question
-        // moves at most twice.
+        // The questions before `head` are no longer queued. The machine removes them only if they outnumber the other
+        // questions, because each removal moves all other questions.
         if head > queue.count / 2 {
             queue.removeFirst(head)
             head = 0
@@ -121,7 +123,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        guard case .asking? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else { return [] }
+        guard case .trying? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else { return [] }
         return [.cancelTimer(answered.id)] + settle(answered.id, result, configuration, now: now)
     }
 
@@ -132,12 +134,12 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     ) -> [Action] {
         guard let job = jobs[id] else { return [] }
         switch job.phase {
-        case .asking:
+        case .trying:
             return [.cancel(AuthorizationTry(id, number: job.number))]
                 + settle(id, .failure(.timedOut(after: configuration.timeouts.authorization)), configuration, now: now)
-        case .pausing:
+        case .waiting:
             return enqueue(id, configuration)
-        case .queued, .deciding:
+        case .queued, .asking:
             return []
         }
     }
@@ -148,11 +150,11 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        guard let job = jobs[failed.id], job.number == failed.number, case .deciding(let error) = job.phase else {
+        guard let job = jobs[failed.id], job.number == failed.number, case .asking(let error) = job.phase else {
             return []
         }
         guard let delay else { return finish(failed.id, .failure(error), configuration, now: now) }
-        jobs[failed.id]?.phase = .pausing
+        jobs[failed.id]?.phase = .waiting
         return [.setTimer(failed.id, after: max(delay, error.earliestRetry, .zero))]
     }
 
@@ -172,20 +174,20 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         for id in ids {
             guard var job = jobs[id] else { continue }
             job.number += 1
-            job.phase = .asking(request: isUser ? nil : lastRequest)
+            job.phase = .trying(request: isUser ? nil : lastRequest)
             jobs[id] = job
             questions[AuthorizationTry(id, number: job.number)] = job.question
         }
         return [.ask(questions)] + ids.map { .setTimer($0, after: configuration.timeouts.authorization) }
     }
 
-    /// Counts an answer of a request that has come, or is no longer needed.
+    /// Reduces the number of missing answers of the job's request.
     private mutating func settleRequest(of job: Job?) {
-        guard case .asking(let request?)? = job?.phase, let unanswered = requests[request] else { return }
+        guard case .trying(let request?)? = job?.phase, let unanswered = requests[request] else { return }
         requests[request] = unanswered > 1 ? unanswered - 1 : nil
     }
 
-    /// Handles the outcome of a try: finishes, or begins another one.
+    /// Handles the outcome of a try. Finishes the authorization, or begins the next try.
     private mutating func settle(
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
@@ -202,7 +204,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             jobs[id] = job
             return enqueue(id, configuration)
         case .retry where job.countedTries < job.maximumTries:
-            job.phase = .deciding(error)
+            job.phase = .asking(error)
             jobs[id] = job
             let question = RetryQuestion(
                 retryCount: job.countedTries - 1,
@@ -216,7 +218,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The user's goes first, because thousands of channels may be queued, and some may wait for the user.
+    /// Queues a question about a channel, and asks a question about the user at once. The user's question must not wait
+    /// for thousands of channels, because some of these channels may wait for the sign-in.
     private mutating func enqueue(_ id: AuthorizationID, _ configuration: CoreConfiguration) -> [Action] {
         jobs[id]?.phase = .queued
         if jobs[id]?.isUser == true { return ask([id], isUser: true, configuration) }
@@ -238,19 +241,19 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     private mutating func end(_ id: AuthorizationID) -> [Action] {
         guard let job = jobs.removeValue(forKey: id) else { return [] }
         switch job.phase {
-        case .queued, .deciding:
+        case .queued, .asking:
             return []
-        case .asking:
+        case .trying:
             settleRequest(of: job)
             return [.cancelTimer(id), .cancel(AuthorizationTry(id, number: job.number))]
-        case .pausing:
+        case .waiting:
             return [.cancelTimer(id)]
         }
     }
 }
 
 extension AuthorizationError {
-    /// The time before which another try would not help.
+    /// The minimum wait before the next try.
     fileprivate var earliestRetry: Duration {
         if case .retry(let delay) = recovery { delay } else { .zero }
     }

@@ -1,18 +1,18 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Authorizations: they are requested for a connection, checked when they arrive, and used on that connection only.
+/// Requests authorizations for a connection, checks the answers, and uses them on this connection only.
 extension ClientStateMachine {
-    /// Makes the requests for the questions of the past turn of the loop.
+    /// Makes the requests for the questions that were queued in an earlier turn of the event loop.
     ///
-    /// - Parameter batchSize: How many channels one request can be for.
+    /// - Parameter batchSize: The maximum number of channels in one request.
     package mutating func authorizationsGathered(batchSize: Int, now: Instant, into effects: inout [Effect]) {
         isGathering = false
         let actions = connection.session?.authorizations.gathered(batchSize: batchSize, configuration)
         perform(actions ?? [], now: now, into: &effects)
     }
 
-    /// An authorizer answered.
+    /// Handles the answer of an authorizer.
     package mutating func authorized(
         _ answered: AuthorizationTry,
         _ result: Result<Authorization, AuthorizationError>,
@@ -138,7 +138,7 @@ extension ClientStateMachine {
             if let key = SecretKey(base64: secret) {
                 updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             } else {
-                // The backend may give a usable key when the first event requests it again.
+                // The backend may return a usable key when the client fetches it again for the first event.
                 effects.append(.report(.malformedSharedSecret(name)))
                 updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
@@ -151,7 +151,7 @@ extension ClientStateMachine {
                 subscription.roster?.myID = user.id
             } else {
                 guard signIn.isUnderWay else { throw .noChannelData }
-                subscription.phase = .awaitingSignIn(authorization)
+                subscription.awaitSignIn(authorization)
                 subscriptions[name] = subscription
                 return
             }
@@ -162,8 +162,7 @@ extension ClientStateMachine {
         sendSubscription(to: name, request, now: now, into: &effects)
     }
 
-    /// Continues presence channels that waited for the sign-in. They now know who subscribes, or that there is no
-    /// signed-in user.
+    /// Continues presence channels that waited for the sign-in, after the sign-in has succeeded or failed.
     mutating func continuePresenceSubscriptions(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions {
             guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }
@@ -173,9 +172,9 @@ extension ClientStateMachine {
 
     // MARK: Checks
 
-    /// The longest signature that is sent on.
+    /// The maximum size of a signature, in bytes.
     package static let maximumAuthLength = 1_024
-    /// The longest `channel_data` or `user_data` that is sent on.
+    /// The maximum size of `channel_data` or `user_data`, in bytes.
     package static let maximumDataLength = 100_000
 
     static func check(_ authorization: Authorization) throws(Authorization.Problem) {

@@ -17,17 +17,24 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var channel: ChannelID
         package var name: String
         package var envelope: Envelope
-        /// The call that waits for it to be written.
+        /// The call that waits until the event has been written.
         package var waiter: WaiterID?
-        /// The name of the whole event, if only the newest event with this name counts; otherwise nil. A later one
-        /// replaces it, and it does not wait for a subscription.
+        /// The name of the event, if a newer event with this name can replace the item; otherwise nil. A replaceable
+        /// item does not wait for a subscription.
         package var latestOf: String?
-        /// Whether it is a later part of an event, which is useless without the earlier parts.
-        package var isLaterPart = false
+        /// The number that identifies the app's event. All parts of an event have the same number.
+        package var number: Int
+        /// The place of the item among the parts of its event, from 0.
+        package var part = 0
+
+        /// Whether the item is a later part of an event. Such a part is useless without the earlier parts.
+        var isLaterPart: Bool { part > 0 }
+
+        func isBefore(_ other: Item) -> Bool { (number, part) < (other.number, other.part) }
     }
 
-    /// Why an event is not sent.
-    enum UnsentReason: Error {
+    /// The reason why the client does not send an event.
+    enum UnsentReason {
         case notSubscribed, unsubscribed, connectionLost, subscriptionLost, channelDropped
         case invalidChannel(SubscriptionError)
         case full(waiting: Int, partCount: Int, limit: Int)
@@ -41,28 +48,36 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The events of channels that are not subscribed, oldest first.
     private var waiting: [ChannelID: [Item]] = [:]
-    /// The events that the limit holds back, oldest first.
+    /// The events that the server's limit holds back, oldest first.
     private var ready: [ChannelID: [Item]] = [:]
-    /// The channels of these events, in the order of their turns.
+    /// The channels of ``ready``, in the order of their turns.
     private var turns: [ChannelID] = []
     private var counts: [ChannelID: Int] = [:]
-    /// The number of events of all channels.
+    /// The number of events of all channels together.
     package private(set) var count = 0
-    /// How many of the first waiting events were put back because their socket had ended.
-    private var returned: [ChannelID: Int] = [:]
-    /// When and on which channel the newest events were sent on this connection; as many as the limit counts.
+    private var lastNumber = 0
+    /// The numbers of the events that have lost a part since the last loss of the connection.
+    private var incomplete: Set<Int> = []
+    /// The newest events that were sent on this connection. The queue uses these events to apply the limit, and to find
+    /// the event that an error is about.
     private var sent: [Sent] = []
 
     package init() {}
 
     package var isEmpty: Bool { counts.isEmpty }
 
-    /// Whether events wait for the server's limit.
+    /// Whether the server's limit holds back events.
     package var isLimited: Bool { !ready.isEmpty }
+
+    /// Returns the number of a new event.
+    package mutating func makeNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
-    /// The events of a channel, oldest first.
+    /// Returns the events of a channel, oldest first.
     package func items(of channel: ChannelID) -> [Item] {
         guard counts[channel] != nil else { return [] }
         return (ready[channel] ?? []) + (waiting[channel] ?? [])
@@ -70,23 +85,35 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     package mutating func append(_ item: Item, isReady: Bool) {
         add(item)
-        if isReady { makeReady([item], of: item.channel) } else { waiting[item.channel, default: []].append(item) }
+        if isReady { makeReady([item], of: item.channel) } else { makeWait([item], of: item.channel) }
+    }
+
+    private mutating func makeWait(_ items: [Item], of channel: ChannelID) {
+        Self.insert(items, into: &waiting[channel, default: []])
     }
 
     private mutating func makeReady(_ items: [Item], of channel: ChannelID) {
         guard !items.isEmpty else { return }
         if ready[channel] == nil { turns.append(channel) }
-        ready[channel, default: []] += items
+        Self.insert(items, into: &ready[channel, default: []])
     }
 
-    /// Adds an event of which only the newest counts, as one or more items that may go out now. It takes the place of an
-    /// earlier one of that name, so that neither the event nor the channel loses its turn. Of one whose first part was sent,
-    /// the rest goes out before it.
+    /// Inserts each item after the items of earlier events, because ``putBack(_:)`` can put items back in any order.
+    private static func insert(_ items: [Item], into queue: inout [Item]) {
+        for item in items {
+            let place = queue.lastIndex { $0.isBefore(item) }.map { $0 + 1 } ?? 0
+            queue.insert(item, at: place)
+        }
+    }
+
+    /// Adds the items of an event that replaces older events with the same name. The items are ready to be sent. The
+    /// new event takes the place of the older event, so neither the event nor the channel loses its turn. If the client
+    /// has sent the first part of the older event, it sends the other parts before the new event.
     ///
     /// - Parameters:
-    ///   - items: What the event goes out in. If it is more than the limit allows, it is dropped with the earlier one.
-    ///   - limit: How many items of the channel may wait.
-    /// - Returns: How many items were dropped.
+    ///   - items: The items of the event. If they exceed the limit, the queue drops them together with the older event.
+    ///   - limit: The maximum number of waiting items of the channel.
+    /// - Returns: The number of dropped items.
     package mutating func replaceLatest(
         of name: String,
         on channel: ChannelID,
@@ -111,7 +138,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return replaced.count + items.count - new.count
     }
 
-    /// Removes matching events, and the channel's turn if none are left.
+    /// Removes and returns matching events. If no events are left, also removes the channel's turn.
     private mutating func removeReady(of channel: ChannelID, where matches: (Item) -> Bool) -> [Item] {
         guard let items = ready[channel] else { return [] }
         var (removed, left): ([Item], [Item]) = ([], [])
@@ -123,21 +150,21 @@ package struct ClientEventQueue: Hashable, Sendable {
         return removed
     }
 
-    /// Lets the events of a newly subscribed channel be sent. Returns whether there are any.
+    /// Allows the events of a newly subscribed channel to be sent. Returns whether the channel has waiting events.
     package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
-        returned[channel] = nil
         guard let items = waiting.removeValue(forKey: channel) else { return false }
         makeReady(items, of: channel)
         return true
     }
 
-    /// The items to send now, one of each channel in turn, and the time after which more may be sent.
+    /// Returns the items to send now, and the time after which more items can be sent. Each channel in turn sends one
+    /// item.
     package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
         guard !ready.isEmpty else { return ([], nil) }
         sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
         let allowance = limit.map { max(max($0, 1) - sent.count, 0) } ?? .max
         var items: [Item] = []
-        // Collected rather than removed one by one, because each removal would move all others.
+        // Remove the turns together at the end, because each single removal would move all other turns.
         var turn = 0
         while items.count < allowance, let item = takeNext(&turn) { items.append(item) }
         turns.removeFirst(turn)
@@ -148,7 +175,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return (items, Self.period - (now - first.time))
     }
 
-    /// Removes the oldest event of the channel whose turn it is.
+    /// Removes and returns the oldest event of the next channel.
     private mutating func takeNext(_ turn: inout Int) -> Item? {
         guard turn < turns.count else { return nil }
         let channel = turns[turn]
@@ -162,23 +189,24 @@ package struct ClientEventQueue: Hashable, Sendable {
         return item
     }
 
-    /// The limit is per second. The period is a little longer, because events can be delayed on their way.
+    /// The period in which the client counts events for the limit. Servers limit the events per second. The period is a
+    /// little longer than a second, because delays in transit can bring events closer together.
     package static let period = Duration.milliseconds(1_100)
-    /// The longest time after which a server may still reject an event.
+    /// The time after which the client no longer expects that the server rejects an event.
     private static let patience = Duration.seconds(10)
-    /// The time within which servers answer.
+    /// The time within which servers usually reject an event.
     private static let usualDelay = Duration.seconds(2)
-    /// How many sent events are remembered if there is no limit.
+    /// The number of sent events that the queue remembers if there is no limit.
     private static let remembered = 16
 
-    /// The channel that an error about a client event belongs to, if there is only one candidate.
+    /// The only channel with recently sent events; nil if there is no such channel, or more than one.
     package var onlyRecentChannel: String? {
         guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
         return name
     }
 
-    /// Handles that the server has rejected a message without naming it. Returns true if a recent client event explains
-    /// it best. Each event explains one error.
+    /// Handles a rejection that names no message. Returns true if a recent client event is the most likely cause. Each
+    /// event counts as the cause of only one rejection.
     package mutating func takeRejection(now: Instant) -> Bool {
         let index = sent.firstIndex { !$0.isRejected && now - $0.time < Self.usualDelay }
         guard let index else { return false }
@@ -186,49 +214,65 @@ package struct ClientEventQueue: Hashable, Sendable {
         return true
     }
 
-    /// Whether an event was sent so recently that the server may still reject it.
+    /// Returns whether an event was sent so recently that the server may still reject it.
     package func hasRecent(now: Instant) -> Bool { sent.last.map { now - $0.time < Self.patience } ?? false }
 
-    /// Puts back an event that was not written, because the socket had ended. It is sent on the next connection, before
-    /// later events.
-    package mutating func takeBack(_ item: Item) {
-        let place = returned[item.channel, default: 0]
-        returned[item.channel] = place + 1
-        add(item)
-        waiting[item.channel, default: []].insert(item, at: place)
+    /// Drops the waiting parts of an event after the loss of one part. ``putBack(_:)`` does not accept the parts that
+    /// are being written.
+    ///
+    /// - Returns: The number of dropped parts.
+    package mutating func loseParts(after item: Item) -> Int {
+        incomplete.insert(item.number)
+        let channel = item.channel
+        let lost = (waiting[channel] ?? []).filter { $0.number == item.number }
+        if !lost.isEmpty { waiting[channel]?.removeAll { $0.number == item.number } }
+        for part in lost { forget(part) }
+        return lost.count + removeReady(of: channel) { $0.number == item.number }.count
     }
 
-    /// Removes the items of a channel that goes out of use.
+    /// Puts back an event that was not written before the connection was lost. The client sends the event on the next
+    /// connection, before later events.
+    ///
+    /// - Returns: `false` if an earlier part of the event was lost.
+    package mutating func putBack(_ item: Item) -> Bool {
+        guard !incomplete.contains(item.number) else { return false }
+        add(item)
+        makeWait([item], of: item.channel)
+        return true
+    }
+
+    /// Removes the items of a retired channel object.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
         let items = items(of: channel)
         count -= counts.removeValue(forKey: channel) ?? 0
-        returned[channel] = nil
         waiting[channel] = nil
         if ready.removeValue(forKey: channel) != nil { turns.removeAll { $0 == channel } }
         return items
     }
 
-    /// Removes the items of a call that does not wait any more. Returns how many there were.
+    /// Removes the items of a call that no longer waits for them. Returns the number of removed items.
     package mutating func removeItems(of waiter: WaiterID) -> Int {
         Array(ready.keys).reduce(0) { $0 + removeReady(of: $1) { $0.waiter == waiter }.count }
     }
 
-    /// Handles the loss of the connection: no channel is subscribed any more, and the limit starts again on the next
-    /// connection. Removes and returns the items that do not wait for another connection: those that calls wait for,
-    /// and those of which only the newest counts.
+    /// Handles the loss of the connection. No channel is subscribed any more, and the limit starts again on the next
+    /// connection. Removes and returns the items that calls wait for, and the items that a newer event would replace.
+    /// All other items wait for the next connection.
     package mutating func connectionLost() -> [Item] {
         sent = []
+        incomplete = []
         let channels = turns
         turns = []
         return channels.flatMap { subscriptionLost($0) }
     }
 
-    /// The same for one channel. The connection and the limit continue.
+    /// Handles the loss of one subscription. The connection stays open, so events that were already sent still count
+    /// toward the limit.
     package mutating func subscriptionLost(_ channel: ChannelID) -> [Item] {
         let lost = removeReady(of: channel) { $0.waiter != nil || $0.latestOf != nil }
         guard let held = ready.removeValue(forKey: channel) else { return lost }
         turns.removeAll { $0 == channel }
-        waiting[channel, default: []].insert(contentsOf: held, at: returned[channel] ?? 0)
+        makeWait(held, of: channel)
         return lost
     }
 

@@ -1,6 +1,6 @@
-package import PusherProtocol
+import PusherProtocol
 
-/// Events that the app sends (protocol clause 5).
+/// Handles client events (protocol clause 5).
 extension ClientStateMachine {
     /// Sends client events, all or none, as soon as the channel is subscribed and the server's limit allows it.
     package mutating func trigger(
@@ -11,17 +11,16 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(ClientEventQueue.UnsentReason) {
-            if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
-        } catch {
-            refuse(messages.first?.event, on: name, error, into: &effects)
+        if let reason = enqueue(messages, on: name, id, waiter: nil) {
+            return refuse(messages.first?.event, on: name, reason, into: &effects)
         }
+        sendClientEvents(now: now, into: &effects)
     }
 
-    /// Sends client events of which only the newest count: in the place of those of the same name that wait for the
-    /// server's limit, and not at all if the channel is not subscribed. If it never will be, that is reported.
+    /// Sends client events that replace waiting events with the same name. If the channel is not subscribed, the
+    /// machine drops the events. If the channel can never be subscribed, the machine reports an error.
     ///
-    /// - Parameter eventName: The name before the app's transformer made messages of it.
+    /// - Parameter eventName: The event's name before the app's transformer was called.
     package mutating func sendLatest(
         _ messages: [ClientEventQueue.Message],
         of eventName: String,
@@ -31,23 +30,20 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(ClientEventQueue.UnsentReason) {
-            let subscription = try usableSubscription(to: name, id)
-            statistics.clientEvents.accepted += messages.count
-            guard subscription.isSubscribed else {
-                statistics.clientEvents.dropped += messages.count
-                return
-            }
-            statistics.clientEvents.dropped += clientEvents.replaceLatest(
-                of: eventName,
-                on: id,
-                with: items(of: messages, on: name, id, latestOf: eventName),
-                limit: max(configuration.queuedClientEvents, 1)
-            )
-            sendClientEvents(now: now, into: &effects)
-        } catch {
-            refuse(eventName, on: name, error, into: &effects)
+        if let reason = obstacle(on: name, id) { return refuse(eventName, on: name, reason, into: &effects) }
+        statistics.clientEvents.accepted += messages.count
+        guard subscriptions[name]?.isSubscribed == true else {
+            statistics.clientEvents.dropped += messages.count
+            return
         }
+        let items = items(of: messages, on: name, id, latestOf: eventName)
+        statistics.clientEvents.dropped += clientEvents.replaceLatest(
+            of: eventName,
+            on: id,
+            with: items,
+            limit: max(configuration.queuedClientEvents, 1)
+        )
+        sendClientEvents(now: now, into: &effects)
     }
 
     private mutating func refuse(
@@ -56,13 +52,11 @@ extension ClientStateMachine {
         _ reason: ClientEventQueue.UnsentReason,
         into effects: inout [Effect]
     ) {
-        var error = PusherClientError.unsent(eventName, on: name, reason)
-        error.eventName = eventName
         countRefusedClientEvent()
-        effects.append(.report(error))
+        effects.append(.report(.unsent(eventName, on: name, reason)))
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
+    /// Sends client events, all or none, and ends the call's wait when they are written. Fails if the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],
@@ -73,42 +67,31 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(ClientEventQueue.UnsentReason) {
-            // Channels that can never be subscribed, or were unsubscribed, are handled below.
-            if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
-                !subscription.isSubscribed
-            {
-                throw .notSubscribed
-            }
-            _ = try enqueue(messages, on: name, id, waiter: waiter)
-            guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }
-            sendWaiters[waiter] = messages.count
-            sendClientEvents(now: now, into: &effects)
-        } catch {
+        // `enqueue` handles channels that can never be subscribed, or were unsubscribed.
+        var reason: ClientEventQueue.UnsentReason?
+        if let subscription = subscriptions[name], subscription.id == id, subscription.takesEvents,
+            !subscription.isSubscribed
+        {
+            reason = .notSubscribed
+        } else {
+            reason = enqueue(messages, on: name, id, waiter: waiter)
+        }
+        if let reason {
             countRefusedClientEvent()
-            effects.append(.resume(waiter, .failed(.unsent(messages.first?.event ?? "", on: name, error))))
+            return effects.append(.resume(waiter, .failed(.unsent(messages.first?.event, on: name, reason))))
         }
+        guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }
+        sendWaiters[waiter] = messages.count
+        sendClientEvents(now: now, into: &effects)
     }
 
-    /// Sends a message that belongs to no channel, and that the machine does not interpret.
-    package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard let attempt = connection.establishedAttempt else {
-            countUnsentMessage()
-            return effects.append(.report(.unsent(envelope)))
-        }
-        session?.ownMessageSentAt = now
-        effects.append(.sendMessage(attempt, envelope))
-    }
-
-    /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody
-    /// waits for goes out on the next subscription then.
-    ///
-    /// - Parameter mayHaveArrived: Whether it was sent in spite of the error, so that it must not be sent again.
+    /// Handles the result of writing a client event. If the connection was lost before the event was written, and no
+    /// call waits for the event, the client sends it after the next subscription. The client does not send an
+    /// unanswered event again, because the event may have arrived.
     package mutating func clientEventWritten(
         _ item: ClientEventQueue.Item,
         on attempt: AttemptID,
         error: PusherClientError?,
-        mayHaveArrived: Bool = false,
         now: Instant,
         into effects: inout [Effect]
     ) {
@@ -129,14 +112,13 @@ extension ClientStateMachine {
             return
         }
         guard let error, item.latestOf == nil else { return }
-        guard !mayHaveArrived, let subscription = subscriptions[item.name], subscription.id == item.channel,
-            subscription.isWanted
+        guard error.code != .unanswered, let subscription = subscriptions[item.name], subscription.id == item.channel,
+            subscription.isWanted, clientEvents.putBack(item)
         else {
-            statistics.clientEvents.dropped += 1
+            statistics.clientEvents.dropped += 1 + clientEvents.loseParts(after: item)
             return effects.append(.report(error))
         }
-        clientEvents.takeBack(item)
-        // The result may be older than the next subscription.
+        // The client may have subscribed again before this result arrived.
         if subscription.isSubscribed, connection.establishedAttempt != attempt,
             clientEvents.channelSubscribed(item.channel)
         {
@@ -144,58 +126,59 @@ extension ClientStateMachine {
         }
     }
 
-    /// Returns true if it can be sent as soon as the limit allows it.
+    /// Queues client events. Returns the reason if the client cannot send the events, or `nil` if they are in the
+    /// queue.
     private mutating func enqueue(
         _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID?
-    ) throws(ClientEventQueue.UnsentReason) -> Bool {
-        guard !messages.isEmpty else { return false }
-        let subscription = try usableSubscription(to: name, id)
+    ) -> ClientEventQueue.UnsentReason? {
+        guard !messages.isEmpty else { return nil }
+        if let reason = obstacle(on: name, id) { return reason }
         let waiting = clientEvents.count(of: id)
         guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
-            throw .full(waiting: waiting, partCount: messages.count, limit: configuration.queuedClientEvents)
+            return .full(waiting: waiting, partCount: messages.count, limit: configuration.queuedClientEvents)
         }
+        let isSubscribed = subscriptions[name]?.isSubscribed == true
         for item in items(of: messages, on: name, id, waiter: waiter) {
-            clientEvents.append(item, isReady: subscription.isSubscribed)
+            clientEvents.append(item, isReady: isSubscribed)
         }
         statistics.clientEvents.accepted += messages.count
-        return subscription.isSubscribed
+        return nil
     }
 
-    /// The subscription, if the app has not unsubscribed, and the name is one that can be subscribed.
-    private func usableSubscription(
-        to name: String,
-        _ id: ChannelID
-    ) throws(ClientEventQueue.UnsentReason) -> SubscriptionStateMachine {
+    /// Returns a reason if the app has unsubscribed, or if the name can never be subscribed.
+    private func obstacle(on name: String, _ id: ChannelID) -> ClientEventQueue.UnsentReason? {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
-            throw .unsubscribed
+            return .unsubscribed
         }
-        if case .invalid(let error) = subscription.phase { throw .invalidChannel(error) }
-        return subscription
+        if case .invalid(let error) = subscription.phase { return .invalidChannel(error) }
+        return nil
     }
 
-    private func items(
+    private mutating func items(
         of messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID? = nil,
         latestOf eventName: String? = nil
     ) -> [ClientEventQueue.Item] {
-        messages.enumerated().map { index, message in
+        let number = clientEvents.makeNumber()
+        return messages.enumerated().map { index, message in
             ClientEventQueue.Item(
                 channel: id,
                 name: name,
                 envelope: Envelope(event: message.event, channel: name, data: message.data),
                 waiter: waiter,
                 latestOf: eventName,
-                isLaterPart: index > 0
+                number: number,
+                part: index
             )
         }
     }
 
-    /// Sends what may go out now.
+    /// Sends the events that the limit allows now.
     mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
         guard let attempt = connection.establishedAttempt else { return }
         let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now)
@@ -203,19 +186,20 @@ extension ClientStateMachine {
         if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
-    /// Drops events that a call waits for, or of which only the newest counts. The others are sent when their channel
-    /// is subscribed again.
+    /// Handles the loss of the connection. Drops events that a call waits for, and events that a newer event would
+    /// replace. All other events are sent when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)
     }
 
-    /// The same for one channel, which is subscribed again.
+    /// Handles the loss of one subscription that the client renews. Drops events that a call waits for, and events that
+    /// a newer event would replace.
     mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
         failClientEvents(clientEvents.subscriptionLost(id), .subscriptionLost, into: &effects)
     }
 
-    /// Drops the events of a channel object that goes out of use.
+    /// Drops the events of a retired channel object.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
         failClientEvents(clientEvents.remove(id), .channelDropped, into: &effects)
     }
@@ -227,7 +211,7 @@ extension ClientStateMachine {
     ) {
         statistics.clientEvents.dropped += items.count
         for item in items {
-            let error = PusherClientError.unsent(nil, on: item.name, reason)
+            let error = PusherClientError.unsent(item.envelope.event, on: item.name, reason)
             if let waiter = item.waiter {
                 if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
             } else if item.latestOf == nil {
@@ -236,18 +220,18 @@ extension ClientStateMachine {
         }
     }
 
-    /// The channel that the message names, if it accepts client events.
+    /// Returns the channel that the message names, if this channel accepts client events.
     func clientEventChannel(named message: ServerErrorMessage) -> String? {
         message.channelNamed { subscriptions[$0]?.sendsClientEvents == true }
     }
 
-    /// Handles that the server rejected a client event. The server seldom says on which channel.
+    /// Handles the server's rejection of a client event.
     mutating func clientEventRejected(
         _ message: ServerErrorMessage,
         named name: String?,
         into effects: inout [Effect]
     ) {
-        // Some servers send no channel. Then a word of the message may name the channel.
+        // Some servers send no channel with the error, but the error's message may contain the channel's name.
         let name = name ?? clientEventChannel(named: message) ?? clientEvents.onlyRecentChannel
         statistics.clientEvents.rejectedByServer += 1
         let error = message.clientError(.clientEventRejected, channelName: name)

@@ -1,16 +1,16 @@
 import PusherProtocol
 
-/// Checks whether the server is still there, by frames, pings and pongs.
+/// Uses frames, pings and pongs to detect whether the server still answers.
 extension ClientStateMachine {
     /// Handles a frame of any kind on the current connection.
-    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
-        guard let (action, silence) = session?.frameCame(now: now) else { return }
+    mutating func frameReceived(now: Instant, into effects: inout [Effect]) {
+        guard let (action, silence) = connection.changeSession({ $0.frameReceived(now: now) }) else { return }
         if let action { perform(action, now: now, into: &effects) }
         if let silence { keepAlive.survived(silence) }
     }
 
     mutating func keepAliveTimerFired(now: Instant, into effects: inout [Effect]) {
-        guard let interval = keepAlive.interval, let lastSent = session?.silence.lastSent else { return }
+        guard let interval = keepAlive.interval, let lastSent = session?.clientSilence.lastSent else { return }
         let silence = now - lastSent
         let isDue = silence >= interval
         timers.set(.keepAlive, after: isDue ? interval : interval - silence, into: &effects)
@@ -20,20 +20,20 @@ extension ClientStateMachine {
     mutating func ping(now: Instant, into effects: inout [Effect]) {
         statistics.pings.sent += 1
         connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
-        session?.silence.pinged()
+        connection.session?.clientSilence.pinged()
         send(.ping, into: &effects)
     }
 
     mutating func ponged(now: Instant) {
-        guard let (isAnswer, time) = session?.pingStopwatch.answered(now: now) else { return }
-        if session?.silence.ponged() == true { pingCameThrough() }
+        guard let (isAnswer, time) = connection.session?.pingStopwatch.answered(now: now) else { return }
+        if connection.session?.clientSilence.ponged() == true { pingCameThrough() }
         if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
         if let time { statistics.pings.roundTrip.add(time) }
     }
 
-    /// Handles that the server has received a ping.
+    /// Handles an answer that proves that the server has received a ping.
     mutating func pingCameThrough() {
         keepAlive.pingAnswered()
-        if let silence = session?.silence.prove() { keepAlive.survived(silence) }
+        if let silence = connection.session?.clientSilence.prove() { keepAlive.survived(silence) }
     }
 }

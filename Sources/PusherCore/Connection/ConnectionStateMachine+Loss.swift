@@ -1,22 +1,22 @@
 package import PusherProtocol
 
-/// The end of attempts, connections and waits (protocol clauses 6.1 and 7.3).
+/// Handles lost connections, failed attempts and the waits before attempts (protocol clauses 6.1 and 7.3).
 extension ConnectionStateMachine {
-    /// The end of the current attempt, or of the connection it became.
+    /// The loss of a connection, or the failure of an attempt.
     struct Loss {
         var error: PusherClientError
         var closeCode: CloseCode?
-        /// The reason for statistics.
+        /// The reason under which the statistics count the loss.
         var reason: PusherStatistics.LossReason
-        /// How long the connection lasted; nil if there was none.
+        /// The duration of the connection; nil if there was none.
         var lifetime: Duration?
 
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
     }
 
-    /// Handles a socket that ended by itself.
+    /// Handles the close of a socket, if the client has not requested the close.
     ///
-    /// - Parameter wasSuspended: Whether the socket was silent for longer than is possible while timers run.
+    /// - Parameter wasSuspended: Whether the socket was silent for so long that the client's timers cannot have run.
     package mutating func closed(
         _ id: AttemptID,
         _ closure: TransportClosure,
@@ -45,8 +45,8 @@ extension ConnectionStateMachine {
         guard currentAttempt == id else { return [] }
         let reason = PusherStatistics.LossReason(error, closeCode: closeCode, wasSuspended: wasSuspended)
         let loss = Loss(error: error, closeCode: closeCode, reason: reason)
-        let isSilent = error.code == .pongTimedOut && !wasSuspended
-        return [.abort(id, isSilent: isSilent), .report(error)] + lose(loss, configuration, now: now)
+        let isServerSilent = error.code == .pongTimedOut && !wasSuspended
+        return [.abort(id, isServerSilent: isServerSilent), .report(error)] + lose(loss, configuration, now: now)
     }
 
     package mutating func timerFired(
@@ -71,7 +71,7 @@ extension ConnectionStateMachine {
             outage?.isUnavailable = true
             return announce(status)
         case (.unavailable, _):
-            // While the client waits, the wait is the more important status.
+            // Until the wait ends, the status stays `.waiting`.
             outage?.isUnavailable = true
             return []
         default:
@@ -79,7 +79,7 @@ extension ConnectionStateMachine {
         }
     }
 
-    /// Handles the policy's answer: the time to wait, or `nil` to stop.
+    /// Handles the answer of the retry policy.
     package mutating func retryDecided(
         _ question: RetryQuestionID,
         delay: Duration?,
@@ -90,22 +90,23 @@ extension ConnectionStateMachine {
         guard var delay else { return stop(.retriesExhausted(after: retry.reason)) }
         if let longest = configuration.maximumRetryDelay { delay = min(delay, longest) }
         delay = min(max(delay, retry.minimumDelay, .zero), Self.longestDelay)
-        // The app may have set the count meanwhile.
+        // The app may have set the count since the machine asked the policy, so the machine calculates the number
+        // again.
         retry.attempt = retryCount + 1
         return enter(.waiting(until: now + delay, retry)) + [.setTimer(.retry, after: delay)]
     }
 
-    /// The event loop's timers do not run while the computer is suspended. A wait that is over by the clock ends at the
-    /// next event.
+    /// Ends a wait whose time is over. The event loop's timers do not run while the computer is suspended, so most
+    /// calls of the app begin with this method.
     package mutating func catchUp(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         guard case .waiting(let until, _) = state, until <= now else { return [] }
         return [.cancelTimer(.retry)] + retry(configuration, now: now)
     }
 
-    /// Longer than anybody waits, and short enough to count in nanoseconds.
+    /// The maximum delay. In nanoseconds, this value fits into 64 bits.
     private static var longestDelay: Duration { .seconds(365 * 86_400) }
 
-    // MARK: What follows a loss
+    // MARK: After a loss
 
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
@@ -151,13 +152,13 @@ extension ConnectionStateMachine {
             mustUseTLS = true
             return retryAtOnce(retry, announcing: states, configuration, now: now)
         case .reconnectImmediately:
-            // Without this, a server that closes each connection at once would get attempts without a pause.
+            // If a server closes each connection at once, the client must pause between attempts.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
                 return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
         case .backOffAtLeastOneSecond:
             retry.minimumDelay = .seconds(1)
-        case .backOff, .stop:
+        case .backOff, .refused:
             break
         }
         let id = nextQuestion()
@@ -171,7 +172,8 @@ extension ConnectionStateMachine {
         return enter(.asking(id, retry, since: now), announcing: states) + [.askRetryPolicy(id, question)]
     }
 
-    /// Ends the wait at once. The wait is announced, so that the statuses have the reason for every attempt.
+    /// Starts the next attempt without a wait. The machine still announces the status `.waiting`, because this status
+    /// contains the reason for the attempt.
     private mutating func retryAtOnce(
         _ retry: Retry,
         announcing states: [ConnectionState],
@@ -181,10 +183,10 @@ extension ConnectionStateMachine {
         enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
-    /// Whether the same attempt would be refused again.
+    /// Returns whether the server would refuse another attempt too.
     private func isRefusal(_ loss: Loss, _ configuration: CoreConfiguration) -> Bool {
         switch loss.reaction {
-        case .stop: true
+        case .refused: true
         case .switchToTLS: mustUseTLS || (try? configuration.endpoint.get())?.useTLS == true
         case .backOffAtLeastOneSecond, .reconnectImmediately, .backOff: false
         }

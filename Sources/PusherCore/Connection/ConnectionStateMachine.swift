@@ -1,12 +1,13 @@
 import PusherProtocol
 
-/// The connection: one attempt at a time, from `connect()` to the handshake, over losses and waits, to its end.
+/// The connection from `connect()` until the client stops, with all attempts, losses and waits. There is only one
+/// attempt at a time.
 package struct ConnectionStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         case initialized
         case connecting(Attempt)
         case connected(Box<Session>)
-        /// The retry policy decides.
+        /// The retry policy decides whether and when the next attempt starts.
         case asking(RetryQuestionID, Retry, since: Instant)
         case waiting(until: Instant, Retry)
         case disconnecting(AttemptID)
@@ -16,30 +17,31 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package struct Attempt: Hashable, Sendable {
         package var id: AttemptID
-        /// The transport, after it is open; `nil` before.
+        /// The transport; `nil` until the socket is open.
         package var transport: TransportReport?
         package var isOpen: Bool { transport != nil }
-        /// The handshake, if its message came before the socket was reported as open.
+        /// The handshake, if its message arrived before the socket was open.
         package var handshake: Handshake?
     }
 
     package struct Retry: Hashable, Sendable {
-        /// The number of the attempt that follows.
+        /// The number of the next attempt.
         package var attempt: Int
         package var reason: PusherClientError
         package var minimumDelay: Duration
     }
 
-    /// The time without a connection, from the first try or from the loss.
+    /// A period without a connection. It begins with the loss of a connection, or with the first attempt.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        /// True after the delegate has got the loss. The delegate is told once, however many attempts fail.
+        /// Whether the client has announced the states `disconnected` and `reconnecting`. It announces them only once
+        /// in an outage.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
     }
 
-    /// ``ConnectionStatus`` in the machine's time.
+    /// A ``ConnectionStatus`` with times on the machine's clock.
     package enum Status: Hashable, Sendable {
         case initialized
         case connecting
@@ -51,40 +53,42 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case disconnected(reason: PusherClientError?)
     }
 
-    /// The client's next steps, in this order.
+    /// A step that this machine requests from ``ClientStateMachine``.
     package enum Action: Hashable, Sendable {
         case open(AttemptID, TransportRequest)
         /// Start the closing handshake.
         case close(AttemptID)
-        /// End the socket at once.
-        case abort(AttemptID, isSilent: Bool = false)
+        /// Close the socket at once.
+        case abort(AttemptID, isServerSilent: Bool = false)
         case setTimer(TimerID.Purpose, after: Duration)
         case cancelTimer(TimerID.Purpose)
         case askRetryPolicy(RetryQuestionID, RetryQuestion)
         case announceState(from: ConnectionState, to: ConnectionState)
         case announceStatus(Status)
         case report(PusherClientError)
-        /// A session begins.
+        /// Begin a session.
         case begin
-        /// A session has ended. Cancel everything that is under way for it.
+        /// End the session, and cancel its work.
         case end(Session)
     }
 
     package internal(set) var state: State = .initialized
-    /// The attempts since a connection last lasted long enough, without the first one. The retry policy gets this
-    /// number.
+    /// The number of attempts to reconnect, for the retry policy. After a connection that has lasted long enough, the
+    /// number starts again at zero.
     package internal(set) var retryCount = 0
-    /// Attempts to reconnect since the client was last connected. The limit counts them.
+    /// The number of attempts to reconnect since the client was last connected. The limit on attempts applies to this
+    /// number.
     package private(set) var reconnectAttempts = 0
-    /// True once the server has demanded TLS.
+    /// Whether the server has demanded TLS.
     var mustUseTLS = false
     var outage: Outage?
     package internal(set) var statistics = PusherStatistics.Connections()
-    /// When the connection was lost, while the client reconnects.
+    /// The time at which the connection was lost; nil if the client is not reconnecting.
     var lostAt: Instant?
-    /// How long there was no connection before the current or last one, since the loss or the first attempt.
+    /// The time without a connection before the current or last connection, counted from the previous loss or from the
+    /// first attempt.
     package internal(set) var lastOutage: Duration?
-    /// It can be behind ``status`` while the retry policy decides.
+    /// The last status that the client has announced. While the retry policy decides, ``status`` may be newer.
     private var announcedStatus: Status = .initialized
     private var serial: UInt64 = 0
 
@@ -108,7 +112,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized: .initialized
         case .connecting: outage?.isUnavailable == true ? .unavailable(reason: outage?.lastFailure) : .connecting
         case .connected(let session): .connected(socketID: session.value.socketID)
-        // Until the policy has answered, the time of the next attempt is unknown. The time of the question replaces it.
+        // The time of the next attempt is unknown until the policy has answered. The status contains the time of the
+        // question instead.
         case .asking(_, let retry, let since): .waiting(until: since, attempt: retry.attempt, reason: retry.reason)
         case .waiting(let until, let retry): .waiting(until: until, attempt: retry.attempt, reason: retry.reason)
         case .disconnecting: .disconnecting
@@ -117,7 +122,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The attempt whose events count.
+    /// The attempt whose events the machine handles.
     package var currentAttempt: AttemptID? {
         switch state {
         case .connecting(let attempt): attempt.id
@@ -140,7 +145,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         if case .connected(let session) = state { session.value.socketID } else { nil }
     }
 
-    /// The state of the current connection. It changes in place, and exists only in the state `.connected`.
+    /// The state of the current connection; `nil` unless the machine is in the state `.connected`. Changes through this
+    /// property happen in place.
     package internal(set) var session: Session? {
         get {
             guard case .connected(let session) = state else { return nil }
@@ -152,14 +158,23 @@ package struct ConnectionStateMachine: Hashable, Sendable {
                 yield &nothing
                 return
             }
-            // The box has one holder while it changes, so that it is not copied.
+            // Without this assignment, the state would also refer to the box, and the change would copy the box.
             state = .initialized
             defer { state = .connected(box) }
             yield &box.optional
         }
     }
 
-    /// Why there is no connection and no attempt; `nil` if there is one, or if the app wants none.
+    /// Changes the session without moving it. (A change through ``session`` moves the session.) Returns `nil` if there
+    /// is no session.
+    mutating func changeSession<Result>(_ change: (inout Session) -> Result) -> Result? {
+        guard case .connected(var box) = state else { return nil }
+        state = .initialized
+        defer { state = .connected(box) }
+        return change(&box.value)
+    }
+
+    /// The reason why the client has stopped; `nil` if it has not stopped, or the app wants no connection.
     package var failure: PusherClientError? {
         switch state {
         case .disconnected(let error): error
@@ -216,8 +231,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions + enter(.disconnected(nil))
     }
 
-    /// Drops the connection or the current attempt, and connects at once. The socket is probably dead, so the client
-    /// does not wait for an answer to a close frame.
+    /// Drops the connection or the current attempt, and connects at once. The client does not wait for the server's
+    /// close frame, because the socket is probably dead.
     package mutating func reconnectNow(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         switch state {
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
@@ -258,7 +273,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return establish(attempt, configuration, now: now)
     }
 
-    /// The client is connected when socket and handshake are there, in either order.
+    /// Establishes the connection when the socket is open and the handshake has arrived, in either order.
     private mutating func establish(
         _ attempt: Attempt,
         _ configuration: CoreConfiguration,
@@ -278,7 +293,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Starts an attempt.
     ///
-    /// - Parameter states: The states that the delegate gets first.
+    /// - Parameter states: The states that the client announces before the state of the attempt.
     mutating func open(
         _ configuration: CoreConfiguration,
         announcing states: [ConnectionState] = [],
@@ -303,7 +318,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions
     }
 
-    /// The endpoint of an attempt, with TLS after the server has demanded it.
+    /// Returns the endpoint of an attempt. The endpoint uses TLS if the server has demanded TLS.
     func target(_ configuration: CoreConfiguration) -> Result<TransportRequest, PusherClientError> {
         configuration.endpoint.map { mustUseTLS ? $0.overTLS : $0 }
     }
@@ -324,7 +339,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return open(configuration, now: now)
     }
 
-    /// Forgets the knowledge about one server: that it demands TLS, and how long it was away.
+    /// Forgets the server's demand for TLS, and the outage.
     package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
         return endOutage()
@@ -335,9 +350,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         reconnectAttempts += 1
     }
 
-    /// Sets both counts.
+    /// Sets ``retryCount`` and ``reconnectAttempts``.
     package mutating func setAttemptCounts(to count: Int) {
-        // Far below the largest integer.
+        // The maximum prevents an overflow in later additions.
         retryCount = min(max(count, 0), 1_000_000)
         reconnectAttempts = retryCount
     }
@@ -349,7 +364,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Announcing
 
-    /// - Parameter states: The states that the delegate gets before.
+    /// - Parameter states: The states that the client announces before the new state.
     mutating func enter(_ state: State, announcing states: [ConnectionState] = []) -> [Action] {
         var actions: [Action] = []
         var last = connectionState
@@ -359,7 +374,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             last = next
         }
         switch state {
-        // The client does not reconnect from here. When the app connects, that is a new beginning.
+        // The client does not reconnect from these states. If the app connects again, a new outage begins.
         case .initialized, .disconnecting, .disconnected, .refused: lostAt = nil
         case .connecting, .connected, .waiting: break
         case .asking: return actions
@@ -375,7 +390,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 }
 
 extension TransportRequest {
-    /// The same server over TLS: on the port given, or 443 if it was 80.
+    /// The request for the same server with TLS. Port 80 becomes 443, and other ports do not change.
     fileprivate var overTLS: TransportRequest {
         var request = self
         request.useTLS = true

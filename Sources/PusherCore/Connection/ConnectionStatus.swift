@@ -6,21 +6,21 @@ public enum ConnectionStatus: Hashable, Sendable {
     case connecting
     /// Connected, with this socket id. ``Pusher/transport`` is the transport.
     case connected(socketID: String)
-    /// The client has tried to connect for ``PusherTimeouts/unavailable`` without success, and still tries. This status
-    /// replaces ``connecting``, not ``waiting(until:attempt:reason:)``, until the client is connected. The reason is
-    /// the last failure, if there was one.
+    /// The client has tried to connect for ``PusherTimeouts/unavailable`` without success, and still tries. Until the
+    /// client is connected, this status replaces ``connecting``, but not ``waiting(until:attempt:reason:)``. The reason
+    /// is the last failure, if an attempt has failed.
     case unavailable(reason: PusherClientError?)
-    /// The next attempt starts at `until`; to display the time, use ``remaining(at:)``. `reason` says why an attempt is
-    /// needed. `attempt` is its number. It starts again from 1 after a connection of at least
-    /// ``PusherTimeouts/backOffReset``.
+    /// The client waits for the next attempt, which starts at `until`. Use ``remaining(at:)`` to display the time.
+    /// `attempt` is the number of the next attempt, and `reason` is the error that makes the attempt necessary. After a
+    /// connection of at least ``PusherTimeouts/backOffReset``, the numbers start again from 1.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
-    /// Another attempt without a change would fail too: the server said so, or the options are wrong. `connect()` makes
-    /// another attempt all the same.
+    /// The client has stopped, because the server refused it or the options are invalid. Another attempt would fail
+    /// too. `connect()` still starts another attempt.
     case refused(PusherClientError)
     /// The closing handshake is under way.
     case disconnecting
-    /// Disconnected until `connect()` is called. There is a reason unless `disconnect()` was called: reconnecting is
-    /// switched off, or the retry policy stopped.
+    /// The client is disconnected until `connect()` is called. The reason is nil after `disconnect()`. If there is a
+    /// reason, the client has stopped, because reconnecting is switched off or no further attempt is allowed.
     case disconnected(reason: PusherClientError?)
 }
 
@@ -42,8 +42,8 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus {
-    /// The reason for a missing connection. Nil if there is one, if nothing has gone wrong yet, or if the app wants
-    /// none.
+    /// The reason for the missing connection. Nil if there is a connection, if nothing has failed yet, or if the app
+    /// wants no connection.
     public var reason: PusherClientError? {
         switch self {
         case .waiting(_, _, let reason), .refused(let reason): reason
@@ -52,7 +52,8 @@ extension ConnectionStatus {
         }
     }
 
-    /// The time until the next attempt; zero if it is due, and nil if the client does not wait.
+    /// Returns the time until the next attempt. Returns zero if the attempt is due, and nil if the client does not
+    /// wait.
     ///
     /// ```swift
     /// if let remaining = pusher.status.remaining() {
@@ -60,18 +61,18 @@ extension ConnectionStatus {
     /// }
     /// ```
     ///
-    /// - Parameter now: The moment to count from. Default: now.
+    /// - Parameter now: The time from which to count. Default: now.
     public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
         guard case .waiting(let until, _, _) = self else { return nil }
         return max(until - now, .zero)
     }
 
-    /// The status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): Connection lost: …`.
+    /// Returns the status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): Connection lost: …`.
     package func description(at now: ContinuousClock.Instant) -> String {
         descriptionWithoutReason(at: now) + (reason.map { ": \($0.message)" } ?? "")
     }
 
-    /// The same without the reason.
+    /// Returns the status in plain words without the reason.
     package func descriptionWithoutReason(at now: ContinuousClock.Instant) -> String {
         switch self {
         case .initialized: "not connected yet"
@@ -85,16 +86,18 @@ extension ConnectionStatus {
         }
     }
 
-    /// Rounded up, so that it never says "in 0 s".
+    /// Returns the wait in plain words. The method rounds a wait of at least half a second up to whole seconds, because
+    /// countdowns show whole seconds.
     private static func words(_ wait: Duration) -> String {
         guard wait > .zero else { return "now" }
+        if wait < .milliseconds(500) { return "in \(Int((wait / .milliseconds(1)).rounded(.up))) ms" }
         let (seconds, rest) = wait.components
         return "in \(seconds + (rest > 0 ? 1 : 0)) s"
     }
 }
 
 extension ConnectionStatus: CustomStringConvertible {
-    /// The status in plain words, with the reason and the time that is left now:
-    /// `retrying in 8 s (attempt 2): Connection lost: …`.
+    /// The status in plain words, with the reason and the remaining time: `retrying in 8 s (attempt 2): Connection
+    /// lost: …`.
     public var description: String { description(at: .now) }
 }

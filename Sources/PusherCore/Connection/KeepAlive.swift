@@ -1,54 +1,57 @@
-/// Keeps connections alive on servers and proxies that cut silent clients.
+/// The interval of the pings that keep a silent client's connection open. The client learns the interval from lost
+/// connections.
 ///
-/// In the protocol, a connection is idle if the server is silent. Some servers (poxa), proxies and routers cut it if
-/// the client is silent, and do not announce the limit. The client learns the limit from losses. A loss counts if it
-/// follows a longer silence of the client than the connection had survived before, and has no known reason. The next
-/// connection pings after half of that silence.
+/// In the protocol, a connection is idle if the server is silent. But some servers (poxa), proxies and routers cut the
+/// connection if the client is silent, and do not announce their limit. The client learns the limit from losses. A loss
+/// counts only if it has no known reason. The silence of the client before the loss must also be longer than each
+/// silence that the connection had survived. On the next connection, the client pings after half of this silence.
 ///
-/// A loss may be chance, so the client stops these pings after the server has answered a number of them. If that costs
-/// a connection, the next trial without them comes after ten times as many pings.
+/// A loss may happen by chance, so the client stops these pings after a number of answers. If the client then loses a
+/// connection, it sends ten times as many pings before it stops them again.
 ///
-/// This value belongs to the endpoint, and outlives connections. Each connection has a ``SilenceWatch``. It does not
-/// count WebSocket pongs, which the transport sends by itself. With these the client is less silent than it believes,
-/// and pings more often than necessary.
+/// This value belongs to the endpoint, and outlives connections. Each connection has a ``SilenceWatch``. The
+/// ``SilenceWatch`` does not count WebSocket pongs as messages of the client, because the transport sends these pongs
+/// by itself. If the server sends WebSocket pings, the client therefore pings more often than necessary.
 package struct KeepAlive: Hashable, Sendable {
-    /// How long the client may be silent before it pings; nil if only the activity timeout applies.
+    /// The time that the client stays silent before it pings; nil if only the activity timeout applies.
     package private(set) var interval: Duration?
-    /// The silence of the client before the last loss that an idle limit may have caused; nil once a connection has
-    /// survived such a silence.
+    /// The client's silence before the last loss. A loss counts only if an idle limit may have caused it. Nil after a
+    /// connection has survived an equally long silence.
     package private(set) var lastSilence: Duration?
-    /// How many pings the server has to answer before the client stops them.
-    private var answersNeeded = Self.answersNeeded.lowerBound
+    /// The number of answers after which the client stops the pings.
+    private var answersNeeded = Self.answerLimits.lowerBound
     private var answeredCount = 0
 
-    /// Each ping may wake the radio of a phone.
+    /// The shortest interval. There is a minimum, because each ping may wake the radio of a phone.
     private static let shortestInterval = Duration.seconds(1)
-    /// At the shortest interval, this takes from a minute to a hundred minutes.
-    private static let answersNeeded = 60...6_000
-    /// How long after a `pusher:error` a loss counts as its consequence. If this were longer, a server that answers
-    /// each sign-in with an error would hide its limit.
+    /// The client stops the pings after 60 answers at first, and after at most 6,000 answers. At one ping a second,
+    /// that is 1 minute or 100 minutes.
+    private static let answerLimits = 60...6_000
+    /// The time after a `pusher:error` in which a loss counts as a consequence of the error. If this time were longer,
+    /// the client could not learn the limit of a server that answers each sign-in with an error.
     static let explanationTime = Duration.seconds(1)
 
     package init() {}
 
-    /// Handles that the server has answered a ping.
+    /// Handles the server's answer to a ping.
     mutating func pingAnswered() {
         answeredCount += 1
         if answeredCount >= answersNeeded { setInterval(nil) }
     }
 
-    /// Handles that the server rejected a ping because of its rate limit: the ping arrived. The next ones come less
-    /// often, but within the silence that cost a connection. If that is still too often, the learned limit does not
-    /// help.
+    /// Handles a ping that the server rejected because of its rate limit. The rejection proves that the ping arrived.
+    /// The client then pings less often, but still after a shorter silence than before the last loss. If the server
+    /// rejects these pings too, the client doubles the interval. The client stops the pings when the interval reaches
+    /// the activity timeout.
     mutating func pingRejected(activityTimeout: Duration) {
         guard let interval, let lastSilence else { return }
-        // Timers are late, and a ping takes time to arrive.
+        // The ping must arrive before the silence is too long, but timers fire late, and a ping takes time.
         let limit = lastSilence * 9 / 10
         let next = interval < limit ? min((interval + lastSilence) / 2, limit) : interval * 2
         setInterval(next < activityTimeout ? next : nil)
     }
 
-    /// Handles that the connection has survived such a silence of the client.
+    /// Handles a silence of the client that the connection has survived.
     mutating func survived(_ silence: Duration) {
         if let lastSilence, silence >= lastSilence { forget() }
     }
@@ -58,14 +61,14 @@ package struct KeepAlive: Hashable, Sendable {
         guard now >= watch.explainedUntil else { return }
         let silence = max(watch.unproven, now - watch.lastSent)
         if silence < Self.shortestInterval { return }
-        // A network that fails by chance fails after any silence. Timers are late, so a difference of a tenth does not
-        // count.
+        // A loss by chance can follow any silence, so a silence counts only if it is longer than each survived silence.
+        // Timers fire late, so the silence must be longer by a tenth.
         guard silence > watch.survived + watch.survived / 10 else { return }
-        // The timers did not run, or the event loop was blocked.
+        // If the timers did not run, for example because the machine was suspended, the client could not ping.
         if let interval, now - watch.lastSent >= interval + LivenessStateMachine.longestTimerDelay { return }
-        // The client had stopped the pings, and needs them.
+        // The client had stopped the pings, but still needs them.
         if interval == nil, lastSilence != nil {
-            answersNeeded = min(answersNeeded * 10, Self.answersNeeded.upperBound)
+            answersNeeded = min(answersNeeded * 10, Self.answerLimits.upperBound)
         }
         lastSilence = silence
         let next = max(min(silence / 2, activityTimeout), Self.shortestInterval)
@@ -81,7 +84,7 @@ package struct KeepAlive: Hashable, Sendable {
     mutating func forget() {
         setInterval(nil)
         lastSilence = nil
-        answersNeeded = Self.answersNeeded.lowerBound
+        answersNeeded = Self.answerLimits.lowerBound
     }
 }
 
@@ -93,12 +96,12 @@ struct SilenceWatch: Hashable, Sendable {
     /// The longest silence that the connection has survived.
     private(set) var survived = Duration.zero
     private(set) var isPongAwaited = false
-    /// Until then, a loss has another reason.
+    /// The time until which a loss has a known reason, and does not count.
     private(set) var explainedUntil = Instant()
 
     init(since now: Instant) { lastSent = now }
 
-    /// Handles that the client has sent something.
+    /// Notes a message that the client has sent.
     mutating func sent(now: Instant) {
         unproven = max(unproven, now - lastSent)
         lastSent = now
@@ -106,19 +109,20 @@ struct SilenceWatch: Hashable, Sendable {
 
     mutating func pinged() { isPongAwaited = true }
 
-    /// Returns `false` if no pong was expected.
+    /// Handles a pong. Returns `false` if the client expected no pong.
     mutating func ponged() -> Bool {
         defer { isPongAwaited = false }
         return isPongAwaited
     }
 
-    /// Notes that there is a reason why the connection may be lost.
+    /// Notes a reason why the connection may be lost soon.
     mutating func expectLoss(until end: Instant) { explainedUntil = max(explainedUntil, end) }
 
-    /// Handles that the server has received the sent message. Returns the silence that the connection has thereby
-    /// survived, or `nil` if it is not longer than before.
+    /// Notes that the server has received the last message. Returns the silence that the connection has survived, or
+    /// `nil` if an earlier silence was at least as long.
     ///
-    /// A frame between a ping and its pong proves nothing: the server may have sent it before the connection was cut.
+    /// A frame between a ping and its pong proves nothing, because the server may have sent the frame before the
+    /// network cut the connection.
     mutating func prove() -> Duration? {
         guard !isPongAwaited, unproven > .zero else { return nil }
         defer { unproven = .zero }

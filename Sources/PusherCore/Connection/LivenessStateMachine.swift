@@ -1,11 +1,11 @@
-/// Detects whether the server is still there. After the activity timeout without a frame the client pings. After the
-/// pong timeout without a frame it drops the connection (protocol clause 7.1).
+/// A detector for servers that no longer answer. If no frame arrives during the activity timeout, the client pings. If
+/// no frame arrives during the pong timeout either, the client drops the connection (protocol clause 7.1).
 package struct LivenessStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
-        /// Frames arrive, or the silence is still short. The timer is not set again for each frame. When it fires, the
-        /// silence is measured.
+        /// Frames arrive, or the silence is still short. The machine does not restart the timer for each frame.
+        /// Instead, it measures the silence when the timer fires.
         case listening(lastActivity: Instant)
-        /// A ping was sent at this time, and the answer may take this long.
+        /// The client sent a ping at this time. The timeout is the time limit for the answer.
         case awaitingPong(since: Instant, timeout: Duration, wasSuspended: Bool)
     }
 
@@ -14,8 +14,8 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case listen(for: Duration)
         /// Send a ping, set the pong timer, and cancel the activity timer.
         case ping(timeout: Duration)
-        /// Drop the connection, because nothing came for this time after a ping. If the computer was suspended before
-        /// the ping or since, that is the likely reason.
+        /// Drop the connection, because the server sent nothing for this time after a ping. If the computer was
+        /// suspended before or after the ping, the suspension is the likely reason.
         case drop(after: Duration, wasSuspended: Bool)
     }
 
@@ -23,7 +23,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
     private let activityTimeout: Duration
     private let pongTimeout: Duration
 
-    /// The activity timer runs from now on.
+    /// Creates the machine. The first silence of the server begins at `now`.
     package init(activityTimeout: Duration, pongTimeout: Duration, now: Instant) {
         self.activityTimeout = activityTimeout
         self.pongTimeout = pongTimeout
@@ -31,7 +31,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
     }
 
     /// Handles a frame of any kind.
-    package mutating func activity(now: Instant) -> Action? {
+    package mutating func frameReceived(now: Instant) -> Action? {
         defer { state = .listening(lastActivity: now) }
         switch state {
         case .listening: return nil
@@ -50,15 +50,15 @@ package struct LivenessStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The event loop's timers do not run while the computer is suspended, so every other event measures the silence
-    /// again.
+    /// Measures the silence without a timer, because the event loop's timers do not run while the computer is
+    /// suspended.
     package mutating func catchUp(now: Instant) -> Action? {
         guard case .listening(let lastActivity) = state, now - lastActivity >= activityTimeout else { return nil }
         return awaitPong(wasSuspended: isTooLong(now - lastActivity), now: now)
     }
 
-    /// Whether the server was silent for so long that timers cannot have run. Otherwise the client would have pinged or
-    /// closed.
+    /// Returns whether the server was silent for so long that the timers cannot have run. If the timers had run, the
+    /// client would have pinged or closed the connection.
     package func wasSuspended(now: Instant) -> Bool {
         switch state {
         case .listening(let lastActivity): isTooLong(now - lastActivity)
@@ -69,15 +69,15 @@ package struct LivenessStateMachine: Hashable, Sendable {
 
     private func isTooLong(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.longestTimerDelay }
 
-    /// Timers are late if the event loop is busy, but not by as much.
+    /// The longest delay of a timer on a busy event loop.
     static let longestTimerDelay = Duration.seconds(10)
 
-    /// The app wants to know now. The client pings, even if an earlier ping has no answer yet, and the answer may take
-    /// at most this long. The time that an earlier ping has waited counts. Otherwise an app that calls this again and
-    /// again would never learn that the server is gone.
+    /// Checks the connection at once, because the app requested a check. The client pings even if an earlier ping has
+    /// no answer yet. The time limit includes the time since the earlier ping, so that repeated checks can still detect
+    /// a silent server.
     package mutating func probe(timeout: Duration, now: Instant) -> Action {
         var (since, wait) = (now, min(timeout, pongTimeout))
-        // A wait that did not run starts again.
+        // If the pong timer is overdue, it did not run, so the wait starts again.
         if case .awaitingPong(let start, let timeout, _) = state, now - start < timeout + Self.longestTimerDelay {
             (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
         }

@@ -1,33 +1,33 @@
 import PusherProtocol
 
-/// The state of one connection, from the handshake to its end.
+/// The state of one connection after the handshake.
 ///
-/// Machines that outlive a connection reset their part of it in ``ClientStateMachine/end(_:now:into:)``:
-/// ``ClientEventQueue``, ``SubscriptionPace`` and each ``SubscriptionStateMachine``.
+/// ``ClientEventQueue``, ``SubscriptionPace`` and each ``SubscriptionStateMachine`` outlive a connection.
+/// ``ClientStateMachine/end(_:now:into:)`` resets the part of their state that belongs to the connection.
 package struct Session: Hashable, Sendable {
     package let attempt: AttemptID
     package let socketID: String
     package let since: Instant
-    /// How long the server may be silent before the client pings.
+    /// The time that the server stays silent before the client pings.
     let activityTimeout: Duration
-    /// The code of the last `pusher:error`. A close that it announced is not reported a second time.
+    /// The code of the last `pusher:error`. If the error announced a close, the client does not also report the close.
     var reportedCode: ReportedCode?
     var liveness: LivenessStateMachine
-    var silence: SilenceWatch
+    var clientSilence: SilenceWatch
     var pingStopwatch = PingStopwatch()
     package var authorizations = AuthorizationStateMachine()
     var requests = UnansweredRequests()
     package var signIn = SignInStateMachine()
-    /// When the app last sent a message of its own.
+    /// The time of the last message that ``ClientStateMachine/sendMessage(_:now:into:)`` sent.
     var ownMessageSentAt: Instant?
 
     init(_ attempt: AttemptID, _ handshake: Handshake, _ configuration: CoreConfiguration, now: Instant) {
         self.attempt = attempt
         socketID = handshake.socketID
         since = now
-        silence = SilenceWatch(since: now)
+        clientSilence = SilenceWatch(since: now)
         let ceiling = configuration.activityTimeout
-        // Whatever the options say, there is a pause between pings.
+        // The client must not ping without a pause, so the minimum is a millisecond.
         activityTimeout = max(min(handshake.activityTimeout ?? ceiling, ceiling), .milliseconds(1))
         liveness = LivenessStateMachine(
             activityTimeout: activityTimeout,
@@ -36,19 +36,18 @@ package struct Session: Hashable, Sendable {
         )
     }
 
-    /// Handles a frame of any kind. Returns the actions, and the silence of the client that the connection has
-    /// survived.
-    mutating func frameCame(now: Instant) -> (LivenessStateMachine.Action?, survivedSilence: Duration?) {
-        (liveness.activity(now: now), silence.prove())
+    /// Handles a frame of any kind. Returns the next action, and the result of ``SilenceWatch/prove()``.
+    mutating func frameReceived(now: Instant) -> (LivenessStateMachine.Action?, survivedSilence: Duration?) {
+        (liveness.frameReceived(now: now), clientSilence.prove())
     }
 }
 
-/// The code of a `pusher:error`.
+/// The code of a `pusher:error`, and its time.
 struct ReportedCode: Hashable, Sendable {
     var code: Int
     var time: Instant
 
-    /// Whether it announced the close that follows. An older error was about something else.
+    /// Returns whether the error announced the close that followed. An older error is not the reason for the close.
     func announced(_ close: CloseCode?, now: Instant) -> Bool {
         close?.rawValue == code && now - time < .seconds(5)
     }
@@ -59,14 +58,15 @@ package struct Handshake: Hashable, Sendable {
     package var socketID: String
     package var activityTimeout: Duration?
 
-    /// The shortest activity timeout that is accepted. Less would cause a flood of pings.
+    /// The shortest activity timeout that the client accepts. A shorter timeout would cause a flood of pings.
     private static let shortestActivityTimeout = Duration.seconds(1)
 
-    /// In bytes. The socket id goes into requests, signed texts and the log.
+    /// The maximum size of a socket id, in bytes. There is a limit, because requests, signed strings and the log
+    /// contain the socket id.
     private static let maximumSocketIDLength = 200
 
-    /// The protocol allows digits and a full stop. Bytes with a meaning in a form, a header field or a signed text must
-    /// not get there.
+    /// Returns whether a socket id can contain the byte. The protocol allows digits and a full stop. The client also
+    /// accepts other bytes that have no special meaning in forms, header fields and signed strings.
     private static func isOfSocketID(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -76,7 +76,7 @@ package struct Handshake: Hashable, Sendable {
         }
     }
 
-    /// Returns `nil` if there is no usable socket id. A missing or unusable activity timeout is ignored.
+    /// Returns `nil` if there is no usable socket id. The client ignores a missing or unusable activity timeout.
     init?(_ data: Envelope.Payload) {
         guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
             socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)

@@ -1,23 +1,32 @@
 package import PusherProtocol
 
-/// How a socket ended.
+/// The way in which a socket was closed.
 package struct TransportClosure: Hashable, Sendable {
-    /// The code of the peer's close frame (1005 if that frame had none); nil if no close frame came.
+    /// The code of the peer's close frame, or 1005 if the frame had no code. Nil if no close frame arrived.
     package var code: CloseCode?
     package var reason: String
     /// The error; nil if the peer closed the connection properly.
     package var error: PusherClientError?
+    /// Whether the HTTP response that brings messages broke off, although neither the server nor the client had closed
+    /// the session.
+    package var isInterruption: Bool
 
-    package init(code: CloseCode?, reason: String = "", error: PusherClientError? = nil) {
+    package init(
+        code: CloseCode?,
+        reason: String = "",
+        error: PusherClientError? = nil,
+        isInterruption: Bool = false
+    ) {
         self.code = code
         self.reason = reason
         self.error = error
+        self.isInterruption = isInterruption
     }
 }
 
 extension TransportClosure {
-    /// Whether the connection ended as if it had been cut for being idle: without a close frame, or with a code that
-    /// gives no reason.
+    /// Whether the network may have cut an idle connection. In this case, there is no close frame, or its code gives no
+    /// reason.
     var isUnexplained: Bool {
         switch (code?.rawValue, error?.code) {
         case (nil, nil), (nil, .connectionClosed?), (nil, .connectionFailed?): true

@@ -2,13 +2,14 @@ import PusherProtocol
 
 /// Handles `pusher:error` after the handshake (protocol clause 6.2).
 ///
-/// The error is only information: a server that wants to end the connection closes it. Most servers do not say which
-/// message an error answers, so each rule of ``subject(of:named:)`` describes a server that was observed.
+/// The connection stays open after the error. A server that wants to drop the client closes the connection. Most
+/// servers do not say which message caused an error. Each rule of ``subject(of:named:)`` therefore describes the
+/// observed behaviour of a server.
 extension ClientStateMachine {
     mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let message = ServerErrorMessage(envelope.data)
-        session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
-        session?.silence.expectLoss(until: now + KeepAlive.explanationTime)
+        connection.session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
+        connection.session?.clientSilence.expectLoss(until: now + KeepAlive.explanationTime)
         switch subject(of: message, named: envelope.channel) {
         case .clientEvent:
             clientEventRejected(message, named: envelope.channel, into: &effects)
@@ -16,7 +17,7 @@ extension ClientStateMachine {
             rateExceeded(message, now: now, into: &effects)
         case .ownChannel(let name):
             answered(.channel(name), now: now, into: &effects)
-            ownChannelFailed(name, message, named: envelope.channel, into: &effects)
+            ownChannelErrorReceived(name, message, named: envelope.channel, into: &effects)
         case .signIn:
             answered(.signIn, now: now, into: &effects)
             failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
@@ -40,17 +41,18 @@ extension ClientStateMachine {
         case rateLimit
         case ownChannel(String)
         case signIn
-        /// The subscription to this channel, which is pending.
+        /// The pending subscription to this channel.
         case subscription(String)
-        /// No pending request. It may be the late answer to an earlier subscription.
+        /// No pending request. The error may be a late answer to an earlier subscription.
         case nothingPending(answered: String?)
-        /// One of the requests without an answer, or something else.
+        /// The error names no request. It may concern an unanswered request, or anything else.
         case unnamed
     }
 
-    /// - Parameter name: The channel beside the message, where pylon and soketi name it.
+    /// - Parameter name: The channel in the envelope. Pylon and soketi name the channel there.
     private func subject(of message: ServerErrorMessage, named name: String?) -> ErrorSubject {
-        // Pusher and others reject only client events. Reverb counts all messages, and then says "Rate limit exceeded".
+        // Pusher and most other servers send this code only for client events. Reverb counts all messages, and its
+        // error is "Rate limit exceeded".
         if message.isRejection {
             let isClientEvent =
                 name != nil || message.concernsClientEvent || clientEventChannel(named: message) != nil
@@ -64,17 +66,18 @@ extension ClientStateMachine {
         else {
             return .unnamed
         }
-        // It answers an unsubscribe.
+        // The error is the answer to an unsubscribe message.
         if message.isMissingSubscription { return .nothingPending(answered: nil) }
         return .nothingPending(answered: name ?? message.channelNamed { session?.requests.sent[.channel($0)] != nil })
     }
 
-    /// Pusher has the name in the message: "Existing subscription to channel a", "Auth info required to subscribe to a".
+    /// Returns the pending channel that the error is about. Pusher's messages contain the name, for example "Existing
+    /// subscription to channel a" or "Auth info required to subscribe to a".
     private func pendingChannel(named name: String?, _ message: ServerErrorMessage) -> String? {
         // "No current subscription to channel a" may answer an earlier unsubscribe of a channel that is subscribed again.
         guard !message.isMissingSubscription else { return nil }
         if let name { return subscriptions[name]?.isPending == true ? name : nil }
-        // Pusher quotes the signed text of a sign-in, which may have timed out.
+        // The error may belong to a sign-in that has timed out. Pusher quotes the signed string of a sign-in.
         guard !message.quotesUserData else { return nil }
         return message.channelNamed { subscriptions[$0]?.isPending == true }
     }
@@ -86,23 +89,25 @@ extension ClientStateMachine {
         return ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
     }
 
-    /// A refused sign-in has no channel: Pusher quotes the signed text, pylon and soketi mention the sign-in.
+    /// Returns whether the error is the refusal of a sign-in. Such an error has no channel. Pusher quotes the signed
+    /// string, and pylon and soketi mention the sign-in.
     private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
         guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
         if message.quotesUserData { return true }
-        // A channel may be called "signin".
+        // If a channel has the name "signin", the error may be about this channel.
         return message.concernsSignIn && message.channelNamed(where: { subscriptions[$0] != nil }) == nil
     }
 
-    /// Whether it can only be about a subscription or the sign-in. Reverb refuses both without a name.
+    /// Returns whether the error can only be about a subscription or the sign-in. Reverb's refusals do not name the
+    /// request.
     private func isRefusalOfRequest(_ message: ServerErrorMessage, now: Instant) -> Bool {
         guard message.canRefuseSubscription || message.isInvalidMessage else { return false }
-        // Other messages get an answer only if something is wrong with them.
+        // If the app has sent other messages, the error may also be the answer to an invalid message.
         let hasOwnMessage = session?.ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
         return message.isUnauthorized || !hasOwnMessage && !clientEvents.hasRecent(now: now)
     }
 
-    // MARK: What follows
+    // MARK: Consequences
 
     private mutating func subscriptionErrorReceived(
         _ name: String,
@@ -111,7 +116,8 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if message.isExistingSubscription {
-            // Pusher and slanger: the server has missed the end of an older subscription, or not seen it yet.
+            // Pusher and slanger send this error if they missed the client's earlier unsubscribe message, or have not
+            // handled it yet.
             guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
                 let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
                 return subscriptionSucceeded(success, now: now, into: &effects)
@@ -122,14 +128,14 @@ extension ClientStateMachine {
         failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
-    /// Handles that the server's rate limit is reached. The server does not say which message it has dropped. It may be
-    /// any subscription without an answer.
+    /// Handles an error about the server's rate limit. The error does not name the dropped message, which may be any
+    /// unanswered subscription.
     private mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        _ = session?.requests.received(message, isRefusal: false, now: now)
+        _ = connection.session?.requests.received(message, isRefusal: false, now: now)
         let isClientEvent = clientEvents.takeRejection(now: now)
         if isClientEvent {
             clientEventRejected(message, named: nil, into: &effects)
-            // On most servers only client events have a limit, and the subscriptions are healthy.
+            // Most servers have a limit for client events only, so the subscriptions are not affected.
             if !pace.hasLimit { return }
         }
         if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
@@ -138,21 +144,24 @@ extension ClientStateMachine {
             guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
             return clientEventRejected(message, named: nil, into: &effects)
         }
-        // If several subscriptions are too many, the server sends one error for each.
+        // If the server drops several subscriptions, it sends an error for each of them. The client reports only the
+        // first error.
         let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
         if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
         guard subscriptions.pendingCount > 0 else { return }
-        // A running timer is for the next window, which may be a minute away.
+        // A running timer may fire only at the next window, which may be a minute away, so the client sets a new timer.
         if isNews { timers.cancel(.subscriptionPace, into: &effects) }
         setPaceTimer(now: now, into: &effects)
     }
 
-    /// Returns `false` if the error is not about a ping.
+    /// Handles an error about a ping. Returns `false` if the error is not about a ping.
     private mutating func pingRejected(now: Instant) -> Bool {
-        guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
+        guard let activityTimeout = session?.activityTimeout, connection.session?.clientSilence.ponged() == true else {
+            return false
+        }
         keepAlive.pingRejected(activityTimeout: activityTimeout)
         pingCameThrough()
-        _ = session?.pingStopwatch.answered(now: now)
+        _ = connection.session?.pingStopwatch.answered(now: now)
         return true
     }
 
@@ -162,11 +171,11 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         let isRefusal = isRefusalOfRequest(message, now: now)
-        let faults = session?.requests.received(message, isRefusal: isRefusal, now: now) ?? []
+        let faults = connection.session?.requests.received(message, isRefusal: isRefusal, now: now) ?? []
         var channel: String?
         if faults.count == 1, let fault = faults.first {
             switch fault.request {
-            // The failure of the sign-in covers this error.
+            // The client reports the failed sign-in instead of this error.
             case .signIn where signIn.isAwaitingServer: return failRequests(faults, now: now, into: &effects)
             case .channel(let name) where subscriptions[name] != nil: channel = name
             case .signIn, .channel, .abandoned: break

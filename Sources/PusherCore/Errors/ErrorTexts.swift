@@ -1,16 +1,16 @@
 import PusherProtocol
 import RealtimePrimitives
 
-// The messages of the machines' errors. The machines choose the error and its values.
+// The messages of the errors of the state machines. The machines choose the errors and their values.
 
 extension PusherClientError {
     static let disconnected = Self(.disconnected, "Disconnected: disconnect() was called.")
     static let signedOut = Self(.signInFailed, "Sign-in stopped: signOut() was called.")
-    static let released = Self(.disconnected, "Client released: its last reference is gone. Keep one.")
+    static let released = Self(.disconnected, "Client released: the app keeps no reference to it. Keep a reference.")
 
     // MARK: The connection
 
-    /// - Parameter link: What was being opened.
+    /// - Parameter link: The words for the connection, for example "the WebSocket".
     static func connectionTimedOut(
         to server: TransportRequest?,
         after wait: Duration,
@@ -31,13 +31,13 @@ extension PusherClientError {
         )
     }
 
-    /// The error for a close, if the transport had no better one.
+    /// Returns the error for a closed connection, if the transport had no better error.
     static func closed(_ closure: TransportClosure) -> Self {
         guard let code = closure.code else {
-            return Self(.connectionClosed, "Connection lost: it ended without a closing handshake.")
+            return Self(.connectionClosed, "Connection lost: the server sent no close frame.")
         }
         let reason = closure.reason.isEmpty ? "" : " and the reason \(closure.reason.quoted)"
-        // 1005 is never on the wire. It means that there was no code.
+        // Code 1005 means that the close frame had no code. The code never appears in a frame.
         let what = code == .noStatus ? "without a code" : "with code \(code.rawValue)"
         return Self(
             .connectionClosed,
@@ -53,7 +53,7 @@ extension PusherClientError {
         return Self(.connectionRefused, message, serverCode: loss.closeCode?.rawValue, cause: loss.error)
     }
 
-    /// - Parameter limit: The limit that was reached; nil if the retry policy stopped.
+    /// - Parameter limit: The limit on attempts; nil if the retry policy stopped.
     static func retriesExhausted(_ limit: Int? = nil, after reason: Self) -> Self {
         let end =
             switch limit {
@@ -65,7 +65,7 @@ extension PusherClientError {
         return Self(.retriesExhausted, message, serverCode: reason.serverCode, cause: reason)
     }
 
-    // MARK: What the server sends
+    // MARK: Messages from the server
 
     static func unusable(_ envelope: Envelope, _ fault: MessageFault, on name: String? = nil) -> Self {
         Self(.malformedMessage, "Malformed message: \(envelope.event) \(fault.rawValue).", channelName: name)
@@ -111,17 +111,19 @@ extension PusherClientError {
         return Self(.tooManyMembers, "Too many members: \(what). \(limits).", channelName: name)
     }
 
-    // MARK: What the app wants
+    // MARK: Calls of the app
 
     static func unsent(_ message: Envelope) -> Self {
         Self(.notConnected, "Message \(message.event.quoted) not sent: there is no connection. Call connect().")
     }
 
-    /// - Parameter clientEvent: The event's name; nil if the error does not say it.
+    /// - Parameter clientEvent: The event's name; nil if the app sent an event without messages.
     static func unsent(_ clientEvent: String?, on name: String, _ problem: ClientEventQueue.UnsentReason) -> Self {
         let event = clientEvent.map { " \($0.quoted)" } ?? ""
         let (code, reason) = words(of: problem, on: name)
-        return Self(code, "Client event\(event) not sent: \(reason)", channelName: name)
+        var error = Self(code, "Client event\(event) not sent: \(reason)", channelName: name)
+        error.eventName = clientEvent
+        return error
     }
 
     private static func words(of problem: ClientEventQueue.UnsentReason, on name: String) -> (Code, String) {
@@ -151,7 +153,11 @@ extension PusherClientError {
 
     static func malformedSharedSecret(_ name: String) -> Self {
         let problem = SubscriptionError.invalidAuthorization(name, .malformedSharedSecret).message
-        return Self(.invalidAuthorization, "\(problem) The first event asks for another one.", channelName: name)
+        return Self(
+            .invalidAuthorization,
+            "\(problem) The client requests another one for the first event.",
+            channelName: name
+        )
     }
 }
 
@@ -208,7 +214,7 @@ extension SubscriptionError {
         Self(.invalidAuthorization, channelName: name, problem.words(of: name, data: "channel_data"))
     }
 
-    /// The only authorization came from the app, and was for an earlier connection.
+    /// Returns the error of a channel whose only authorization came from the app, for an earlier connection.
     static func authorizationUsedUp(_ name: String, _ error: AuthorizationError) -> Self {
         var failure = Self(error, channelName: name)
         failure.message = """
@@ -244,7 +250,8 @@ enum MessageFault: String {
     case incompleteEvent = "has an event without a name or user_ids"
 }
 
-/// The server's last error without a channel, from the time of a request that it did not answer.
+/// Returns a sentence that quotes the server's last error without a channel, or an empty string without such an error.
+/// The server sent this error after the unanswered request.
 private func addition(_ words: ServerErrorMessage?) -> String {
     guard let words else { return "" }
     let code = words.code.map { " (\($0))" } ?? ""
@@ -264,10 +271,10 @@ extension Authorization.Problem {
         case .userDataHasNoID: return "\(unusable)user_data has no id."
         case .noChannelData:
             let advice = "Let the backend add it, or sign the user in first."
-            return "\(unusable)channel_data is missing, which says who subscribes. \(advice)"
+            return "\(unusable)channel_data, which names the user, is missing. \(advice)"
         case .channelDataIsNoObject: return "\(unusable)channel_data is not the JSON text of an object."
         case .channelDataHasNoUserID: return "\(unusable)channel_data has no user_id that is a string or a number."
-        case .noSharedSecret: return "\(unusable)shared_secret is missing, which an encrypted channel needs."
+        case .noSharedSecret: return "\(unusable)shared_secret, which an encrypted channel needs, is missing."
         case .malformedSharedSecret: return "\(unusable)shared_secret is not the base64 of 32 bytes."
         }
     }
@@ -277,10 +284,11 @@ extension DecryptionStateMachine.Reason: CustomStringConvertible {
     package var description: String {
         switch self {
         case .malformed(let text): "\(text)."
-        case .wrongKey: "neither the key nor a fresh one fits, or the event was changed on the way."
-        case .refreshFailed(let error): "the key does not fit, and there is no fresh one. \(error.message)"
+        case .wrongKey:
+            "the event cannot be decrypted, even with a newly fetched key. The key is wrong, or the event was modified in transit."
+        case .refreshFailed(let error): "the key is wrong, and the client could not fetch a new key. \(error.message)"
         case .tooManyRefreshes:
-            "the key does not fit, and was refreshed \(DecryptionStateMachine.maximumRefreshes) times in the last minute."
+            "the key is wrong, and was already fetched \(DecryptionStateMachine.maximumRefreshes) times in the last minute."
         case .tooManyHeld: "too many events wait for the channel's key."
         case .noKey(let error): "there is no key for the channel. \(error.message)"
         }
@@ -290,7 +298,7 @@ extension DecryptionStateMachine.Reason: CustomStringConvertible {
 // MARK: The HTTP transports
 
 extension PusherClientError {
-    /// The error with the code of a lost WebSocket.
+    /// Returns the error for a lost HTTP session, with the same close code as for a lost WebSocket.
     private static func sessionLost(_ message: String) -> Self {
         Self(.connectionClosed, message, serverCode: CloseCode.abnormalClosure.rawValue)
     }
@@ -304,11 +312,11 @@ extension PusherClientError {
     }
 
     static func sendRefused(status: Int) -> Self {
-        sessionLost("Connection lost: the server answered a request with messages with HTTP status \(status).")
+        sessionLost("Connection lost: the server answered a request that sends messages with HTTP status \(status).")
     }
 
     static func sendTimedOut(_ limit: Duration) -> Self {
-        sessionLost("Connection lost: the server did not answer a request with messages within \(limit.inWords).")
+        sessionLost("Connection lost: the server did not answer a request that sends messages within \(limit.inWords).")
     }
 
     static func unstableStream(_ lives: Int) -> Self {
@@ -318,17 +326,17 @@ extension PusherClientError {
     }
 
     /// - Parameters:
-    ///   - remembered: What is tried instead.
-    ///   - failure: Why the last try failed.
+    ///   - remembered: The transport that the client tries instead.
+    ///   - failure: The last failure of the transport that the client does not try.
     static func notTried(before remembered: PusherTransport, _ failure: Self) -> Self {
         var error = failure
         error.message = "Not tried: \(remembered) carried the last connections. The last try failed: \(failure.message)"
         return error
     }
 
-    /// No transport connects.
+    /// Returns the error if no transport connects.
     ///
-    /// - Parameter others: The transports after the preferred one.
+    /// - Parameter others: The transports after the preferred transport, with their errors.
     static func noTransport(_ preferred: Self, others: [(PusherTransport, Self)]) -> Self {
         var error = preferred
         for (transport, other) in others { error.message += " By \(transport): \(other.message)" }

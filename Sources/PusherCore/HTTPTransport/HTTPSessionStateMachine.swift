@@ -1,38 +1,38 @@
 package import PusherProtocol
 
-/// A session of the protocol over HTTP: consecutive requests that bring messages, and requests that send them.
+/// A session of the protocol over HTTP. Consecutive receiving requests bring messages, and other requests send them.
 ///
-/// It does not see received messages. The reader of the responses reports how much was read, and which other frames
-/// there were.
+/// The machine does not see received messages. The reader of the responses keeps the frames with messages. The reader
+/// reports the number of bytes that arrived, and passes all other frames to the machine.
 package struct HTTPSessionStateMachine: Hashable, Sendable {
     package enum Mode: Hashable, Sendable {
-        /// A response stays open. When it has become long, another one takes over.
+        /// A response stays open. When a response has become long, a new response replaces it.
         case streaming
-        /// A response ends after a batch of messages, and another request asks for more.
+        /// A response ends after a batch of messages, and the client sends another request.
         case polling
     }
 
     package enum State: Hashable, Sendable {
-        /// The server has not said that the session is open.
+        /// The server has not sent the frame that opens the session.
         case opening
         case open
-        /// Messages that were sent before ``close(code:now:)`` are sent first.
+        /// The machine first sends the messages that were queued before ``close(code:now:)``.
         case closing(CloseCode)
         case closed
     }
 
     package enum Action: Hashable, Sendable {
-        /// Send a receiving request. Events of its response carry this number.
+        /// Send a receiving request. The number identifies the events of the request's response.
         case receive(Int, HTTPTarget)
-        /// Stop or start reading that response from the socket.
+        /// Stop or start reading this response from the socket.
         case setReading(Int, Bool)
-        /// End a receiving request. None of its events are reported afterwards.
+        /// Cancel a receiving request. The shell reports no more events of the request.
         case cancel(Int)
-        /// Send a request with messages. There is only one at a time.
+        /// Send a request that contains messages. There is only one such request at a time.
         case send(HTTPTarget, body: String, messageCount: Int)
         /// The server has received the messages of the current request.
         case sent
-        /// End the request with messages, if there is one. None of its events are reported afterwards.
+        /// Cancel the request that sends messages, if there is one. The shell reports no more events of the request.
         case cancelSend
         case setTimer(Timer, after: Duration)
         case cancelTimer(Timer)
@@ -40,19 +40,17 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     }
 
     package enum Timer: Hashable, Sendable, CaseIterable {
-        /// Another poll may be sent.
+        /// The pause before the next poll is over.
         case poll
-        /// The server has had enough time to end the response that is being replaced.
+        /// The time limit for the end of the replaced response is over.
         case handover
-        /// The server should have answered the request with messages by now.
+        /// The time limit for the answer to the request that sends messages is over.
         case send
     }
 
     package enum Report: Hashable, Sendable {
         case opened
-        /// The server is alive.
-        case activity
-        /// The end. Nothing follows it, and unsent messages are lost.
+        /// The session is closed. The machine reports nothing afterwards, and unsent messages are lost.
         case closed(TransportClosure)
     }
 
@@ -61,22 +59,26 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         let since: Instant
         var status: Int?
         var size = 0
-        /// Whether it brought messages.
+        /// Whether the response has brought messages, or the frame that opens the session.
         var hasNews = false
     }
 
-    /// In bytes. Servers that know the protocol stop there, so that nothing is under way when the client asks.
+    /// The size in bytes at which a new response replaces the current response. Servers that support the transport stop
+    /// writing at this size, so no data is in transit when the client sends the next request.
     package static let usualStreamLength = 256 * 1_024
-    /// A server that holds no poll must not be asked again and again.
+    /// The shortest time between two polls if the server does not hold polls.
     static let shortestPoll = Duration.seconds(1)
-    /// A pause for servers that answer each answer.
+    /// The shortest time between two answers to heartbeats. Some servers send another heartbeat after each answer.
     static let shortestHeartbeat = Duration.seconds(1)
-    /// Longer than it takes to send a lost packet again, because a response that is ended too early loses its frames.
-    /// If the successor has brought nothing meanwhile, the wait costs nothing.
+    /// The time limit for the end of a replaced response. If the client cancels a response too early, frames are lost,
+    /// so the time is long enough to send a lost packet again. The wait delays a message only if the successor has
+    /// already brought it.
     static let handoverTime = Duration.seconds(10)
-    /// Heartbeats show that the server is alive, but not that it accepts messages.
+    /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
+    /// not that it accepts messages.
     package static let sendTimeout = Duration.seconds(30)
-    /// Further messages wait for the next request.
+    /// The largest body of a request with several messages, in bytes. Further messages wait for the next request. The
+    /// client sends a larger message alone.
     static let longestBody = 64 * 1_024
 
     package let mode: Mode
@@ -89,25 +91,29 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var requestCount = 0
 
     private var current: Response?
-    /// The response that takes over when the current one has ended.
+    /// The response that replaces the current response at the handover.
     private var successor: Response?
     private var isReading = true
     /// Whether the next poll waits until the client reads again.
     private var isPollDue = false
     /// Whether the last frame is complete.
     private var isAtFrameEnd = true
-    /// The size of the current response when the timer was set.
-    private var sizeAtHandover = 0
+    /// Whether the current response has brought a message, or a part of one, since the handover timer was set.
+    private var bringsMessages = false
 
     private var waiting: [String] = []
     private var waitingSize = 0
+    /// The size of the queue before the messages that the client has queued since the last flush.
+    private var backlog: Int?
+    /// The size of the queue after a flush whose backlog was within the limit.
+    private var burst = 0
     private var isSending = false
     private var owesHeartbeat = false
     private var lastHeartbeat: Instant?
 
     /// - Parameters:
-    ///   - sendBufferSize: The most bytes that may wait to be sent.
-    ///   - streamLength: After how many bytes of a stream another response takes over.
+    ///   - sendBufferSize: The maximum number of bytes of unsent messages, apart from one burst: see ``flush(now:)``.
+    ///   - streamLength: The size in bytes at which a new response replaces the current response.
     package init(
         _ mode: Mode,
         at place: HTTPPlace,
@@ -122,7 +128,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         self.streamLength = streamLength
     }
 
-    /// The response whose frames are handled. Frames of another one wait.
+    /// The response whose frames the reader handles. Frames of another response wait.
     package var currentResponse: Int? { current?.number }
 
     /// Whether messages can be sent and received.
@@ -137,24 +143,24 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     package mutating func answered(_ number: Int, status: Int, now: Instant) -> [Action] {
         if current?.number == number {
             current?.status = status
-            return status == 200 ? [.report(.activity)] : interrupted(status: status)
+            return status == 200 ? [] : interrupted(status: status)
         }
         guard successor?.number == number else { return [] }
         guard status == 200 else {
-            // The current response shows the state of the session.
+            // Only the current response shows whether the session is still open.
             return dropSuccessor()
         }
         successor?.status = status
-        sizeAtHandover = current?.size ?? 0
+        bringsMessages = false
         return [.setTimer(.handover, after: Self.handoverTime)]
     }
 
-    /// Handles that all frames in a piece of the current response were read.
+    /// Handles a piece of the current response after the reader has read all frames of the piece.
     ///
     /// - Parameters:
     ///   - size: The size of the piece, in bytes.
-    ///   - hasMessages: Whether it contained a message.
-    ///   - isAtFrameEnd: Whether it ended with a frame.
+    ///   - hasMessages: Whether the piece contained a message.
+    ///   - isAtFrameEnd: Whether the piece ended with a frame.
     package mutating func handled(
         size: Int,
         hasMessages: Bool,
@@ -166,7 +172,9 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         self.isAtFrameEnd = isAtFrameEnd
         current?.size += size
         if hasMessages { current?.hasNews = true }
-        // Servers stop at the end of a frame, and send a frame again that was not read completely.
+        if hasMessages || !isAtFrameEnd { bringsMessages = true }
+        // Servers send an incomplete frame again in the successor, so the machine requests a successor only between
+        // frames.
         guard mode == .streaming, state == .open, successor == nil, isAtFrameEnd, let current,
             current.size > streamLength
         else { return [] }
@@ -175,10 +183,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return [.receive(response.number, target)]
     }
 
-    /// Handles a complete response whose frames were all read.
+    /// Handles the end of a response after the reader has read all its frames.
     package mutating func ended(_ number: Int, now: Instant) -> [Action] {
         guard let current, current.number == number, !isClosed else { return [] }
-        guard isAtFrameEnd else { return lose(.cutFrame) }
+        guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
         if successor != nil { return takeOver() }
         switch mode {
         case .streaming: return interrupted(status: current.status ?? 0)
@@ -186,12 +194,12 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The response that is to take over has begun with something else than a refusal. The rest of it waits for its turn.
+    /// Handles a successor that the server accepted. The client stops reading it until the handover.
     package mutating func acceptedHandover(_ number: Int) -> [Action] {
         successor?.number == number ? [.setReading(number, false)] : []
     }
 
-    /// The server has said in the response that was to take over that it keeps the current one.
+    /// Handles a successor whose response is a refusal. The server continues with the current response.
     package mutating func refusedHandover(_ number: Int) -> [Action] {
         guard successor?.number == number else { return [] }
         return dropSuccessor()
@@ -201,7 +209,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         // The successor had no data yet, so nothing is lost.
         if successor?.number == number, successor?.status == nil { return dropSuccessor() }
         guard current?.number == number || successor?.number == number else { return [] }
-        return lose(error)
+        return lose(error, isInterruption: true)
     }
 
     private mutating func receive(now: Instant) -> [Action] {
@@ -244,7 +252,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return actions
     }
 
-    /// Keeps the current response, and tries again after as many bytes.
+    /// Drops the successor. When the current response has grown by ``streamLength`` again, the machine requests another
+    /// successor.
     private mutating func dropSuccessor() -> [Action] {
         guard let number = successor?.number else { return [] }
         successor = nil
@@ -267,33 +276,49 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         if let lastHeartbeat, now - lastHeartbeat < Self.shortestHeartbeat { return [] }
         lastHeartbeat = now
         owesHeartbeat = true
-        return flush(now: now)
+        return sendNext(now: now)
     }
 
     package mutating func closedByServer(_ code: CloseCode, reason: String) -> [Action] {
         finish(TransportClosure(code: code, reason: reason))
     }
 
-    /// Handles a frame that cannot be read.
+    /// Handles a frame that the reader cannot read.
     package mutating func violated(_ violation: HTTPFrameViolation) -> [Action] {
         lose(PusherClientError(violation))
     }
 
-    /// Handles a message before the session was open.
+    /// Handles a message that arrives before the session is open.
     package mutating func violatedOrder() -> [Action] { lose(.messageBeforeOpening) }
 
     // MARK: Sending
 
-    /// Queues a message for the next ``flush(now:)``. It is lost if the session is not open.
-    package mutating func send(_ message: String) -> [Action] {
-        guard isOpen else { return [] }
+    /// Queues a message for the next ``flush(now:)``. The message is lost if the session is not open.
+    package mutating func send(_ message: String) {
+        guard isOpen else { return }
+        backlog = backlog ?? waitingSize
         waiting.append(message)
         waitingSize += message.utf8.count
-        guard waitingSize > sendBufferSize else { return [] }
-        return lose(.sendBufferFull(limit: sendBufferSize))
     }
 
+    /// Sends the queued messages, unless a request is under way.
+    ///
+    /// Closes the session if the server does not accept requests, because unsent messages would fill the memory. One
+    /// large burst of messages can exceed the limit even if the server accepts requests. So if the
+    /// queue is already above the limit, the machine counts only the bytes above the level after the last burst.
     package mutating func flush(now: Instant) -> [Action] {
+        if let backlog {
+            self.backlog = nil
+            if backlog <= sendBufferSize {
+                burst = waitingSize
+            } else if waitingSize - burst > sendBufferSize {
+                return lose(.sendBufferFull(limit: sendBufferSize))
+            }
+        }
+        return sendNext(now: now)
+    }
+
+    private mutating func sendNext(now: Instant) -> [Action] {
         switch state {
         case .opening, .closed: return []
         case .open, .closing: break
@@ -321,7 +346,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         guard isSending, !isClosed else { return [] }
         guard status == 200 || status == 204 else { return lose(.sendRefused(status: status)) }
         isSending = false
-        let next = flush(now: now)
+        let next = sendNext(now: now)
         if next.isEmpty, case .closing(let code) = state { return [.sent] + finish(TransportClosure(code: code)) }
         return [.cancelTimer(.send), .sent] + next
     }
@@ -337,16 +362,16 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return current.map { [.setReading($0.number, isReading)] } ?? []
     }
 
-    /// Ends the session after everything was sent.
+    /// Closes the session after the client has sent all messages.
     package mutating func close(code: CloseCode, now: Instant) -> [Action] {
         guard state == .open else { return isClosed ? [] : finish(TransportClosure(code: code)) }
         state = .closing(code)
         owesHeartbeat = false
-        let actions = flush(now: now)
+        let actions = sendNext(now: now)
         return isSending ? actions : finish(TransportClosure(code: code))
     }
 
-    /// Ends the session at once.
+    /// Closes the session at once.
     package mutating func abort() -> [Action] { end() }
 
     package mutating func timerFired(_ timer: Timer, now: Instant) -> [Action] {
@@ -357,23 +382,24 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             return pollWhileReading(now: now)
         case .handover:
             guard let current, successor != nil else { return [] }
-            guard isReading, current.size == sizeAtHandover else {
-                sizeAtHandover = current.size
+            guard isReading, !bringsMessages else {
+                bringsMessages = false
                 return [.setTimer(.handover, after: Self.handoverTime)]
             }
-            guard isAtFrameEnd else { return lose(.cutFrame) }
+            guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
             return [.cancel(current.number)] + takeOver()
         }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
     private mutating func interrupted(status: Int) -> [Action] {
-        lose(state == .opening ? .notOpened(status: status) : .interrupted(status: status))
+        if state == .opening { return lose(.notOpened(status: status)) }
+        return lose(.interrupted(status: status), isInterruption: status == 200)
     }
 
-    private mutating func lose(_ error: PusherClientError) -> [Action] {
-        finish(TransportClosure(code: nil, error: error))
+    private mutating func lose(_ error: PusherClientError, isInterruption: Bool = false) -> [Action] {
+        finish(TransportClosure(code: nil, error: error, isInterruption: isInterruption))
     }
 
     private mutating func finish(_ closure: TransportClosure) -> [Action] {

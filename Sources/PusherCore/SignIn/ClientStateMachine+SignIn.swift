@@ -1,10 +1,10 @@
 import PusherProtocol
 
-/// The user: sign-in, the user's own events, and the watchlist (protocol clause 9).
+/// Handles the sign-in, the user's own events, and the watchlist (protocol clause 9).
 extension ClientStateMachine {
     // MARK: Calls
 
-    /// Signs the user in, now or as soon as there is a connection, and again on each connection after it.
+    /// Signs the user in, now or as soon as there is a connection. Signs the user in again on each later connection.
     package mutating func signIn(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         isSignInWanted = true
@@ -15,8 +15,8 @@ extension ClientStateMachine {
         }
     }
 
-    /// Signs in, and ends the wait when that has succeeded or failed. After a success, it also waits until the server
-    /// has answered the subscription to the user's own channel, or has had enough time.
+    /// Signs in, and ends the wait when the sign-in has succeeded or failed. After a success, the call also waits for
+    /// the answer to the subscription to the user's own channel, or for its timeout.
     package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .failed(.released))) }
         signIn(now: now, into: &effects)
@@ -31,13 +31,13 @@ extension ClientStateMachine {
         }
     }
 
-    /// Signs the user out. The protocol has no message for it. The current connection stays, and messages for the user
-    /// on it are dropped.
+    /// Signs the user out. The protocol has no message for a sign-out. The connection stays open, and the client drops
+    /// messages for the user.
     package mutating func signOut(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted else { return }
         isSignInWanted = false
         cancelSignInWork(now: now, into: &effects)
-        session?.signIn.signedOut()
+        connection.session?.signIn.signedOut()
         resumeSignInWaiters(.failed(.signedOut), into: &effects)
         continuePresenceSubscriptions(now: now, into: &effects)
     }
@@ -47,8 +47,8 @@ extension ClientStateMachine {
     mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted, let socketID else { return }
         let id = beginAuthorization(of: .user, socketID: socketID, now: now, into: &effects)
-        // A sign-in that fails at once reports its outcome as another input.
-        session?.signIn.phase = .authorizing(id)
+        // Even if the authorization fails at once, the outcome is a later input, so this phase overwrites no later phase.
+        connection.session?.signIn.authorizationBegan(id)
     }
 
     mutating func signInAuthorized(
@@ -61,14 +61,13 @@ extension ClientStateMachine {
             failSignIn(error.clientError(.signInFailed), status: error.httpStatus, now: now, into: &effects)
         case .success(let authorization):
             do throws(Authorization.Problem) {
-                session?.signIn.askedFor = try Self.userID(of: authorization)
+                connection.session?.signIn.sent(userID: try Self.userID(of: authorization))
             } catch {
                 return failSignIn(.invalidUserAuthorization(error), now: now, into: &effects)
             }
-            session?.signIn.phase = .signingIn
             let wait = configuration.timeouts.signIn
             timers.set(.signIn, after: wait, into: &effects)
-            session?.requests.sent(.signIn, timeout: wait, now: now)
+            connection.session?.requests.sent(.signIn, timeout: wait, now: now)
             let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
             send(message, into: &effects)
         }
@@ -96,7 +95,7 @@ extension ClientStateMachine {
         }
         guard signIn.isMeant(user) else { return countIgnored() }
         cancelSignInWork(now: now, into: &effects)
-        session?.signIn.phase = .signedIn(user)
+        connection.session?.signIn.succeeded(user)
         statistics.signIns.succeeded += 1
         subscribeToOwnChannel(of: user, now: now, into: &effects)
         effects.append(.signedIn(user, envelope))
@@ -106,8 +105,8 @@ extension ClientStateMachine {
         answered(.signIn, now: now, into: &effects)
     }
 
-    /// Ends the waits for the sign-in, unless the user's own channel is still pending: an event that a backend sends
-    /// before that is lost.
+    /// Ends the waits for the sign-in, unless the subscription to the user's own channel is pending. Until the server
+    /// confirms this subscription, events from the backend to the user are lost.
     mutating func settleSignInWaiters(into effects: inout [Effect]) {
         guard signIn.user != nil, !signIn.isAwaitingOwnChannel else { return }
         resumeSignInWaiters(.done, into: &effects)
@@ -118,7 +117,7 @@ extension ClientStateMachine {
         signInWaiters = []
     }
 
-    /// Presence channels that failed because of a missing sign-in can be subscribed now.
+    /// Subscribes to the presence channels that failed because the user was not signed in.
     private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
             guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
@@ -126,7 +125,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The server did not answer in time.
+    /// Handles a sign-in that the server did not answer in time.
     mutating func signInTimedOut(now: Instant, into effects: inout [Effect]) {
         let wait = configuration.timeouts.signIn
         let words = session?.requests.words(since: .signIn)
@@ -141,7 +140,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         cancelSignInWork(now: now, into: &effects)
-        session?.signIn.phase = .failed(error)
+        connection.session?.signIn.failed(error)
         statistics.signIns.failed += 1
         var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
         if let status = status ?? error.serverCode { data["status"] = .integer(status) }
@@ -151,15 +150,16 @@ extension ClientStateMachine {
         continuePresenceSubscriptions(now: now, into: &effects)
     }
 
-    /// The sign-in's requests are no longer needed.
+    /// Cancels the authorization and the timer of the sign-in.
     private mutating func cancelSignInWork(now: Instant, into effects: inout [Effect]) {
         if case .authorizing(let id)? = session?.signIn.phase { cancelAuthorizations([id], now: now, into: &effects) }
         timers.cancel(.signIn, into: &effects)
     }
 
-    // MARK: What the server says to the user
+    // MARK: Messages for the user
 
-    /// Delivers an event of a channel that is not subscribed: it is for the user, or it is dropped.
+    /// Delivers an event of a channel that is not subscribed. The user's listeners get the events of the user's own
+    /// channel, and the machine drops all other events.
     mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,
@@ -180,7 +180,7 @@ extension ClientStateMachine {
         var isReported = false
         for event in events {
             guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
-                // Once, because a message can name millions of them.
+                // The client reports the error only once, because a message can contain millions of such events.
                 if !isReported { reportMalformed(.unusable(envelope, .incompleteEvent), into: &effects) }
                 isReported = true
                 continue
@@ -191,19 +191,20 @@ extension ClientStateMachine {
         }
     }
 
-    // MARK: The user's own channel. The app does not know of it, so its failures are reported.
+    // MARK: The user's own channel
 
-    /// Subscribes to the channel of the user's own events, unless that is already pending or confirmed on this connection.
+    /// Subscribes to the user's own channel, unless the subscription is already pending or confirmed on this
+    /// connection.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return
         case nil, .overdue: break
         }
-        if let other = signIn.awaitedOwnChannel { session?.signIn.ownChannels[other] = .overdue }
-        session?.signIn.ownChannels[user.channelName] = .asked
+        if let other = signIn.awaitedOwnChannel { connection.session?.signIn.ownChannels[other] = .overdue }
+        connection.session?.signIn.ownChannels[user.channelName] = .asked
         let wait = configuration.timeouts.subscription
         timers.set(.ownChannel, after: wait, into: &effects)
-        session?.requests.sent(.channel(user.channelName), timeout: wait, now: now)
+        connection.session?.requests.sent(.channel(user.channelName), timeout: wait, now: now)
         send(.subscribe(channel: user.channelName, auth: ""), into: &effects)
     }
 
@@ -213,21 +214,22 @@ extension ClientStateMachine {
         case .asked: timers.cancel(.ownChannel, into: &effects)
         case .overdue: break
         }
-        session?.signIn.ownChannels[name] = .subscribed
+        connection.session?.signIn.ownChannels[name] = .subscribed
         settleSignInWaiters(into: &effects)
     }
 
-    /// The next call of `signIn()` tries again, and so does the next connection.
+    /// Handles the server's refusal of the user's own channel. The client tries again on the next connection, or when
+    /// the app calls `signIn()`.
     mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
         if signIn.ownChannels[name] == .asked { timers.cancel(.ownChannel, into: &effects) }
-        session?.signIn.ownChannels[name] = nil
+        connection.session?.signIn.ownChannels[name] = nil
         settleSignInWaiters(into: &effects)
     }
 
-    /// The server did not answer in time.
+    /// Handles a subscription to the user's own channel that the server did not answer in time.
     mutating func ownChannelTimedOut(now: Instant, into effects: inout [Effect]) {
         guard let name = signIn.awaitedOwnChannel else { return }
-        session?.signIn.ownChannels[name] = .overdue
+        connection.session?.signIn.ownChannels[name] = .overdue
         connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
         guard signIn.user?.channelName == name else { return }
         let error = SubscriptionError.ownChannelTimedOut(name, after: configuration.timeouts.subscription)
@@ -235,7 +237,8 @@ extension ClientStateMachine {
         settleSignInWaiters(into: &effects)
     }
 
-    mutating func ownChannelFailed(
+    /// Handles an error about the user's own channel. "Existing subscription" means that the channel is subscribed.
+    mutating func ownChannelErrorReceived(
         _ own: String,
         _ message: ServerErrorMessage,
         named name: String?,

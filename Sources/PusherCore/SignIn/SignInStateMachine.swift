@@ -11,8 +11,8 @@ package struct SignedInUser: Hashable, Sendable {
 }
 
 extension SignedInUser {
-    /// The payload of `pusher:signin_success`; nil if it names no user. Servers write the data once or twice encoded,
-    /// and ids as strings or numbers.
+    /// Reads the payload of `pusher:signin_success`. Returns nil if the payload names no user. Servers encode the data
+    /// once or twice, and write ids as strings or numbers.
     init?(_ payload: Envelope.Payload) {
         guard let data = payload.value?["user_data"] else { return nil }
         let text = data.string ?? data.jsonText
@@ -24,35 +24,35 @@ extension SignedInUser {
 /// The sign-in on one connection.
 package struct SignInStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// Not requested on this connection, or the app has signed out.
+        /// The app has not requested a sign-in on this connection, or has signed out.
         case idle
         case authorizing(AuthorizationID)
         case signingIn
         case signedIn(SignedInUser)
-        /// The next connection tries again, or the app.
+        /// The sign-in failed. The client tries again on the next connection, or when the app calls `signIn()`.
         case failed(PusherClientError)
     }
 
     /// A channel on which the server sends a user's own events.
     package enum OwnChannel: Hashable, Sendable {
         case asked
-        /// The answer did not come in time, or is no longer needed, but may still come.
+        /// The answer did not come in time, or the client does not need it any more. The answer may still come.
         case overdue
         case subscribed
     }
 
-    package internal(set) var phase = Phase.idle
-    /// The own channels that were requested and not refused. They stay here when the user signs out. At most one is
-    /// pending, the last.
+    package private(set) var phase = Phase.idle
+    /// The users' own channels that the client requested, and that the server has not refused. They stay in the table
+    /// after a sign-out. Only the last channel can be pending.
     package internal(set) var ownChannels: [String: OwnChannel] = [:]
     /// The user of the last sign-in; `nil` if there was none since ``signedOut()``.
-    var askedFor: String?
-    /// True if the server may still answer a sign-in from before ``signedOut()``.
+    private var requestedUserID: String?
+    /// Whether the server may still answer a sign-in from before ``signedOut()``.
     private var isAnswerGivenUp = false
-    /// The watched users who are online, as far as the server has reported.
+    /// The watched users who are online according to the server's reports.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
-    /// True after a user did not fit into the list.
+    /// Whether the list was full when a user came online.
     private var leavesOut = false
 
     package init() {}
@@ -62,7 +62,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         return user
     }
 
-    /// True if the outcome is pending.
+    /// Whether the outcome of the sign-in is pending.
     package var isUnderWay: Bool {
         switch phase {
         case .authorizing, .signingIn: true
@@ -74,26 +74,39 @@ package struct SignInStateMachine: Hashable, Sendable {
         if case .signingIn = phase { true } else { false }
     }
 
-    /// The own channel whose subscription the server has not answered.
+    /// The user's own channel, if the server has not answered the subscription.
     package var awaitedOwnChannel: String? { ownChannels.first { $0.value == .asked }?.key }
 
-    /// True while a user is signed in, and the server has not answered the subscription to their own channel.
+    /// Whether a user is signed in, and the server has not answered the subscription to their own channel.
     package var isAwaitingOwnChannel: Bool {
         user.map { ownChannels[$0.channelName] == .asked } ?? false
     }
 
-    /// Whether a success belongs to the current sign-in, and not to one from before a sign-out.
-    func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
+    /// Returns whether a success belongs to the current sign-in, and not to a sign-in before a sign-out.
+    func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || requestedUserID == user.id }
 
-    /// Handles that the app has signed out.
+    /// Notes that the authorization has begun.
+    mutating func authorizationBegan(_ id: AuthorizationID) { phase = .authorizing(id) }
+
+    /// Notes that the client has sent the sign-in.
+    mutating func sent(userID: String) {
+        requestedUserID = userID
+        phase = .signingIn
+    }
+
+    mutating func succeeded(_ user: SignedInUser) { phase = .signedIn(user) }
+
+    mutating func failed(_ error: PusherClientError) { phase = .failed(error) }
+
+    /// Handles a sign-out by the app.
     mutating func signedOut() {
         let old = self
         self = SignInStateMachine()
         ownChannels = old.ownChannels
-        isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
+        isAnswerGivenUp = old.isAnswerGivenUp || old.requestedUserID != nil && old.user == nil
     }
 
-    /// Handles a report of users who came online or went offline. Returns `true` if one did not fit, for the first
+    /// Handles a report of users who came online or went offline. Returns `true` if the list was full for the first
     /// time.
     package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
         let hasLeftOut = leavesOut

@@ -1,9 +1,9 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Events of encrypted channels (protocol clause 10).
+/// Handles events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {
-    /// Changes the channel's decryption machine, and carries out its steps.
+    /// Changes the channel's decryption machine, and carries out the resulting steps.
     mutating func updateDecryption(
         _ name: String,
         now: Instant,
@@ -12,7 +12,7 @@ extension ClientStateMachine {
     ) {
         let read = subscriptions.update(name) { subscription in
             let held = subscription.decryption?.held.count ?? 0
-            let steps = subscription.changeDecryption(change)
+            let steps = subscription.decryption?.apply(change)
             let added = (subscription.decryption?.held.count ?? 0) - held
             return steps.map { (subscription.id, steps: $0, added) }
         }
@@ -27,7 +27,8 @@ extension ClientStateMachine {
                 statistics.events.undecryptable += 1
                 effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, reason)))
             case .refreshKey:
-                // A pending authorization of the subscription brings the key. Without a connection, the next one does.
+                // A pending authorization of the subscription brings the key. Without a connection, the next
+                // subscription brings the key.
                 guard let socketID, subscriptions[name]?.isAuthorizing == false else {
                     subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
@@ -66,13 +67,7 @@ extension ClientStateMachine {
     }
 }
 
-extension SubscriptionStateMachine {
-    /// Changes the decryption machine in place. Returns `nil` if the channel is not encrypted.
-    fileprivate mutating func changeDecryption<Result>(
-        _ change: (inout DecryptionStateMachine) -> Result
-    ) -> Result? {
-        guard decryption != nil else { return nil }
-        // In place, because a copy would copy all held events.
-        return change(&decryption!)
-    }
+extension DecryptionStateMachine {
+    /// Carries out a change in place, because a copy would contain all held events.
+    fileprivate mutating func apply(_ change: (inout Self) -> [Step]) -> [Step] { change(&self) }
 }

@@ -1,16 +1,17 @@
 import PusherProtocol
 
-/// The members of presence channels.
+/// Handles the members of presence channels.
 extension ClientStateMachine {
-    /// Replaces the list of members by the one in a success.
+    /// Replaces the list of members with the list in the server's confirmation.
     ///
     /// - Parameter isNews: Whether the channel was not subscribed before.
     mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.roster != nil else { return }
-        guard let all = PresenceRoster.members(envelope.data) else {
+        guard let all = PresenceRoster.confirmedMembers(envelope.data) else {
             reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
-            // Members who may still be there must not be reported as removed. The next list shows what has changed.
+            // The client must not report that the members were removed, because they may still be subscribed. The next
+            // list shows the changes.
             subscriptions.update(name) { $0.roster?.keep() }
             let members = subscriptions[name]?.roster?.members ?? []
             return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))
@@ -49,7 +50,8 @@ extension ClientStateMachine {
         effects.append(.memberRemoved(id, member, member.event(EventName.memberRemoved, on: name)))
     }
 
-    /// The member that a message is about; nil if it names none, or if the channel has no members to change.
+    /// Returns the member in a message. Returns nil if the message names no member, or if the channel is not a
+    /// subscribed presence channel.
     private mutating func member(
         _ envelope: Envelope,
         into effects: inout [Effect]

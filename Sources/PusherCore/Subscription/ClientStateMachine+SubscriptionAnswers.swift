@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// The server's answers to subscriptions.
+/// Handles the server's answers to subscriptions.
 extension ClientStateMachine {
     mutating func subscriptionSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let name = envelope.channel else { return countIgnored() }
@@ -15,7 +15,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Returns `false` if the app does not want the channel.
+    /// Handles a confirmation of a channel. Returns `false` if the app does not want the channel.
     mutating func confirmSubscription(
         _ name: String,
         _ envelope: Envelope,
@@ -50,11 +50,11 @@ extension ClientStateMachine {
         return true
     }
 
-    /// The server has a subscription that the client does not know of: an error was taken for its refusal. Some servers
-    /// do not answer a request for a channel that they have, so the client unsubscribes first.
+    /// Unsubscribes from a channel that the server has confirmed, although the client considered the subscription
+    /// refused. Some servers do not answer a second subscription to a channel, so the client unsubscribes first.
     private func unsubscribeUnknown(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
         switch subscription.phase {
-        case .subscribing, .unsubscribing, .subscribed, .invalid: break
+        case .subscribing, .subscribingUnwanted, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
             send(.unsubscribe(channel: subscription.name), into: &effects)
         }
@@ -76,9 +76,10 @@ extension ClientStateMachine {
         failSubscription(name, error, now: now, into: &effects)
     }
 
-    /// Handles that the server has answered a request. Unexplained errors may now belong to another request.
+    /// Handles the server's answer to a request. The answer can reveal which other request caused an earlier error that
+    /// named no request.
     mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
-        guard let faults = session?.requests.answered(request) else { return }
+        guard let faults = connection.session?.requests.answered(request) else { return }
         if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
         failRequests(faults, now: now, into: &effects)
         sendQueuedSubscriptions(now: now, into: &effects)
@@ -96,7 +97,8 @@ extension ClientStateMachine {
             subscriptions[name] = nil
             return
         }
-        // The server may still send events, and there is a key, or a fresh one is being fetched.
+        // After a timeout, the server may still send events. The client therefore keeps its key, or continues to fetch
+        // a new key.
         let keepsKey = error.kind == .subscriptionTimedOut && subscription.decryption?.hasKey == true
         if !keepsKey { cancelAuthorizations(subscription.authorizations, now: now, into: &effects) }
         subscription.failed(error)
@@ -104,7 +106,8 @@ extension ClientStateMachine {
             subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == socketID
         {
-            // The refusal does not concern an authorization that the app has set since.
+            // The app may have set another authorization after the request. The refusal does not concern that
+            // authorization.
             subscriptions[name] = subscription
             return beginSubscription(to: name, now: now, into: &effects)
         }
@@ -117,7 +120,7 @@ extension ClientStateMachine {
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }
 
-    /// `pusher:subscription_error` as the client makes it. Its data has the same members as in pusher-js.
+    /// Makes the event `pusher:subscription_error` for an error. The event's data has the members that pusher-js uses.
     static func failureEvent(_ error: SubscriptionError) -> Envelope {
         var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
         if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
@@ -130,7 +133,7 @@ extension ClientStateMachine {
 }
 
 extension SubscriptionError {
-    /// The `type` of such an error in pusher-js and in the servers.
+    /// The `type` that pusher-js and servers use for the error.
     fileprivate var eventType: String {
         switch kind {
         case .authorizationFailed, .invalidAuthorization, .subscriptionRefused: "AuthError"

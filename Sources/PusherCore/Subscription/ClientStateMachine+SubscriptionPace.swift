@@ -1,9 +1,10 @@
 import PusherProtocol
 
-/// The server's limit on the number of messages, if that includes subscriptions (Reverb).
+/// Handles the server's limit on the number of messages, if this limit includes subscriptions (Reverb).
 extension ClientStateMachine {
-    /// Subscriptions are overdue. If an error about the limit came meanwhile, and was attributed to a client event, the
-    /// server has dropped the subscriptions. It would not drop them again without another error.
+    /// Repeats overdue subscriptions, if an error about the limit seemed to concern a client event. In this case, the
+    /// error concerned the subscriptions, and the server has dropped them. If the server also drops the repeated
+    /// subscriptions, it sends another error.
     mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard !pace.hasLimit, let error = session?.requests.lastError, error.message.isRejection,
             now - error.time <= configuration.timeouts.subscription
@@ -19,18 +20,18 @@ extension ClientStateMachine {
         pace.allowance(now: now, isAnswered: subscriptions.pendingCount == 0)
     }
 
-    /// Continues after the errors about the limit have stopped, or when more may be sent.
+    /// Continues to subscribe after the last error about the limit, or when the limit allows more subscriptions.
     mutating func goOnSubscribing(now: Instant, into effects: inout [Effect]) {
-        if pace.isHitOver(now: now) { repeatSubscriptions(now: now, into: &effects) }
+        if pace.hasHitEnded(now: now) { repeatSubscriptions(now: now, into: &effects) }
         sendQueuedSubscriptions(now: now, into: &effects)
         if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
     }
 
-    /// Repeats the subscriptions that the server has dropped, because it has not answered them.
+    /// Repeats the unanswered subscriptions, because the server has dropped them.
     private mutating func repeatSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard let hit = pace.hit else { return }
         let names = subscriptionsHit(session?.requests)
-        session?.requests.repeated(names.map { .channel($0) })
+        connection.session?.requests.repeated(names.map { .channel($0) })
         for name in names {
             guard case .subscribing(_, let request) = subscriptions[name]?.phase else {
                 subscriptions[name] = nil
@@ -42,7 +43,7 @@ extension ClientStateMachine {
         if !pace.endHit(refusedCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
     }
 
-    /// The unanswered subscriptions that were sent before the last error about the limit.
+    /// Returns the unanswered subscriptions that the client sent before the last error about the limit.
     private func subscriptionsHit(_ requests: UnansweredRequests?) -> [String] {
         guard let hit = pace.hit, let requests else { return [] }
         return subscriptions.values.filter(\.isPending).map(\.name).filter { name in
@@ -60,14 +61,14 @@ extension ClientStateMachine {
         }
     }
 
-    /// Fails the queued subscriptions after the server has accepted none for too long.
+    /// Fails the queued subscriptions, because the server has answered no subscription for too long.
     private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         for name in subscriptions.queuedNames {
             failSubscription(name, .refused(name, message), now: now, into: &effects)
         }
     }
 
-    /// Runs a timer while subscriptions are held back.
+    /// Runs a timer while the limit holds back subscriptions.
     mutating func setPaceTimer(now: Instant, into effects: inout [Effect]) {
         guard !timers.isRunning(.subscriptionPace) else { return }
         timers.set(.subscriptionPace, after: max(pace.wakeUp(now: now) - now, .zero), into: &effects)
@@ -76,15 +77,18 @@ extension ClientStateMachine {
     /// Resets the pace, and keeps the learned limit.
     mutating func losePace(_ requests: UnansweredRequests, now: Instant, into effects: inout [Effect]) {
         timers.cancel(.subscriptionPace, into: &effects)
-        // A server that drops connections over its limit counts all messages.
+        // A server that closes connections because of its limit counts all messages, including subscriptions, the
+        // sign-in and the subscription to the user's own channel.
         if let error = requests.lastError, error.message.isRejection, now - error.time < .seconds(1),
-            subscriptions.pendingCount > 0
+            requests.lastUnanswered != nil
         {
             _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
         }
         let message = pace.hit?.message
         let names = subscriptionsHit(requests)
-        guard !pace.connectionLost(refusedCount: names.count, now: now), let message else { return }
+        let suspectCount = pace.hit.map { hit in requests.sent.values.count { $0.number <= hit.lastNumber } } ?? 0
+        let goesOn = pace.connectionLost(refusedCount: names.count, otherCount: suspectCount - names.count, now: now)
+        guard !goesOn, let message else { return }
         for name in names { subscriptions.update(name) { $0.queue() } }
         failQueued(message, now: now, into: &effects)
     }

@@ -1,19 +1,21 @@
 import PusherProtocol
 
-/// Channels: the app's requests, and the server's answers. The last call wins, in every state.
+/// Handles the app's requests for channels, and sends subscriptions. In every state, the app's last call determines
+/// whether the client subscribes.
 extension ClientStateMachine {
     // MARK: Calls
 
     /// The result of a call to subscribe.
     package struct SubscribeResult: Hashable, Sendable {
         package var id: ChannelID
-        /// False if the app has the channel already.
+        /// Whether the call created the channel.
         package var isNew: Bool
-        /// Why the channel can never be subscribed; `nil` if it can.
+        /// The error, if there are too many channels, so that the machine does not keep the channel; otherwise `nil`.
+        /// A channel with an invalid name is kept, in the phase `.invalid`.
         package var error: SubscriptionError?
     }
 
-    /// - Parameter isLease: Whether the channel is only wanted until ``endLease(of:_:now:into:)``.
+    /// - Parameter isLease: Whether the app wants the channel only until ``endLease(of:_:now:into:)``.
     package mutating func subscribe(
         _ name: String,
         auth: Authorization? = nil,
@@ -33,7 +35,8 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         catchUp(now: now, into: &effects)
-        // Channels that wait for the server to confirm an unsubscribe do not count toward the limit.
+        // Channels that the app no longer wants do not count toward the limit, even if the server has not answered
+        // their subscription yet.
         guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
             return SubscribeResult(id: makeFailedChannel(error, into: &effects), isNew: true, error: error)
@@ -41,7 +44,7 @@ extension ClientStateMachine {
         if var subscription = subscriptions[name] {
             let isNew = !subscription.isWanted
             if isNew {
-                subscription.reinstate(as: ChannelID(rawValue: nextSerial()))
+                subscription.wantAgain(as: ChannelID(rawValue: nextSerial()))
                 subscriptions[name] = subscription
             }
             if let auth {
@@ -66,20 +69,15 @@ extension ClientStateMachine {
         return SubscribeResult(id: id, isNew: true)
     }
 
-    /// Uses the app's own authorization, and stops waiting for another one.
+    /// Uses the app's own authorization, and stops waiting for other authorizations.
     private mutating func preferOwnAuthorization(of name: String, now: Instant, into effects: inout [Effect]) {
-        switch subscriptions[name]?.phase {
-        case .authorizing(let id):
+        if case .authorizing(let id)? = subscriptions[name]?.phase {
             cancelAuthorizations([id], now: now, into: &effects)
-            subscriptions.update(name) { $0.phase = .idle }
-        case .awaitingSignIn:
-            subscriptions.update(name) { $0.phase = .idle }
-        case nil, .idle, .queued, .subscribing, .unsubscribing, .subscribed, .failed, .invalid:
-            break
         }
+        subscriptions.update(name) { $0.stopAuthorizing() }
     }
 
-    /// Makes the id of a channel that cannot be subscribed, and reports why.
+    /// Returns the id of a channel that cannot be subscribed, and reports the reason.
     package mutating func makeFailedChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
         statistics.subscriptions.failed += 1
@@ -87,22 +85,22 @@ extension ClientStateMachine {
         return id
     }
 
-    /// Makes the id of a channel that is never subscribed.
+    /// Returns the id of a channel that is never subscribed.
     package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
-    /// Sets an authorization that the app made. It is for the current or last connection; before the first connection,
-    /// it is for the first.
+    /// Sets an authorization that the app made. The authorization is for the current or last connection, or for the
+    /// first connection if the client has not connected yet.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
         guard subscriptions[name]?.id == id else { return }
         let socketID = lastSocketID
-        // Between two connections, it can only be for the previous one.
+        // Between two connections, the authorization can only be for the previous connection.
         let own = authorization.map {
             SubscriptionStateMachine.OwnAuthorization(authorization: $0, socketID: socketID)
         }
         subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
-    /// Unsubscribes the channel if this was the last lease, and the app has not subscribed without one.
+    /// Unsubscribes the channel if this was the last lease, and the app has not subscribed without a lease.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)
@@ -117,7 +115,7 @@ extension ClientStateMachine {
 
     private mutating func leave(_ name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
-        failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)
+        resumeSubscriptionWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
         cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
@@ -125,11 +123,12 @@ extension ClientStateMachine {
         let step = subscription.unsubscribe()
         subscription.waiters = []
         subscriptions[name] = step == .sendAfterAnswer ? subscription : nil
-        if step != .sendAfterAnswer { session?.requests.abandon(.channel(name)) }
+        if step != .sendAfterAnswer { connection.session?.requests.abandon(.channel(name)) }
         if step == .send { send(.unsubscribe(channel: name), into: &effects) }
     }
 
-    /// Subscribes to a channel again, unless that is under way. If there is no connection, the next one does it.
+    /// Subscribes to a channel again, unless a subscription is under way. Without a connection, the client subscribes
+    /// on the next connection.
     package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
@@ -141,10 +140,10 @@ extension ClientStateMachine {
         beginSubscription(to: name, now: now, into: &effects)
     }
 
-    /// Handles that the server refused a channel that it had confirmed. The confirmation may belong to an earlier
-    /// subscription, and the refusal to the current one, so the client subscribes again. It does so once on a
-    /// connection, because a server may do this each time. It does not if that would need an authorization of the app's
-    /// own, which is used up.
+    /// Handles the refusal of a channel that the server had confirmed. The confirmation may belong to an earlier
+    /// subscription, and the refusal to the current subscription, so the client subscribes again. The client does so
+    /// only once until the connection is lost or the app calls ``resubscribe(_:_:now:into:)``, because a server may
+    /// refuse each time. The client does not subscribe again if it has already used the app's own authorization.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isSubscribed,
             !subscription.hasResubscribedAfterRefusal,
@@ -178,11 +177,11 @@ extension ClientStateMachine {
 
     // MARK: Sending
 
-    /// Subscribes, or requests an authorization first, if there is a connection and nothing is under way.
+    /// Begins a subscription or its authorization, if there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard let socketID, var subscription = subscriptions[name], subscription.canBegin else { return }
         if case .refreshing(let id)? = subscription.decryption?.phase {
-            // The subscription fetches the key itself.
+            // The authorization of the subscription brings the key.
             cancelAuthorizations([id], now: now, into: &effects)
             subscription.decryption?.awaitNextKey()
             subscriptions[name] = subscription
@@ -196,11 +195,11 @@ extension ClientStateMachine {
             return subscriptionAuthorized(name, .success(own), now: now, into: &effects)
         }
         let id = beginAuthorization(of: .channel(name), socketID: socketID, now: now, into: &effects)
-        subscription.phase = .authorizing(id)
+        subscription.authorizationBegan(id)
         subscriptions[name] = subscription
     }
 
-    /// Sends the subscription as soon as the server's rate limit, if one is known, allows it.
+    /// Sends the subscription as soon as the server's known rate limit allows it.
     mutating func sendSubscription(
         to name: String,
         _ request: SubscriptionStateMachine.Request,
@@ -223,16 +222,17 @@ extension ClientStateMachine {
     ) {
         pace.sent(now: now)
         let wait = configuration.timeouts.subscription
-        session?.requests.sent(.channel(name), timeout: wait, now: now)
-        subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, request) }
+        connection.session?.requests.sent(.channel(name), timeout: wait, now: now)
+        subscriptions.update(name) { $0.sent(request, deadline: now + wait) }
         let authorization = request.authorization
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
         send(message, into: &effects)
         setSubscriptionTimer(after: wait, into: &effects)
     }
 
-    /// Handles that the server has a subscription that this client does not know, and sends no members of a presence
-    /// channel. The client unsubscribes and subscribes again. Returns `false` if it has done so already.
+    /// Handles a presence channel to which the server had already subscribed the client. In this case, the confirmation
+    /// contains no members. The client unsubscribes and subscribes again. Returns `false` if the client has already
+    /// done so.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
         guard case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver else {
             return false
@@ -243,7 +243,8 @@ extension ClientStateMachine {
         return true
     }
 
-    mutating func failWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
+    /// Ends the waits for the subscription.
+    mutating func resumeSubscriptionWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
         let waiters = subscriptions.update(name) { subscription in
             defer { subscription.waiters = [] }
             return subscription.waiters
@@ -257,8 +258,7 @@ extension ClientStateMachine {
         if let oldest = subscriptions.values.compactMap(\.deadline).min(), oldest <= now {
             repeatOverdueSubscriptions(now: now, into: &effects)
         }
-        let pending = subscriptions.values.filter(\.isPending)
-        let overdue = pending.filter { ($0.deadline ?? now) <= now }.sorted { $0.id < $1.id }
+        let overdue = subscriptions.values.filter { $0.deadline.map { $0 <= now } == true }.sorted { $0.id < $1.id }
         for subscription in overdue {
             let name = subscription.name
             let wasWanted = subscription.isWanted
@@ -267,9 +267,9 @@ extension ClientStateMachine {
             connection.session?.requests.timedOut(.channel(name), timeout: wait, now: now)
             let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
             failSubscription(name, error, now: now, into: &effects)
-            // If the server was only slow, it must not keep a subscription that the app does not want.
+            // If the server is only slow, it may still subscribe the client, so the client must unsubscribe.
             if !wasWanted {
-                session?.requests.abandon(.channel(name))
+                connection.session?.requests.abandon(.channel(name))
                 send(.unsubscribe(channel: name), into: &effects)
             }
         }
@@ -278,13 +278,13 @@ extension ClientStateMachine {
         }
     }
 
-    /// Runs one timer while subscriptions are pending, set for the oldest. An answer does not stop it. When it fires,
-    /// it is set for the oldest that is left, or not at all.
+    /// Starts the timer for the oldest pending subscription, unless it is running. An answer does not stop the timer.
+    /// When the timer fires, the client sets it for the oldest pending subscription.
     private mutating func setSubscriptionTimer(after wait: Duration, into effects: inout [Effect]) {
         if !timers.isRunning(.subscription) { timers.set(.subscription, after: wait, into: &effects) }
     }
 
-    /// Handles the loss of the connection and of everything that was made for it.
+    /// Handles the loss of the connection with all subscriptions.
     mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
         for (name, isWanted) in subscriptions.values.map({ ($0.name, $0.isWanted) }) {
             if isWanted {

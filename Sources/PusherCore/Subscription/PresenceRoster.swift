@@ -3,7 +3,7 @@ package import PusherProtocol
 /// A user who is subscribed to a presence channel.
 package struct PresenceMember: Hashable, Sendable {
     package var id: String
-    /// JSON text; nil if there is none, or it is null.
+    /// The user's info as JSON text; nil if there is no info, or the info is null.
     package var info: String?
 
     package init(id: String, info: String? = nil) {
@@ -16,13 +16,13 @@ package struct PresenceMember: Hashable, Sendable {
         self.info = if let info, info != .null { info.jsonText } else { nil }
     }
 
-    /// The payload of `pusher_internal:member_added` and `…removed`; nil if it names no user.
+    /// Reads the payload of `pusher_internal:member_added` and `…removed`. Returns nil if the payload names no user.
     package init?(_ data: Envelope.Payload) {
         guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
         self.init(id: id, info: value["user_info"])
     }
 
-    /// The event `pusher:member_added` or `pusher:member_removed`, with the data that pusher-js gives it.
+    /// Returns the event `pusher:member_added` or `pusher:member_removed`, with the data that pusher-js uses.
     package func event(_ name: String, on channel: String) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"id":"#)
@@ -34,7 +34,7 @@ package struct PresenceMember: Hashable, Sendable {
     }
 }
 
-/// The members of a presence channel. Each id appears once, and the list is the server's last one.
+/// The members of a presence channel, according to the server's last list. Each id appears once.
 package struct PresenceRoster: Hashable, Sendable {
     /// The difference between the old list and the new one.
     package struct Difference: Hashable, Sendable {
@@ -42,10 +42,11 @@ package struct PresenceRoster: Hashable, Sendable {
         package var removed: [PresenceMember] = []
     }
 
-    /// The limits of a list. Its size is limited like that of a message, because each subscription sends it in one.
+    /// The limits of a list. The list's size has the same default limit as a message's size, because one message
+    /// contains the whole list.
     package struct Limit: Hashable, Sendable {
         package var count = 100_000
-        /// The bytes of all ids and of all data about members.
+        /// The maximum size of all ids and all members' data together, in bytes.
         package var size = 16 * 1_024 * 1_024
 
         package init() {}
@@ -54,23 +55,23 @@ package struct PresenceRoster: Hashable, Sendable {
     /// The result of adding a member.
     package enum Arrival: Hashable, Sendable {
         case new
-        /// The member was there before, and has the new data.
+        /// The member was in the list before, and has the new data.
         case known
-        /// The list is full. `isFirst` is true for the first time since the last subscription.
+        /// The list is full. `isFirst` is true for the first such member since the channel was last subscribed.
         case leftOut(isFirst: Bool)
-        /// The member was there before. The new data exceeds the limit, so the member does not change. `isFirst` is
-        /// used likewise.
+        /// The member was in the list before. The new data exceeds the limit, so the member does not change. `isFirst`
+        /// is true for the first such member since the channel was last subscribed.
         case outgrown(isFirst: Bool)
     }
 
-    /// The user id under which this client is subscribed.
+    /// The user id of this client's subscription.
     package var myID: String?
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// True if a member did not fit into the list since it was last replaced.
+    /// Whether the roster has left out a member since the last confirmation of the subscription.
     private var leavesOut = false
-    /// True from a success until the next loss.
+    /// Whether the list is valid. The list is valid from the server's confirmation until the next loss.
     private var isCurrent = false
     private var hasBeenFilled = false
 
@@ -81,25 +82,26 @@ package struct PresenceRoster: Hashable, Sendable {
 
     package init() {}
 
-    /// The members in the order of their arrival; none while the channel is not subscribed.
+    /// The members in the order of their arrival. Empty while the channel is not subscribed.
     package var members: [PresenceMember] { isCurrent ? list : [] }
 
     private var list: [PresenceMember] { places.values.sorted { $0.order < $1.order }.map(\.member) }
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
-    /// The members that fit into the list, in order. The client's own member takes precedence over all others.
+    /// Returns the members that the limits allow, in order. The client's own member takes precedence over all others.
     package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
         var rest = limit
         if let own = members.first(where: { $0.id == myID }) { _ = rest.take(own) }
         return members.filter { $0.id == myID || rest.take($0) }
     }
 
-    /// Handles a success, and returns the changes since the last one. There are none if it is the first.
+    /// Handles the list in a confirmation. Returns the changes since the previous list, or no changes for the first
+    /// list.
     ///
     /// - Parameters:
-    ///   - members: Those that fit: see ``fitting(_:_:)``.
-    ///   - leavesOut: Whether there are others that do not fit.
+    ///   - members: The members that the limits allow: see ``fitting(_:_:)``.
+    ///   - leavesOut: Whether the limits excluded members.
     package mutating func replace(with members: [PresenceMember], leavesOut: Bool = false) -> Difference {
         let before = places
         let isFirst = !hasBeenFilled
@@ -116,13 +118,13 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
-    /// Handles a success without a list of members. The last known list remains valid.
+    /// Handles a confirmation without a list of members. The last known list remains valid.
     package mutating func keep() {
         isCurrent = true
         hasBeenFilled = true
     }
 
-    /// Handles a member who has joined. The client's own member is never left out.
+    /// Handles a member who has joined. The limits never exclude the client's own member.
     package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
         let known = places[member.id]?.member
         let newSize = size - (known?.size ?? 0) + member.size
@@ -146,9 +148,8 @@ package struct PresenceRoster: Hashable, Sendable {
         }
     }
 
-    /// Removes and returns a member; nil if there was none. It also returns nil for this client's own member: since
-    /// this client is subscribed, only another connection of the same user can have ended, and some servers report that
-    /// as a removal.
+    /// Removes and returns a member. Returns nil if the user is not in the list, or is the client's own member. Some
+    /// servers report that the user has left when another connection of this user was closed.
     package mutating func remove(_ id: String) -> PresenceMember? {
         guard id != myID else { return nil }
         let member = places.removeValue(forKey: id)?.member
@@ -156,12 +157,12 @@ package struct PresenceRoster: Hashable, Sendable {
         return member
     }
 
-    /// Handles the loss of the connection. The list is kept, to compare it with the next one.
-    package mutating func connectionLost() { isCurrent = false }
+    /// Handles the loss of the subscription. The roster keeps the list, to compare it with the next list.
+    package mutating func subscriptionLost() { isCurrent = false }
 }
 
 extension PresenceRoster.Limit {
-    /// Returns `false` if the list is full.
+    /// Counts a member toward the limit. Returns `false` if the member exceeds the limit.
     fileprivate mutating func take(_ member: PresenceMember) -> Bool {
         guard count > 0, member.size <= size else { return false }
         count -= 1
@@ -175,9 +176,10 @@ extension PresenceMember {
 }
 
 extension PresenceRoster {
-    /// The members in the payload of a success (protocol clause 3): `hash` by id or, from PHP, as a list; in the order
-    /// of `ids` if there is one. Nil if there are none.
-    package static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
+    /// Returns the members in the server's confirmation (protocol clause 3). `hash` is an object with the ids as keys,
+    /// or a list if the server uses PHP. The members have the order of `ids`, if the payload has `ids`. Returns nil if
+    /// the payload has no members.
+    package static func confirmedMembers(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []
         switch presence["hash"] {

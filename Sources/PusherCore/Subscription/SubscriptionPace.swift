@@ -1,85 +1,89 @@
-/// How fast subscriptions are sent: all at once, until the server reports its rate limit.
+/// The pace of subscriptions. The client sends all subscriptions at once, until the server reports its rate limit.
 ///
-/// Reverb can limit the number of messages of a connection in a window of time. Subscriptions count. It answers each
-/// message beyond the limit with an error that names no channel, and drops the message. After such an error, the client
-/// sends at most as many subscriptions in a window as the server accepted in the last one. A window in which it accepts
-/// none makes the next wait longer. If the server drops the connection too, the client sends half as many, and does not
-/// increase the number again.
+/// Reverb can limit the number of messages of a connection in a window of time. Subscriptions count too. Reverb drops
+/// each message beyond the limit, and answers with an error that names no channel. After such an error, the client
+/// sends at most as many subscriptions in a window as the server answered in the last window. If the server answers no
+/// subscription in a window, the next wait is longer. If the server also drops the connection, the client halves the
+/// number, and does not increase it again.
 struct SubscriptionPace: Hashable, Sendable {
     private struct Window: Hashable, Sendable {
-        /// Whether there was a wait before it.
+        /// Whether the next wait must be longer if the server answers no subscription of this window.
         var hasWaited: Bool
         var start: Instant
         var sent = 0
         var answered = 0
-        /// True once the server has accepted fewer than were sent.
-        var isOver = false
+        /// Whether the server has dropped subscriptions of the window.
+        var exceedsLimit = false
     }
 
     /// Consecutive errors about the limit.
     struct Hit: Hashable, Sendable {
-        /// The number of the last request that was sent before the last error.
+        /// The number of the last request before the last error.
         var lastNumber: UInt64
         var first: Instant
         var last: Instant
-        /// The last one.
+        /// The message of the last error.
         var message: ServerErrorMessage
     }
 
-    /// The waits between the last accepted subscription and the next window. Each window without an accepted one moves
-    /// to the next wait. The last is longer than Reverb's default window of a minute.
+    /// The waits between the last answer and the next window. After a window without an answer, the client uses the
+    /// next wait. The last wait is longer than Reverb's default window of a minute.
     private static let waits: [Duration] = [1, 3, 7, 15, 31, 61, 91].map { .seconds($0) }
-    /// If no further error comes within this time, the server has handled everything that was sent before.
+    /// The time without an error after which the server has handled all earlier messages.
     private static let quiet = Duration.seconds(1)
-    /// If the errors do not stop, they may be about other messages.
+    /// The maximum duration of a series of errors. If errors continue after this time, they may be about other
+    /// messages.
     private static let longestHit = Duration.seconds(5)
-    /// The learned limit is forgotten if the client did not meet it for this long.
+    /// The time after which the client forgets a limit that it has not reached again.
     private static let memory = Duration.seconds(600)
 
-    // Learned, and kept for later connections to the endpoint.
+    // The client has learned these values, which apply to later connections to the endpoint too.
 
-    /// How many are sent in a window; nil for any number.
+    /// The maximum number of subscriptions in a window; nil for any number.
     private var quota: Int?
     private var waitIndex = 0
-    /// True if the server accepted none in the last window. One subscription then tests whether it accepts any.
+    /// Whether the server answered no subscription in the last window. The client then sends only one subscription, to
+    /// test the limit.
     private var isProbing = false
-    /// Whether the client tests if the server accepts more. It stops after that has cost a connection.
+    /// Whether the client may test whether the server accepts more subscriptions. The client stops these tests after a
+    /// test has caused a loss.
     private var mayGrow = true
     private var lastHit: Instant?
 
-    // Of this connection.
+    // These values belong to the current connection.
 
     private var window: Window?
-    /// When the server last accepted one, or when the first was sent.
-    private var lastTaken: Instant?
+    /// The time at which the server last answered a subscription. A refusal is an answer too. Before the first answer,
+    /// and after a longer pause, this is the time at which the client sent the first subscription.
+    private var lastAnswer: Instant?
     private(set) var hit: Hit?
 
-    /// Whether the server is known to count subscriptions.
+    /// Whether the client knows that the server counts subscriptions.
     var hasLimit: Bool { quota != nil }
 
     // MARK: Sending
 
-    /// How many subscriptions may be sent now.
+    /// Returns the number of subscriptions that the client may send now.
     ///
-    /// - Parameter isAnswered: Whether the server has answered everything that was sent.
+    /// - Parameter isAnswered: Whether the server has answered all sent subscriptions.
     func allowance(now: Instant, isAnswered: Bool) -> Int {
         guard hit == nil else { return 0 }
         guard let quota else { return .max }
         let limit = isProbing ? 1 : quota
         guard let window else { return limit }
-        if !window.isOver, window.sent < limit { return limit - window.sent }
+        if !window.exceedsLimit, window.sent < limit { return limit - window.sent }
         guard now >= nextWindow, isAnswered else { return 0 }
-        return window.isOver ? limit : quota + growth
+        return window.exceedsLimit ? limit : quota + growth
     }
 
     private var growth: Int { mayGrow ? 1 : 0 }
 
-    /// Counts one subscription that was sent within the limit.
+    /// Counts one subscription that the client sends within the limit.
     mutating func sent(now: Instant) {
-        if lastTaken == nil { lastTaken = now }
+        if lastAnswer == nil { lastAnswer = now }
         let limit = quota.map { isProbing ? 1 : $0 }
         if let window {
-            let isFull = limit.map { window.isOver || window.sent >= $0 } ?? (now - window.start >= Self.quiet)
+            let isFull = limit.map { window.exceedsLimit || window.sent >= $0 } ?? (now - window.start >= Self.quiet)
             if isFull { beginWindow(after: window, now: now) }
         } else {
             window = Window(hasWaited: false, start: now)
@@ -88,59 +92,60 @@ struct SubscriptionPace: Hashable, Sendable {
     }
 
     private mutating func beginWindow(after last: Window, now: Instant) {
-        if let quota, !last.isOver {
+        if let quota, !last.exceedsLimit {
             self.quota = quota + growth
             isProbing = false
             waitIndex = max(waitIndex - growth, 0)
         }
         // After a longer pause, other messages may have used up the limit.
-        let isTimely = lastTaken.map { now - $0 < Self.waits[waitIndex] + Self.longestHit } ?? false
-        if !isTimely { lastTaken = now }
+        let isTimely = lastAnswer.map { now - $0 < Self.waits[waitIndex] + Self.longestHit } ?? false
+        if !isTimely { lastAnswer = now }
         window = Window(hasWaited: quota != nil && isTimely, start: now)
     }
 
-    private var nextWindow: Instant { (lastTaken ?? Instant()) + Self.waits[waitIndex] }
+    private var nextWindow: Instant { (lastAnswer ?? Instant()) + Self.waits[waitIndex] }
 
-    /// When something may have to be done next.
+    /// Returns the time of the next check.
     func wakeUp(now: Instant) -> Instant {
         if hit != nil { return max(hitEnd, now) }
         return nextWindow > now ? nextWindow : now + Self.quiet
     }
 
-    /// The end of the errors about the limit, if no further one comes.
+    /// The time at which the series of errors about the limit is over, if no further error arrives.
     private var hitEnd: Instant { hit.map { min($0.last + Self.quiet, $0.first + Self.longestHit) } ?? Instant() }
 
     /// Counts an answer to a subscription.
     mutating func answered(now: Instant) {
         window?.answered += 1
-        lastTaken = now
+        lastAnswer = now
         if hit == nil { isProbing = false }
     }
 
     // MARK: The limit
 
-    /// Handles an error about the limit. Returns `false` if it follows another one.
+    /// Handles an error about the limit. Returns `false` if the error continues a series of errors.
     mutating func exceeded(_ message: ServerErrorMessage, lastNumber: UInt64, now: Instant) -> Bool {
         lastHit = now
-        // No timer ends errors that came while all subscriptions were answered.
-        let first = isHitOver(now: now) ? nil : hit?.first
+        // If all subscriptions are answered, no timer ends a series of errors, so ``hit`` may be an old series.
+        let first = hasHitEnded(now: now) ? nil : hit?.first
         hit = Hit(lastNumber: lastNumber, first: first ?? now, last: now, message: message)
         return first == nil
     }
 
-    func isHitOver(now: Instant) -> Bool { hit != nil && now >= hitEnd }
+    func hasHitEnded(now: Instant) -> Bool { hit != nil && now >= hitEnd }
 
-    /// Ends the errors: the server has handled everything that was sent before them.
+    /// Ends a series of errors about the limit. The server has handled all messages that the client sent before the
+    /// errors.
     ///
-    /// - Parameter refusedCount: How many subscriptions it has not answered.
-    /// - Returns: `false` if it has accepted none for so long that the client stops trying.
+    /// - Parameter refusedCount: The number of subscriptions that the server has not answered.
+    /// - Returns: `false` if the server has answered no subscription for so long that the client stops trying.
     mutating func endHit(refusedCount: Int, now: Instant) -> Bool {
         hit = nil
         guard refusedCount > 0 else { return true }
-        let taken = window?.answered ?? 0
-        window?.isOver = true
-        guard taken == 0 else {
-            quota = taken
+        let answered = window?.answered ?? 0
+        window?.exceedsLimit = true
+        guard answered == 0 else {
+            quota = answered
             isProbing = false
             return true
         }
@@ -150,28 +155,32 @@ struct SubscriptionPace: Hashable, Sendable {
         guard waitIndex == Self.waits.count else { return true }
         waitIndex = 0
         window = nil
-        lastTaken = nil
+        lastAnswer = nil
         return false
     }
 
-    /// Handles the loss of the connection. If the server had just reported the limit, that counts as the reason.
+    /// Handles the loss of the connection. If the server had just reported the limit, the limit counts as the reason.
     ///
-    /// - Parameter refusedCount: The number of unanswered subscriptions that the limit may concern.
-    /// - Returns: `false` if so many connections were lost without an accepted subscription that the failure is
-    ///   reported.
-    mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
-        defer { (window, lastTaken, hit) = (nil, nil, nil) }
-        guard hit != nil, !isHitOver(now: now) else { return true }
+    /// - Parameters:
+    ///   - refusedCount: The number of unanswered subscriptions that the limit may concern.
+    ///   - otherCount: The number of other unanswered requests that the limit may concern. They count only if the
+    ///     subscriptions of the current window may have used up the limit.
+    /// - Returns: `false` if many connections were lost without an answered subscription. The client then reports the
+    ///   failure.
+    mutating func connectionLost(refusedCount: Int, otherCount: Int, now: Instant) -> Bool {
+        defer { (window, lastAnswer, hit) = (nil, nil, nil) }
+        guard hit != nil, !hasHitEnded(now: now) else { return true }
         mayGrow = false
         let half = quota.map { max($0 / 2, 1) }
-        // If the server does not even accept the first one, only time helps, and not a new connection. Only time does.
+        // If the server answers no subscription, a new connection does not help, so the next wait must be longer.
         if window?.answered == 0 { window?.hasWaited = true }
-        let goesOn = endHit(refusedCount: refusedCount, now: now)
+        let isRecent = window.map { now - $0.start < Self.longestHit } ?? false
+        let goesOn = endHit(refusedCount: refusedCount + (isRecent ? otherCount : 0), now: now)
         if let half { quota = half }
         return goesOn
     }
 
-    /// Forgets a limit that was learned long ago.
+    /// Forgets a limit that the client learned long ago.
     mutating func forgetOld(now: Instant) {
         guard let lastHit, now - lastHit >= Self.memory else { return }
         self = SubscriptionPace()

@@ -1,73 +1,78 @@
 import PusherEncryption
 package import PusherProtocol
 
-/// One channel that the app wants, or that the server may still have subscribed.
+/// The subscription to one channel that the app wants, or that the server may still have.
 package struct SubscriptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// There is no connection.
         case idle
         /// The authorization is under way.
         case authorizing(AuthorizationID)
-        /// The authorization does not name the user. It will be the user whose sign-in is under way.
+        /// The authorization does not name the user. The client will know the user after the pending sign-in.
         case awaitingSignIn(Authorization)
-        /// The subscription is sent as soon as the server's rate limit allows it.
+        /// The client sends the subscription as soon as the server's rate limit allows it.
         case queued(Request)
-        /// The subscription was sent, and has no answer yet.
+        /// The client has sent the subscription, and the server has not answered yet.
         case subscribing(deadline: Instant, Request)
-        /// The app unsubscribed before the answer came. The message is sent after it, because servers refuse it
-        /// earlier.
-        case unsubscribing(deadline: Instant, Request)
+        /// The app unsubscribed before the server answered the subscription. The client sends the unsubscribe message
+        /// after the answer, because servers do not accept this message before they have subscribed the client.
+        case subscribingUnwanted(deadline: Instant, Request)
         case subscribed
-        /// The server refused, or did not answer in time. The next connection tries again, or the app.
+        /// The server refused the subscription, or did not answer in time. The client tries again on the next
+        /// connection, or when the app subscribes again.
         case failed(SubscriptionError)
-        /// The name can never be subscribed; nothing is ever sent.
+        /// The name can never be subscribed. The client sends nothing.
         case invalid(SubscriptionError)
     }
 
-    /// The message that was sent, which may have to be sent again.
+    /// The content of a subscribe message, which the client may have to send again.
     package struct Request: Hashable, Sendable {
         package var authorization: Authorization?
-        /// The server already had a subscription, so the client unsubscribed and subscribes again.
+        /// Whether the client has unsubscribed and subscribed again, because the server already had a subscription.
         package var hasStartedOver = false
     }
 
-    /// The state of an earlier request on this connection that was not confirmed.
+    /// The state of an earlier request on this connection that the server has not confirmed.
     package enum EarlierRequest: Hashable, Sendable {
-        /// The server did not answer in time. It may have the subscription, or may still create it.
+        /// The server did not answer in time. The server may have the subscription, or may still create it.
         case unanswered
-        /// The server seems to have refused, but may have meant another channel.
+        /// The server seems to have refused the subscription, but the refusal may concern another channel.
         case refused
     }
 
     /// An authorization that the app made itself.
     package struct OwnAuthorization: Hashable, Sendable {
         package var authorization: Authorization
-        /// The socket id of the connection that it is for, the last one when the app set it; `nil` if there was none.
+        /// The socket id of the newest connection at the time when the app set the authorization. `nil` if there was no
+        /// connection yet.
         package var socketID: String?
     }
 
     package let name: String
     package let kind: ChannelKind
     package private(set) var id: ChannelID
-    package internal(set) var phase: Phase
+    package private(set) var phase: Phase
     private var earlierRequest: EarlierRequest?
     /// Whether the app subscribed without a lease.
     package var isWantedWithoutLease = false
-    /// The number of scopes in the app that use the channel.
+    /// The number of the app's leases. A lease lasts from a subscription with `isLease` until
+    /// ``ClientStateMachine/endLease(of:_:now:into:)``.
     package var leaseCount = 0
     package var subscriptionCount: Int?
-    /// The first connection uses it up.
+    /// The authorization that the app set. Only the next subscription uses this authorization.
     package var ownAuthorization: OwnAuthorization?
-    /// True if an authorization of the app's own was used. There may be no other way to get one.
+    /// Whether the client has used an authorization that the app set. If so, the client may have no other way to
+    /// authorize the channel.
     package var hasUsedOwnAuthorization = false
-    /// `nil` if the channel is not a presence channel.
+    /// The roster of a presence channel; `nil` for other channels.
     package var roster: PresenceRoster?
-    /// `nil` if the channel is not encrypted.
+    /// The decryption of an encrypted channel; `nil` for other channels.
     package var decryption: DecryptionStateMachine?
-    /// Whether the server rejected a subscription that it had confirmed on this connection, and the client subscribed
-    /// again.
+    /// Whether the client has subscribed again, because the server refused a channel that it had confirmed. `false`
+    /// again after a loss of the connection, or after the app has called
+    /// ``ClientStateMachine/resubscribe(_:_:now:into:)``.
     private(set) var hasResubscribedAfterRefusal = false
-    /// When the subscription was lost; nil if there was none.
+    /// The time at which the subscription was lost; nil if it was not lost.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
 
@@ -80,21 +85,23 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
     }
 
-    /// `false` if the app has unsubscribed, and the server has not answered yet.
+    /// Whether the app wants the channel. `false` if the app has unsubscribed, and the server has not answered the
+    /// subscription yet.
     package var isWanted: Bool {
-        if case .unsubscribing = phase { false } else { true }
+        if case .subscribingUnwanted = phase { false } else { true }
     }
 
     package var isSubscribed: Bool { phase == .subscribed }
 
-    /// Whether events of the channel are for the app. Messages with an invalid name may be for the signed-in user.
-    package var hasEvents: Bool {
+    /// Whether events of the channel are for the app. Events on a channel with an invalid name may be for the signed-in
+    /// user.
+    package var takesEvents: Bool {
         if case .invalid = phase { false } else { isWanted }
     }
 
     package var deadline: Instant? {
         switch phase {
-        case .subscribing(let deadline, _), .unsubscribing(let deadline, _): deadline
+        case .subscribing(let deadline, _), .subscribingUnwanted(let deadline, _): deadline
         case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .failed, .invalid: nil
         }
     }
@@ -103,22 +110,22 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         if case .authorizing = phase { true } else { false }
     }
 
-    /// True for the kinds of channels that accept client events.
+    /// Whether channels of this kind accept client events.
     package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
 
-    /// True if the subscription was sent, and has no answer.
+    /// Whether the client has sent the subscription, and the server has not answered it.
     package var isPending: Bool { deadline != nil }
 
-    /// True if it will be sent as soon as the server's rate limit allows it.
+    /// Whether the subscription waits for the server's rate limit.
     package var isQueued: Bool {
         if case .queued = phase { true } else { false }
     }
 
-    /// True if the subscription can begin.
+    /// Whether the subscription can begin.
     package var canBegin: Bool {
         switch phase {
         case .idle, .failed: true
-        case .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing, .subscribed, .invalid: false
+        case .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted, .subscribed, .invalid: false
         }
     }
 
@@ -130,14 +137,31 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return ids
     }
 
-    /// Returns `false` if it does not wait, or not any more.
+    /// Cancels a wait. Returns `false` if the waiter does not wait for this channel.
     package mutating func cancelWaiter(_ waiter: WaiterID) -> Bool {
         guard let index = waiters.firstIndex(of: waiter) else { return false }
         waiters.remove(at: index)
         return true
     }
 
-    /// The app's own authorization, if it is for this connection.
+    /// Notes that the authorization has begun.
+    mutating func authorizationBegan(_ id: AuthorizationID) { phase = .authorizing(id) }
+
+    /// Stops to wait for an authorization or for the sign-in. In other phases, the method does nothing.
+    mutating func stopAuthorizing() {
+        switch phase {
+        case .authorizing, .awaitingSignIn: phase = .idle
+        case .idle, .queued, .subscribing, .subscribingUnwanted, .subscribed, .failed, .invalid: break
+        }
+    }
+
+    /// Keeps an authorization until the user is signed in.
+    mutating func awaitSignIn(_ authorization: Authorization) { phase = .awaitingSignIn(authorization) }
+
+    /// Notes that the client has sent the subscription.
+    mutating func sent(_ request: Request, deadline: Instant) { phase = .subscribing(deadline: deadline, request) }
+
+    /// Returns the app's own authorization, if it is for this connection, and removes it.
     package mutating func takeOwnAuthorization(socketID: String) -> Authorization? {
         guard let own = ownAuthorization else { return nil }
         ownAuthorization = nil
@@ -145,11 +169,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
-    /// Handles that the app subscribes again before the unsubscribe message was sent. The old subscription continues,
-    /// with a new channel object.
-    package mutating func reinstate(as id: ChannelID) {
+    /// Handles a new subscription by the app, if the server has not answered the subscription that the app cancelled.
+    /// The unanswered subscription continues with a new channel object.
+    package mutating func wantAgain(as id: ChannelID) {
         self.id = id
-        if case .unsubscribing(let deadline, let request) = phase { phase = .subscribing(deadline: deadline, request) }
+        if case .subscribingUnwanted(let deadline, let request) = phase {
+            phase = .subscribing(deadline: deadline, request)
+        }
         isWantedWithoutLease = false
         leaseCount = 0
         subscriptionCount = nil
@@ -162,39 +188,40 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// What happens with the unsubscribe message.
+    /// The next step of the client after the app has unsubscribed.
     package enum UnsubscribeStep: Hashable, Sendable {
         case forget
         case send
-        /// No message until the server has answered.
+        /// Send the message after the server has answered.
         case sendAfterAnswer
     }
 
-    /// The app unsubscribes.
+    /// Handles an unsubscribe by the app.
     package mutating func unsubscribe() -> UnsubscribeStep {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
             return earlierRequest == .unanswered ? .send : .forget
         case .subscribed:
             return .send
-        case .subscribing(let deadline, let request), .unsubscribing(let deadline, let request):
-            phase = .unsubscribing(deadline: deadline, request)
+        case .subscribing(let deadline, let request), .subscribingUnwanted(let deadline, let request):
+            phase = .subscribingUnwanted(deadline: deadline, request)
             decryption?.retire()
             return .sendAfterAnswer
         }
     }
 
-    /// The consequence of the server's answer.
+    /// The result of the server's confirmation.
     package struct Confirmation: Hashable, Sendable {
-        /// How long the channel was not subscribed; nil if it had not been subscribed before.
+        /// The time since the subscription was lost; nil if the channel had not been subscribed before.
         package var away: Duration?
-        /// The authorization that is under way, and no longer needed.
+        /// The running authorization that is no longer needed.
         package var needlessAuthorization: AuthorizationID?
     }
 
-    /// Handles the server's confirmation. Returns `nil` if it is known already, or answers nothing. A confirmation also
-    /// counts after the timeout, or after a refusal that belonged to another channel, even while the client is about to
-    /// subscribe again. Some servers do not answer a second request.
+    /// Handles the server's confirmation. Returns `nil` if the channel is already confirmed, if the client has sent no
+    /// request, or if the app has unsubscribed. A confirmation also counts after the timeout, or after a refusal that
+    /// concerned another channel. A confirmation counts even if the client is about to subscribe again, because some
+    /// servers do not answer a second request.
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
@@ -202,7 +229,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .failed, .authorizing, .awaitingSignIn, .queued:
             guard earlierRequest != nil else { return nil }
             if case .authorizing(let id) = phase { confirmation.needlessAuthorization = id }
-        case .idle, .unsubscribing, .subscribed, .invalid: return nil
+        case .idle, .subscribingUnwanted, .subscribed, .invalid: return nil
         }
         phase = .subscribed
         earlierRequest = nil
@@ -210,10 +237,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return confirmation
     }
 
-    /// Handles that the server's rate limit is reached. The server may have accepted this subscription if it was sent.
-    /// A channel that the app has unsubscribed does not wait.
+    /// Queues the request, because the server's rate limit was reached. If the client has sent the request, the server
+    /// may have accepted it. After an unsubscribe by the app, the method does not queue the request.
     mutating func queue(_ request: Request = Request()) {
-        if case .unsubscribing = phase { return }
+        if case .subscribingUnwanted = phase { return }
         if isPending { earlierRequest = .unanswered }
         phase = .queued(request)
     }
@@ -230,13 +257,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         phase = .failed(error)
     }
 
-    /// Handles that the client subscribes again, because the server refused a channel that it had confirmed.
+    /// Handles the refusal of a channel that the server had confirmed. The client subscribes again.
     mutating func doubted(now: Instant) {
         lost(now: now)
         hasResubscribedAfterRefusal = true
     }
 
-    /// Handles that the subscription is lost with the connection, or that the client is about to subscribe again.
+    /// Handles the loss of the subscription. The connection was lost, or the client is about to subscribe again.
     package mutating func lost(now: Instant) {
         switch phase {
         case .subscribed:
@@ -244,12 +271,12 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             phase = .idle
         case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .failed:
             phase = .idle
-        case .unsubscribing, .invalid:
+        case .subscribingUnwanted, .invalid:
             break
         }
         earlierRequest = nil
         hasResubscribedAfterRefusal = false
-        roster?.connectionLost()
+        roster?.subscriptionLost()
         decryption?.awaitNextKey()
     }
 }

@@ -1,9 +1,12 @@
-/// The channels by name, with a copy of the fields that an ordinary event needs, so that delivering one copies nothing.
+/// The channels by name. Each entry has a copy of the channel id that an ordinary event needs, so a delivery does not
+/// copy the subscription.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
-        /// The channel that gets events as they arrive; nil if the app does not want it, or they have to be decrypted.
+        /// The channel that gets events unchanged. Nil if the app does not want the channel, or if the channel is
+        /// encrypted.
         var recipient: ChannelID?
-        /// It is large, and a dictionary reserves memory for about twice as many values as it contains.
+        /// A subscription is large, and a dictionary reserves memory for about twice as many values as it contains. The
+        /// box keeps this memory small.
         var subscription: Box<SubscriptionStateMachine>
 
         init(_ subscription: SubscriptionStateMachine) {
@@ -27,40 +30,40 @@ package struct SubscriptionTable: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// How often a channel has lost or changed its recipient.
+    /// The number of times that the table has removed or replaced a channel's recipient.
     private(set) var lostRecipients = 0
-    /// Kept up to date, because it is read after each piece of work.
+    /// The current counts of channels. The client reads the counts often, so each change of a channel updates them.
     private var tally = Tally()
 
     package init() {}
 
-    /// The channel of that name. ``update(_:_:)`` changes a channel in place.
+    /// The channel with that name. Use ``update(_:_:)`` to change a channel in place.
     package subscript(name: String) -> SubscriptionStateMachine? {
         get { entries[name]?.subscription.value }
         set {
             let entry = newValue.map { Entry($0) }
             let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
             if let old {
-                tally.add(Self.tally(old), times: -1)
+                tally.add(Self.counts(of: old), times: -1)
                 compare(old.recipient, entry?.recipient)
             }
-            if let entry { tally.add(Self.tally(entry)) }
+            if let entry { tally.add(Self.counts(of: entry)) }
         }
     }
 
-    /// Changes the channel in place. Returns `nil` if there is none. In place, so that a list of thousands of members
-    /// is not copied.
+    /// Changes the channel in place, to avoid a copy of a list with thousands of members. Returns `nil` if there is no
+    /// such channel.
     package mutating func update<Result>(
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result
     ) -> Result? {
         guard let index = entries.index(forKey: name) else { return nil }
-        tally.add(Self.tally(entries.values[index]), times: -1)
+        tally.add(Self.counts(of: entries.values[index]), times: -1)
         let result = change(&entries.values[index].subscription.value)
         let recipient = entries.values[index].subscription.value.recipient
         compare(entries.values[index].recipient, recipient)
         entries.values[index].recipient = recipient
-        tally.add(Self.tally(entries.values[index]))
+        tally.add(Self.counts(of: entries.values[index]))
         return result
     }
 
@@ -68,7 +71,7 @@ package struct SubscriptionTable: Hashable, Sendable {
         if old != nil, old != new { lostRecipients &+= 1 }
     }
 
-    private static func tally(_ entry: Entry) -> Tally {
+    private static func counts(of entry: Entry) -> Tally {
         Tally(
             wanted: entry.subscription.value.isWanted ? 1 : 0,
             subscribed: entry.subscription.value.isSubscribed ? 1 : 0,
@@ -84,16 +87,16 @@ package struct SubscriptionTable: Hashable, Sendable {
     package var wantedCount: Int { tally.wanted }
     /// The number of subscribed channels.
     package var subscribedCount: Int { tally.subscribed }
-    /// The number of unanswered subscriptions, including those that the app no longer wants.
+    /// The number of unanswered subscriptions, including channels that the app no longer wants.
     var pendingCount: Int { tally.pending }
     /// The number of channels that wait for the server's rate limit.
     package var queuedCount: Int { tally.queued }
 
-    /// The channels that the app wants, in the order of their first subscription. Ids are sorted rather than channels,
-    /// because each channel is large.
+    /// The names of the channels that the app wants, in the order of their first subscription. The table sorts the ids
+    /// instead of the subscriptions, because subscriptions are large.
     package var wantedNames: [String] { names(where: { $0.isWanted }) }
 
-    /// The channels that wait for the server's rate limit, in the order of their first subscription.
+    /// The names of the channels that wait for the server's rate limit, in the order of their first subscription.
     var queuedNames: [String] { names(where: { $0.isQueued }) }
 
     private func names(where isMeant: (SubscriptionStateMachine) -> Bool) -> [String] {
@@ -109,5 +112,5 @@ package struct SubscriptionTable: Hashable, Sendable {
 }
 
 extension SubscriptionStateMachine {
-    fileprivate var recipient: ChannelID? { hasEvents && decryption == nil ? id : nil }
+    fileprivate var recipient: ChannelID? { takesEvents && decryption == nil ? id : nil }
 }

@@ -1,11 +1,11 @@
 /// The results of earlier attempts, for the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
-    /// The transport of a connection, and the failures of the others.
+    /// A successful transport, and the failures of other transports.
     package struct Success: Hashable, Sendable {
         package var transport: PusherTransport
         /// The time from the start to the server's first message.
         package var latency: Duration
-        /// The failures of the other transports that were tried.
+        /// The failures of the other transports that the client tried.
         package var failures: [PusherTransport: PusherClientError]
 
         package init(
@@ -21,17 +21,18 @@ package struct TransportMemory: Hashable, Sendable {
 
     /// The plan of an attempt.
     package struct Plan: Hashable, Sendable {
-        /// In the order of preference.
+        /// The transports of the attempt, in the order of preference.
         package var transports: [PusherTransport]
-        /// The transport that is tried alone first, and for how long.
+        /// The remembered transport and its time limit. It is one of `transports`. The client first tries only this
+        /// transport.
         package var remembered: Remembered?
-        /// Why other allowed transports are not tried.
+        /// The reasons why the client does not try other allowed transports.
         package var unused: [PusherTransport: PusherClientError] = [:]
 
         package struct Remembered: Hashable, Sendable {
             package var transport: PusherTransport
             package var timeout: Duration
-            /// Why better ones are not tried before it.
+            /// The reasons why the client does not try better transports before the remembered transport.
             package var unused: [PusherTransport: PusherClientError] = [:]
 
             package init(_ transport: PusherTransport, timeout: Duration) {
@@ -46,23 +47,27 @@ package struct TransportMemory: Hashable, Sendable {
         }
     }
 
-    /// How long anything is remembered.
+    /// The time after which the memory forgets a result.
     static let lifetime = Duration.seconds(30 * 60)
-    /// How long a remembered transport is tried alone at the most: an attempt has to have time for the others.
+    /// The longest time in which the client tries only the remembered transport. An attempt must also have time for the
+    /// other transports.
     static let longestTrial = Duration.seconds(3)
-    /// How often a better transport is tried again before one that is not as good.
+    /// The number of attempts that begin with a better transport before the client tries the remembered transport
+    /// first.
     static let chances = 3
-    static let streamLives = 2
+    static let maximumStreamLives = 2
 
-    /// The success of the last connection.
+    /// The transport of the last connection, with the failures of other transports.
     private var success: Success?
+    /// Whether the transport of ``success`` has failed, or exceeded its time limit, in a later attempt.
+    private var isForgotten = false
     private var successTime = Instant()
     /// The last failures of the other transports.
     private var failures: [PusherTransport: PusherClientError] = [:]
-    /// How often a preferred transport was tried before the remembered one.
+    /// The number of attempts that began with a better transport than the remembered one.
     private var chancesTaken = 0
-    private var streamLives = Self.streamLives
-    /// When a stream was last lost early.
+    private var streamLives = Self.maximumStreamLives
+    /// The time of the last early loss of a stream.
     private var streamLostAt: Instant?
 
     package init() {}
@@ -73,14 +78,16 @@ package struct TransportMemory: Hashable, Sendable {
     package mutating func plan(_ transports: [PusherTransport], now: Instant) -> Plan {
         var plan = Plan(transports)
         if let streamLostAt, now - streamLostAt > Self.lifetime {
-            (streamLives, self.streamLostAt) = (Self.streamLives, nil)
+            (streamLives, self.streamLostAt) = (Self.maximumStreamLives, nil)
         }
         if streamLives <= 0, transports.contains(.httpPolling), transports.contains(.httpStreaming) {
             plan.transports.removeAll { $0 == .httpStreaming }
-            plan.unused[.httpStreaming] = .unstableStream(Self.streamLives)
+            plan.unused[.httpStreaming] = .unstableStream(Self.maximumStreamLives)
         }
-        if success != nil, now - successTime > Self.lifetime { forget() }
-        guard let success, plan.transports.contains(success.transport), plan.transports.count > 1 else { return plan }
+        if success != nil, now - successTime > Self.lifetime { (success, chancesTaken) = (nil, 0) }
+        guard let success, !isForgotten, plan.transports.contains(success.transport), plan.transports.count > 1 else {
+            return plan
+        }
         if success.transport != plan.transports.first {
             guard chancesTaken >= Self.chances else {
                 chancesTaken += 1
@@ -96,37 +103,26 @@ package struct TransportMemory: Hashable, Sendable {
         return plan
     }
 
-    /// Handles that the server has greeted the client on a transport.
+    /// Handles the server's greeting on a transport.
     package mutating func connected(_ success: Success, now: Instant) {
         if success.transport != self.success?.transport { chancesTaken = 0 }
         self.success = success
+        isForgotten = false
         successTime = now
         failures.merge(success.failures) { $1 }
         failures[success.transport] = nil
     }
 
-    /// Forgets the remembered transport, because it did not connect.
-    package mutating func forget() {
-        success = nil
-        chancesTaken = 0
-    }
+    /// Forgets the remembered transport, because it failed, or did not connect within its time limit. If the next
+    /// connection uses the same transport again, ``chancesTaken`` does not start again at zero.
+    package mutating func forget() { isForgotten = true }
 
-    /// Handles a connection that the network ended or silenced.
+    /// Handles a connection that the network interrupted, or on which no more data arrived.
     ///
-    /// - Parameter shortest: The shortest normal lifetime.
+    /// - Parameter shortest: The shortest lifetime that does not count as an early loss.
     package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {
         guard transport == .httpStreaming, lifetime < shortest else { return }
         streamLives -= 1
         streamLostAt = now
-    }
-}
-
-extension TransportClosure {
-    /// Whether the network ended the connection, and neither the server nor the client on account of what came.
-    package var isLoss: Bool {
-        switch error?.code {
-        case nil, .connectionClosed?, .tlsFailed?: code == nil
-        default: false
-        }
     }
 }

@@ -12,7 +12,7 @@ package struct ProxyServer: Hashable, Sendable {
         credentials.map { "Basic \(Data("\($0.username):\($0.password)".utf8).base64EncodedString())" }
     }
 
-    /// Why it answers with 407.
+    /// The reason why the proxy answers with status 407.
     package var reasonForRefusingCredentials: String {
         credentials == nil
             ? "requires a user name and a password (HTTP status 407)"
@@ -26,15 +26,15 @@ package struct ProxyServer: Hashable, Sendable {
     ) throws(NetworkError) {
         let host = HostName.withoutBrackets(host)
         guard HostName.isValid(host) else {
-            // A URL may contain a password.
+            // The host may be a URL that contains a password.
             let shown = host.contains("@") ? "" : " \(host.quoted)"
             throw NetworkError(
                 .invalidProxy,
-                "Invalid proxy host\(shown): it is neither a host name nor an IP address. Leave scheme and credentials out."
+                "Invalid proxy host\(shown): it is neither a host name nor an IP address. Omit the scheme and the credentials."
             )
         }
         guard (1...65_535).contains(port) else {
-            throw NetworkError(.invalidProxy, "Invalid proxy port \(port): it is not within 1 and 65535.")
+            throw NetworkError(.invalidProxy, "Invalid proxy port \(port): it is not between 1 and 65535.")
         }
         if let credentials {
             let isValid =
@@ -54,7 +54,7 @@ package struct ProxyServer: Hashable, Sendable {
         self.credentials = credentials
     }
 
-    /// Makes a proxy from a URL in the environment. No error contains its text, which may contain a password.
+    /// Creates a proxy from a URL in the environment. Errors do not contain the URL, because it may contain a password.
     init(url text: String, variable: String) throws(NetworkError) {
         let problem: String
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
@@ -63,10 +63,10 @@ package struct ProxyServer: Hashable, Sendable {
         switch url?.scheme?.lowercased() {
         case _ where behindHost.contains("@"):
             problem =
-                "it has an @ behind the host. Percent-encode / ? # @ : in the user name and the password"
+                "it has an @ after the host. Percent-encode / ? # @ : in the user name and the password"
         case "http"?:
             guard let url, let host = url.host, !host.isEmpty else {
-                problem = "it names no host"
+                problem = "it has no host"
                 break
             }
             let credentials = url.user.map {

@@ -6,8 +6,8 @@ extension TLSFailure {
     /// Makes the failure for a handshake.
     ///
     /// - Parameters:
-    ///   - error: What NIO reports; nil if the connection ended without an error.
-    ///   - host: The host that the certificate must be for.
+    ///   - error: The error that NIO reports; nil if the connection was lost without an error.
+    ///   - host: The host for which the certificate must be valid.
     ///   - certificate: The server's certificate, if it has arrived.
     ///   - trustRoots: The authorities that the options trust.
     package static func handshake(
@@ -27,19 +27,22 @@ extension TLSFailure {
         }
     }
 
-    /// Checks whether a certificate that NIO has verified belongs to the host. Returns the failure, or nil if it does.
+    /// Checks whether a certificate that NIO has verified is valid for the host. Returns the failure, or nil if the
+    /// certificate is valid.
     ///
-    /// NIO also accepts a certificate for the *address* that a name was resolved to. With a proxy, that is the proxy's
-    /// address. An attacker who controls name resolution, and has a certificate for an address, could pose as any
-    /// server (RFC 9525, 6.1).
+    /// NIO also accepts a certificate for the *address* of the connection's peer. With a proxy, the peer is the proxy.
+    /// An attacker could pose as any server if they control name resolution and have a certificate for an address (RFC
+    /// 9525, 6.1).
     package static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
         let fields = certificate.flatMap { CertificateFields($0) }
-        // Without alternative names NIO uses the common name, which cannot be confused with an address.
+        // Without alternative names, NIO checks only the common name and never an address, so no further check is
+        // necessary.
         if let fields, fields.hostNames == nil || fields.isFor(host: host) { return nil }
         return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
     }
 
-    /// Makes the failure for a connection after its handshake; nil if it ended for another reason than TLS.
+    /// Makes the failure for a connection after its handshake. Returns nil if the connection ended for another reason
+    /// than TLS.
     package static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {
         case NIOSSLError.uncleanShutdown?: return nil
@@ -54,7 +57,7 @@ extension TLSFailure {
         TLSFailure(.corrupted, "data from the server could not be decrypted", cause: error)
     }
 
-    /// The reason in the server's TLS alert (RFC 8446, 6.2); nil if it sent none.
+    /// Returns the reason in the server's TLS alert (RFC 8446, 6.2); nil if the server sent no alert.
     private static func alert(_ text: String, _ error: (any Error)?) -> TLSFailure? {
         guard text.contains("ALERT") else { return nil }
         if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {
@@ -65,18 +68,18 @@ extension TLSFailure {
         }
         return TLSFailure(
             .clientCertificateRefused,
-            "the server requires a client certificate (tls.clientCertificate), and got none or refused it",
+            "the server requires a client certificate (tls.clientCertificate), and got none or did not accept it",
             cause: error
         )
     }
 
-    /// NIO passes on nothing but BoringSSL's names.
+    /// The text of BoringSSL's errors. NIO passes on only this text.
     private static func text(_ stack: NIOBoringSSLErrorStack) -> String {
         stack.map(\.description).joined(separator: " ")
     }
 
     private static func connectionEnded(_ error: (any Error)?, _ reason: String = "") -> TLSFailure {
-        TLSFailure(.connectionEnded, "the connection ended during the handshake\(reason)", cause: error)
+        TLSFailure(.connectionEnded, "the connection was lost during the handshake\(reason)", cause: error)
     }
 
     private static func handshake(
@@ -103,8 +106,8 @@ extension TLSFailure {
         return failure
     }
 
-    /// Why the certificate was refused, as far as the certificate itself shows: NIO does not say which one of the chain
-    /// was the reason.
+    /// Determines why the client refused the server's certificate, from the fields of the certificate. NIO does not
+    /// report which certificate of the chain caused the refusal.
     private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
         guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
         let now = Int(Date().timeIntervalSince1970)
@@ -145,7 +148,7 @@ extension TLSFailure {
 }
 
 extension TLSOptions.TrustRoots {
-    /// The names of the authorities that the options give.
+    /// The names of the authorities in the options.
     fileprivate var subjects: Set<[UInt8]> {
         switch self {
         case .system: []

@@ -8,7 +8,7 @@ struct EndpointAnswerTests {
     static let endpoint = AuthMethod.endpoint(authEndpoint: "https://example.com/auth?token=geheim")
     static let changing = AuthMethod.endpoint(AuthEndpoint("https://example.com/auth", headersProvider: { _ in [:] }))
 
-    @Test("any 2xx with a complete object succeeds", arguments: [200, 201, 202, 299])
+    @Test("any 2xx answer with a complete object authorizes the channel", arguments: [200, 201, 202, 299])
     func success(status: Int) async {
         let answers: [(String, Authorization)] = [
             (#"{"auth":"k:s"}"#, Authorization(auth: "k:s")),
@@ -24,7 +24,7 @@ struct EndpointAnswerTests {
         }
     }
 
-    @Test("an answer with a byte order mark succeeds")
+    @Test("an answer with a byte order mark authorizes the channel")
     func byteOrderMark() async {
         for mark in ["\u{FEFF}", "\u{FEFF}\u{FEFF}"] {
             let result = await Self.endpoint.authorize(in: FakeRequester(200, mark + #"{"auth":"k:s"}"#).context())
@@ -33,7 +33,7 @@ struct EndpointAnswerTests {
     }
 
     @Test(
-        "an unusable answer: the message says why, and repeats none of its text",
+        "the error for an unusable answer says why, without repeating the answer's text",
         arguments: [
             ("", "is empty"), ("geheim", "is not JSON"), ("{", "is not JSON"), ("{}x", "is not JSON"),
             ("[]", "is an array. It must be a JSON object"), ("null", "is null"), ("1", "is a number"),
@@ -43,16 +43,16 @@ struct EndpointAnswerTests {
             (#"{"auth":null}"#, #"has no "auth""#),
             (#"{"auth":""}"#, #"has no "auth""#), (#"{"auth":1}"#, #"has a number as "auth""#),
             (#"{"auth":["geheim"]}"#, #"has an array as "auth""#), (#"{"auth":{"a":1}}"#, #"has an object as "auth""#),
-            (#"{"auth":"\#(String(repeating: "x", count: 1_025))"}"#, #"has a "auth" of more than 1024 bytes"#),
+            (#"{"auth":"\#(String(repeating: "x", count: 1_025))"}"#, #"has more than 1024 bytes in "auth""#),
             (
                 #"{"auth":"k:geheim","channel_data":{"user_id":"geheim"}}"#,
-                #"has an object as "channel_data" for channel 'private-a'. It must be a string with the JSON text"#
+                #"has an object as "channel_data". It must be a string with the JSON text"#
             ),
             (#"{"auth":"k:geheim","channel_data":5}"#, #"has a number as "channel_data""#),
             (#"{"auth":"k:geheim","shared_secret":{}}"#, #"has an object as "shared_secret""#),
             (
                 #"{"auth":"k:geheim","shared_secret":"\#(String(repeating: "x", count: 1_025))"}"#,
-                #""shared_secret" of"#
+                #"has more than 1024 bytes in "shared_secret""#
             ),
         ]
     )
@@ -72,7 +72,7 @@ struct EndpointAnswerTests {
     }
 
     @Test(
-        "an HTML page is recognized by its header field or by its beginning",
+        "the client recognizes an HTML page by its Content-Type or by its first characters",
         arguments: [
             ("<!DOCTYPE html><p>geheim", [:]), ("\n \t<HTML lang=en>geheim", [:]), ("<!doctype HTML>", [:]),
             ("geheim", ["Content-Type": "text/html; charset=utf-8"]),
@@ -87,13 +87,13 @@ struct EndpointAnswerTests {
         #expect(error?.message.contains("geheim") == false)
     }
 
-    @Test("JSON is read, whatever its content type")
+    @Test("the client reads JSON with any content type")
     func jsonCalledHTML() async {
         let requester = FakeRequester(200, #"{"auth":"k:s"}"#, ["Content-Type": "text/html"])
         #expect(await Self.endpoint.authorize(in: requester.context()).value == Authorization(auth: "k:s"))
     }
 
-    @Test("after a redirect the error names both servers, without their secrets")
+    @Test("the error after a redirect names both servers without showing secrets")
     func redirected() async {
         for status in [200, 404] {
             let requester = FakeRequester { _ in
@@ -120,13 +120,13 @@ struct EndpointAnswerTests {
         )
     }
 
-    @Test("too much data, an incomplete answer, and bytes that are not UTF-8 are errors")
+    @Test("too much data, an incomplete answer and invalid UTF-8 cause errors")
     func oversized() async {
         let data = String(repeating: "x", count: 100_001)
         let long = FakeRequester(200, #"{"auth":"k:s","channel_data":"\#(data)"}"#)
         #expect(
             await Self.endpoint.authorize(in: long.context()).error?.message
-                .contains(#"has a "channel_data" of more than 100000 bytes"#) == true
+                .contains(#"has more than 100000 bytes in "channel_data""#) == true
         )
         let cut = FakeRequester { _ in HTTPResponse(status: 200, body: Array("{}".utf8), isCut: true) }
         #expect(
@@ -137,7 +137,7 @@ struct EndpointAnswerTests {
     }
 
     @Test(
-        "a refusal has status, headers and body, and says whether to retry",
+        "the error for a refusal has the status, headers and body, and says whether the client should retry",
         arguments: [
             (301, .none), (304, .none), (400, .none), (401, .askOnceMore), (403, .askOnceMore), (404, .none),
             (405, .none), (408, .retry(after: .seconds(7))), (410, .none), (419, .none),
@@ -163,12 +163,13 @@ struct EndpointAnswerTests {
             #expect(error?.description.contains("geheim") == false)
         }
         #expect(await Self.changing.authorize(in: requester.context()).error?.recovery == recovery)
-        // A second try would have the same result.
+        // Without a provider of header fields, the client does not retry after a 401 or 403, because the answer would
+        // be the same.
         let unchanged: AuthorizationError.Recovery = recovery == .askOnceMore ? .none : recovery
         #expect(await Self.endpoint.authorize(in: requester.context()).error?.recovery == unchanged)
     }
 
-    @Test("header fields that may carry credentials are left out of errors")
+    @Test("errors leave out header fields that may contain credentials")
     func secretFields() async {
         let secret: HTTPFields = [
             "X-Auth-Token": "geheim", "X-Session": "geheim", "Proxy-Authorization": "geheim", "X-CSRF-Token": "geheim",
@@ -182,7 +183,7 @@ struct EndpointAnswerTests {
         )
     }
 
-    @Test("a refusal's header fields are bounded in number and length")
+    @Test("errors contain a limited number of a refusal's header fields, and shorten long fields")
     func headerFields() async {
         var fields = HTTPFields()
         for number in 1...255 { fields.append("X-\(number)", String(repeating: "é", count: 4_000)) }
@@ -193,7 +194,7 @@ struct EndpointAnswerTests {
         #expect(await Self.endpoint.authorize(in: named.context()).error?.httpHeaders == ["X-A": "2"])
     }
 
-    @Test("a refusal's body may contain anything, and is cut to 10,000 bytes")
+    @Test("errors contain at most 10,000 bytes of a refusal's body, even if the body is not UTF-8")
     func refusalBody() async {
         let long = await Self.endpoint.authorize(
             in: FakeRequester(403, String(repeating: "🇩🇪", count: 20_000)).context()
@@ -206,7 +207,7 @@ struct EndpointAnswerTests {
     }
 
     @Test(
-        "Retry-After: seconds or a date, at most a minute",
+        "the client reads seconds or a date from Retry-After, and waits for at most a minute",
         arguments: [
             (nil, 0), ("", 0), ("0", 0), ("5", 5), (" 5 ", 5), ("60", 60), ("61", 60), ("999999999999999999999", 0),
             ("-5", 0), ("1.5", 0), ("soon", 0),
@@ -218,7 +219,7 @@ struct EndpointAnswerTests {
         #expect(error?.recovery == .retry(after: .seconds(seconds)))
     }
 
-    @Test("Retry-After may have a date in the past, or far in the future")
+    @Test("the client accepts a Retry-After date in the past or far in the future")
     func retryAfterDate() async {
         for (date, seconds) in [("Fri, 31 Dec 1999 23:59:59 GMT", 0), ("Tue, 31 Dec 2199 23:59:59 GMT", 60)] {
             let error = await Self.endpoint.authorize(in: FakeRequester(503, "", ["Retry-After": date]).context()).error
@@ -226,7 +227,7 @@ struct EndpointAnswerTests {
         }
     }
 
-    @Test("a request without an answer is retried if that can help")
+    @Test("the client retries a failed request only if the failure may be temporary")
     func notAnswered() async {
         struct Broken: Error {}
         let failures: [(any Error, AuthorizationError.Kind, AuthorizationError.Recovery)] = [

@@ -27,12 +27,12 @@ struct UserAuthTests {
     }
 
     @Test(
-        "an unusable answer is an error",
+        "an unusable answer causes an error",
         arguments: [
-            ("{}", #"has no "auth" for the user"#), (#"{"auth":"k:geheim"}"#, #"has no "user_data""#),
+            ("{}", #"has no "auth""#), (#"{"auth":"k:geheim"}"#, #"has no "user_data""#),
             (
                 #"{"auth":"k:geheim","user_data":{"id":"geheim"}}"#,
-                #"has an object as "user_data" for the user. It must be a string with the JSON text"#
+                #"has an object as "user_data". It must be a string with the JSON text"#
             ),
             (#"{"auth":"k:geheim","user_data":null}"#, #"has no "user_data""#), ("[]", "is an array"),
         ]
@@ -45,7 +45,7 @@ struct UserAuthTests {
         #expect(error?.message.contains("geheim") == false)
     }
 
-    @Test("a refusal is an error")
+    @Test("a refusal by the backend causes an error")
     func refusal() async {
         let method = UserAuthMethod.endpoint("https://example.com/user-auth")
         let error = await method.authenticate(socketID: "1.1", in: FakeRequester(403, "no").context()).error
@@ -56,7 +56,7 @@ struct UserAuthTests {
     }
 
     @Test(
-        "the client makes signatures itself",
+        "the client makes the user's signature itself with the app's secret",
         arguments: [
             (#"{"id":"12345"}"#, "4708d583dada6a56435fb8bc611c77c359a31eebde13337c16ab43aa6de336ba"),
             (
@@ -74,7 +74,7 @@ struct UserAuthTests {
         #expect(result.value == Authorization(auth: "278d425bdf160c739803:\(code)", data: userData))
     }
 
-    @Test("an authenticator's answer, its error, and its cancellation")
+    @Test("the client passes on the answer, error and cancellation of an authenticator")
     func authenticator() async {
         struct Failure: Error {}
         let context = FakeRequester().context()
@@ -97,7 +97,7 @@ struct UserAuthTests {
         opening.finish()
     }
 
-    @Test("without a method, the error says what to do")
+    @Test("the error for a missing method says what to do")
     func noMethod() async {
         let error = await UserAuthMethod.noMethod.authenticate(socketID: "1.1", in: FakeRequester().context()).error
         #expect(error?.kind == .noMethod)

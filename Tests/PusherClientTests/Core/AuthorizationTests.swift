@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// After each input, the ledger checks that the limit on authorizations holds, that no authorization runs twice at
-/// once, and that none continues without a connection.
+/// After each input, the ledger checks the limit on authorizations. It also checks that no authorization runs twice
+/// at once or continues without a connection.
 @Suite("Authorizations")
 struct AuthorizationTests {
     private func client(_ names: [String], atOnce: Int = 2) -> CoreClient {
@@ -26,26 +26,26 @@ struct AuthorizationTests {
 
     // MARK: The bound
 
-    @Test("As many authorizations run as the limit allows, and the others follow in the order of the calls")
+    @Test("Authorizations beyond the limit wait and start in the order of the calls")
     func bound() {
         var client = client([])
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         #expect(client.subscribe("private-2").authorizations == ["authorize private-2 for 1.1"])
         for name in ["private-3", "private-4", "private-5"] { #expect(client.subscribe(name) == []) }
-        // A failure frees a place, as a success does.
+        // A failed authorization no longer counts toward the limit, like a successful one.
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-1", forbidden).authorizations == ["authorize private-4 for 1.1"])
         #expect(client.advance(by: .seconds(10)).authorizations.words.contains("authorize private-5 for 1.1"))
     }
 
-    @Test("A queued authorization that is no longer needed is never requested")
+    @Test("The client does not request a queued authorization that is no longer needed")
     func cancelQueued() {
         var client = client(["private-1", "private-2", "private-3", "private-4"])
         #expect(client.unsubscribe("private-3") == ["retired private-3"])
         #expect(client.authorized("private-1").authorizations == ["authorize private-4 for 1.1"])
     }
 
-    @Test("An authorization that is cancelled while it runs frees its place at once")
+    @Test("A cancelled authorization no longer counts toward the limit, so the next authorization starts at once")
     func cancelAsked() {
         var client = client(["private-1", "private-2", "private-3"])
         #expect(
@@ -55,13 +55,15 @@ struct AuthorizationTests {
         )
     }
 
-    @Test("A limit of zero counts as one")
+    @Test("A limit of zero has the same effect as a limit of one")
     func bound0() {
         let client = client(["private-1", "private-2"], atOnce: 0)
         #expect(client.ledger.authorizations.count == 1)
     }
 
-    @Test("One request covers as many channels as the authorizer accepts, and ends with its last answer")
+    @Test(
+        "A request covers as many channels as the authorizer accepts, and the next request waits for all answers"
+    )
     func batches() {
         var machine = CoreClient.connected { $0.authorizationsAtOnce = 1 }.machine
         func input(_ body: (inout ClientStateMachine, inout [Effect]) -> Void) -> [Effect] {
@@ -76,7 +78,7 @@ struct AuthorizationTests {
         let begun = input { machine, effects in
             for name in names { _ = machine.subscribe(name, now: Instant(), into: &effects) }
         }
-        // The machine asks the shell once, whatever arrives before the next turn of its loop.
+        // The machine sends one request to the shell in each turn of the event loop.
         #expect(begun == [.gatherAuthorizations])
         let first = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])
@@ -93,7 +95,7 @@ struct AuthorizationTests {
         #expect(second.map { Set($0.values.map(\.subject)) } == [Set(names[3...].map { .channel($0) })])
     }
 
-    @Test("A pause, and a question to the policy, free the place for others")
+    @Test("An authorization does not count toward the limit while it waits for the policy or for its next try")
     func pausesMakeRoom() {
         var client = client(["private-1", "private-2", "private-3"], atOnce: 1)
         #expect(
@@ -102,7 +104,7 @@ struct AuthorizationTests {
             ]
         )
         #expect(client.decide(.seconds(1)).timers == ["set authorization 1s"])
-        // It waits behind earlier ones.
+        // The second try waits, because other authorizations entered the queue earlier.
         #expect(client.advance(by: .seconds(1)).authorizations == [])
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-3").authorizations == ["authorize private-1 for 1.1 again 2"])
@@ -110,7 +112,7 @@ struct AuthorizationTests {
 
     // MARK: Time
 
-    @Test("Each authorization has its own timeout, which begins with its request")
+    @Test("The timeout of an authorization begins with its request")
     func timeLimit() {
         var client = client(["private-1", "private-2"], atOnce: 1)
         client.advance(by: .milliseconds(9_999))
@@ -122,13 +124,13 @@ struct AuthorizationTests {
         #expect(transcript.changes == ["ask retry 0"])
     }
 
-    @Test("An authorizer that never answers fails its channel after three tries, and delays no other")
+    @Test("A channel fails after three tries if its authorizer never answers, and delays no other channel")
     func hanging() {
         var client = client(["private-1", "private-2"], atOnce: 1)
         for number in 1...2 {
             #expect(client.advance(by: .seconds(10)).changes == ["ask retry \(number - 1)"])
             client.decide(.seconds(1))
-            // In the meantime, the other channel had its turn.
+            // The other channel was authorized in the meantime.
             client.authorized("private-2")
             client.received(.success("private-2"))
             #expect(
@@ -143,7 +145,7 @@ struct AuthorizationTests {
 
     // MARK: Tries
 
-    @Test("The policy decides how long to wait, and Retry-After is the minimum")
+    @Test("The policy decides the wait before a retry, which is never shorter than Retry-After")
     func retryAfter() {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", busy(429, after: .seconds(7))).changes == ["ask retry 0 at least 7s"])
@@ -175,7 +177,7 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
     }
 
-    @Test("If the policy stops, the subscription fails with the last error")
+    @Test("The subscription fails with the last error if the policy stops the retries")
     func policyGivesUp() {
         var client = client(["private-1"])
         client.awaitSubscription("private-1")
@@ -184,18 +186,18 @@ struct AuthorizationTests {
             client.decide(nil) == ["failed private-1 authorizationFailed", "resume 1 failed authorizationFailed"]
         )
         guard case .failed(let error)? = client.machine.subscriptions["private-1"]?.phase else {
-            Issue.record("it did not fail")
+            Issue.record("the subscription did not fail")
             return
         }
         #expect(error.httpStatus == 503 && error.cause as? AuthorizationError != nil)
     }
 
-    @Test("A failure that a retry cannot fix is not retried")
+    @Test("The client does not retry after a permanent failure")
     func notRecoverable() {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", forbidden).told == ["failed private-1 authorizationFailed"])
         #expect(client.advance(by: .seconds(60)) == [])
-        // The next call starts from the beginning, and so does the next connection.
+        // The next call and the next connection start with a first try.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         client.authorized("private-1", forbidden)
         client.closed()
@@ -203,7 +205,7 @@ struct AuthorizationTests {
         #expect(client.establish().authorizations == ["authorize private-1 for 2.1"])
     }
 
-    @Test("\"Ask once more\" applies once, at once, and does not count as a try")
+    @Test("The recovery `askOnceMore` leads to one immediate retry that does not count as a try")
     func askOnceMore() {
         var client = client(["private-1"])
         #expect(
@@ -219,7 +221,7 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
     }
 
-    @Test("\"Ask once more\" also applies after the last try, but not twice", arguments: 1...3)
+    @Test("The recovery `askOnceMore` leads to one retry even after the last try", arguments: 1...3)
     func askOnceMoreLast(tries: Int) {
         var client = CoreClient.connected { $0.authorizationTries = tries }
         client.subscribe("private-1")
@@ -234,9 +236,9 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1", expired).told == ["failed private-1 authorizationFailed"])
     }
 
-    // MARK: What comes too late
+    // MARK: Late answers
 
-    @Test("The first of two answers counts")
+    @Test("The client uses the first of two answers")
     func doubleAnswer() throws {
         var client = client(["private-1"])
         let id = try #require(client.ledger.authorizations.keys.first)
@@ -245,12 +247,12 @@ struct AuthorizationTests {
         #expect(client.phase(of: "private-1") == "subscribing")
     }
 
-    @Test("An answer to an earlier try is ignored")
+    @Test("The client ignores an answer to an earlier try")
     func earlierTry() throws {
         var client = client(["private-1"])
         let id = try #require(client.ledger.authorizations.keys.first)
         client.advance(by: .seconds(10))
-        // While the policy decides, during the wait, and during the second try.
+        // The same late answer comes three times: while the policy decides, during the wait, and during the second try.
         #expect(client.answer(id, forbidden) == [])
         client.decide(.seconds(1))
         #expect(client.answer(id, forbidden) == [])
@@ -259,23 +261,23 @@ struct AuthorizationTests {
         #expect(client.authorized("private-1").wire == ["send 1 subscribe private-1"])
     }
 
-    enum Phase: CaseIterable { case queued, asking, deciding, pausing }
+    enum Phase: CaseIterable { case queued, trying, asking, waiting }
 
-    /// The client, and the pending question.
+    /// Returns a client in the given phase, and the pending question.
     private func client(in phase: Phase) throws -> (CoreClient, AuthorizationTry?) {
         var client = client(["private-0", "private-1"], atOnce: phase == .queued ? 1 : 2)
         let id = client.ledger.authorizations.first { $0.value.subject == .channel("private-1") }?.key
         switch phase {
-        case .queued, .asking: break
-        case .deciding: client.authorized("private-1", busy())
-        case .pausing:
+        case .queued, .trying: break
+        case .asking: client.authorized("private-1", busy())
+        case .waiting:
             client.authorized("private-1", busy())
             client.decide(.seconds(1))
         }
         return (client, id)
     }
 
-    @Test("Unsubscribing ends an authorization in every phase", arguments: Phase.allCases)
+    @Test("unsubscribe() cancels an authorization in every phase", arguments: Phase.allCases)
     func unsubscribe(phase: Phase) throws {
         var (client, id) = try client(in: phase)
         #expect(client.unsubscribe("private-1").told == ["retired private-1"])
@@ -284,11 +286,15 @@ struct AuthorizationTests {
         #expect(client.decide(.zero) == [])
         client.authorized("private-0")
         #expect(client.advance(by: .seconds(60)).authorizations == [])
-        // A new subscription starts from the beginning.
+        // A new subscription starts with a first try.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
     }
 
-    @Test("A lost connection ends all authorizations in every phase", arguments: Phase.allCases, [true, false])
+    @Test(
+        "The client cancels all authorizations when the connection is lost",
+        arguments: Phase.allCases,
+        [true, false]
+    )
     func loss(phase: Phase, isDisconnect: Bool) throws {
         var (client, id) = try client(in: phase)
         if isDisconnect { client.disconnect() } else { client.closed() }

@@ -26,7 +26,7 @@ struct ClientEventTests {
 
     // MARK: trigger
 
-    @Test("On a subscribed channel an event is sent at once, unchanged")
+    @Test("The client sends an event on a subscribed channel at once, unchanged")
     func sent() {
         var client = subscribed("private-a", "presence-a")
         #expect(client.trigger("client-x", on: "private-a") == ["send 1 client-x on private-a"])
@@ -35,7 +35,7 @@ struct ClientEventTests {
         #expect(transcript.sent == [Envelope(event: "client-y", channel: "presence-a", data: .json("1"))])
     }
 
-    @Test("An event on an invalid channel name is rejected, because it could never be sent")
+    @Test("An event on a channel with an invalid name fails at once")
     func invalidChannel() {
         var client = CoreClient.connected()
         client.subscribe("private-a:b")
@@ -48,7 +48,7 @@ struct ClientEventTests {
         #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 
-    @Test("Events wait until their channel is subscribed, and are sent in the order of the calls")
+    @Test("Events wait for their channel's subscription, and the client sends them in the order of the calls")
     func queued() {
         var client = CoreClient()
         client.subscribe("private-a")
@@ -68,7 +68,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("A waiting event outlives a rejected subscription and a lost connection, and is sent once")
+    @Test("A waiting event survives a refused subscription and a lost connection, and is sent once")
     func outlivesLoss() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -83,7 +83,7 @@ struct ClientEventTests {
         #expect(client.received(.success(name)).wire == [])
     }
 
-    @Test("Unsubscribing drops and reports waiting events; a new channel starts without any")
+    @Test("unsubscribe() drops and reports waiting events, and a new channel with the same name does not send them")
     func unsubscribed() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -94,7 +94,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-z", on: name).wire == ["send 1 client-z on private-a"])
     }
 
-    @Test("A retired channel object sends nothing on the new one")
+    @Test("A retired channel object sends no event on a new channel with the same name")
     func oldObject() throws {
         var client = subscribed(name)
         let old = try #require(client.machine.subscriptions[name]?.id)
@@ -103,7 +103,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-x", on: name, old) == ["report unsubscribed of private-a"])
     }
 
-    @Test("Each channel has its own limit of waiting events")
+    @Test("Each channel has a separate limit of waiting events")
     func bound() {
         var client = CoreClient { $0.queuedClientEvents = 2 }
         client.subscribe("private-a")
@@ -115,7 +115,7 @@ struct ClientEventTests {
 
     // MARK: The limit
 
-    @Test("The client sends as many events a second as the server accepts, and the rest by the timer, in order")
+    @Test("The client sends events at once up to the limit for a second, and later events when its timer fires")
     func paced() {
         var client = subscribed("private-a", "private-b") { $0.clientEventsPerSecond = 3 }
         for number in 1...3 { #expect(client.trigger("client-\(number)", on: "private-a").wire.words.count == 1) }
@@ -141,21 +141,21 @@ struct ClientEventTests {
         #expect(client.advance(by: .seconds(60)).timers.words.contains { $0.contains("clientEvents") } == false)
     }
 
-    @Test("The default is ten a second")
+    @Test("The default limit is ten events in a second")
     func defaultLimit() {
         var client = subscribed(name)
         for number in 1...10 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
         #expect(client.trigger("client-11", on: name) == ["set clientEvents 1.1s"])
     }
 
-    @Test("Without a limit no event waits")
+    @Test("No event waits if there is no limit")
     func unlimited() {
         var client = subscribed(name) { $0.clientEventsPerSecond = nil }
         for number in 1...200 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
         #expect(client.timer(.clientEvents) == nil)
     }
 
-    @Test("Events of an unsubscribed channel delay no other channel's")
+    @Test("Waiting events of a channel that is not subscribed do not delay other channels")
     func notHeldUp() {
         var client = subscribed("private-a") { $0.clientEventsPerSecond = 1 }
         client.subscribe("private-b")
@@ -163,7 +163,7 @@ struct ClientEventTests {
         #expect(client.trigger("client-2", on: "private-a").wire == ["send 1 client-2 on private-a"])
     }
 
-    @Test("A channel with many events delays no other: channels take turns")
+    @Test("Channels take turns, so a channel with many events does not delay the others")
     func turns() {
         var client = subscribed("private-a", "private-b", "private-c") { $0.clientEventsPerSecond = 3 }
         for number in 1...9 { client.trigger("client-\(number)", on: "private-a") }
@@ -175,7 +175,7 @@ struct ClientEventTests {
                 "send 1 client-4 on private-a", "send 1 client-b1 on private-b", "send 1 client-c1 on private-c",
             ]
         )
-        // The next round begins where the last one ended.
+        // The next round begins with the channel after the last channel of this round.
         #expect(
             client.advance(by: .milliseconds(1_100)).wire == [
                 "send 1 client-5 on private-a", "send 1 client-c2 on private-c", "send 1 client-6 on private-a",
@@ -191,7 +191,7 @@ struct ClientEventTests {
 
     // MARK: sendLatest
 
-    @Test("Of events of which only the newest counts one waits, in its place, and a message behind no more than it")
+    @Test("sendLatest() replaces a waiting event of the same name, and keeps the event's place in the queue")
     func latest() throws {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         #expect(client.sendLatest("client-typing", on: name).wire == ["send 1 client-typing on private-a"])
@@ -211,7 +211,7 @@ struct ClientEventTests {
         #expect(counts.waiting == 0)
     }
 
-    @Test("The newest event replaces all parts of the waiting one")
+    @Test("The newest event replaces all parts of the waiting event")
     func latestParts() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -220,7 +220,7 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.count == 2)
     }
 
-    @Test("A channel keeps its turn if the only event that it has waiting is replaced")
+    @Test("A channel keeps its turn if sendLatest() replaces its only waiting event")
     func latestKeepsTurn() {
         let other = "private-b"
         var client = subscribed(name, other) { $0.clientEventsPerSecond = 1 }
@@ -234,7 +234,7 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.isEmpty)
     }
 
-    @Test("The newest has the space of the one that it replaces, and both are dropped if it needs more")
+    @Test("The client drops the old and the new event if the new one needs more space than the old")
     func latestAtLimit() {
         var client = subscribed(name) {
             $0.clientEventsPerSecond = 1
@@ -252,7 +252,7 @@ struct ClientEventTests {
         #expect(client.machine.statistics(now: client.now).clientEvents.dropped == 4)
     }
 
-    @Test("An event of which only the newest counts is reported if nothing could ever send it")
+    @Test("sendLatest() reports an event on an invalid or unsubscribed channel")
     func latestIsRefused() {
         var client = CoreClient.connected()
         client.subscribe("private-a:b")
@@ -267,7 +267,7 @@ struct ClientEventTests {
         #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 
-    @Test("The rest of an event whose first part was sent is not replaced")
+    @Test("sendLatest() does not replace the rest of an event whose first part was sent")
     func latestStartedParts() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.sendLatest("client-typing", parts: 3, on: name)
@@ -278,7 +278,7 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.count == 3)
     }
 
-    @Test("An event that may be replaced waits for no subscription and no connection")
+    @Test("An event from sendLatest() does not wait for a subscription or a connection")
     func latestIsDropped() {
         var client = CoreClient()
         client.subscribe(name)
@@ -287,7 +287,8 @@ struct ClientEventTests {
         client.establish()
         client.authorized(name)
         #expect(client.received(.success(name)).wire == [])
-        // An event that waits for the limit is lost with the connection.
+        // If the connection is lost while an event from `sendLatest` is held back by the rate limit, the client drops
+        // the event.
         for _ in 1...11 { client.trigger("client-x", on: name) }
         client.sendLatest("client-typing", on: name)
         #expect(client.closed().reports.filter { $0.code != .connectionClosed }.isEmpty)
@@ -299,7 +300,7 @@ struct ClientEventTests {
         #expect(counts.dropped == 2)
     }
 
-    @Test("The limit belongs to the connection: waiting events are sent on the next one, without the old timer")
+    @Test("Events that the rate limit held back do not wait on the next connection")
     func limitOverLoss() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -313,7 +314,10 @@ struct ClientEventTests {
 
     // MARK: send
 
-    @Test("An awaited event ends when it was written, or could not be written", arguments: [true, false])
+    @Test(
+        "A call that awaits an event returns when the socket has written the event, or throws if the write failed",
+        arguments: [true, false]
+    )
     func awaited(isWritten: Bool) {
         var client = subscribed(name)
         #expect(client.send("client-x", on: name) == ["send 1 client-x on private-a awaited"])
@@ -324,7 +328,7 @@ struct ClientEventTests {
 
     enum Absence: CaseIterable { case unconnected, authorizing, subscribing, failed, lost, unsubscribed, never }
 
-    @Test("An awaited event needs a subscribed channel", arguments: Absence.allCases)
+    @Test("A call that awaits an event fails without a subscribed channel", arguments: Absence.allCases)
     func notSubscribed(absence: Absence) {
         var client = absence == .unconnected ? CoreClient() : CoreClient.connected()
         if absence != .never { client.subscribe(name) }
@@ -344,7 +348,7 @@ struct ClientEventTests {
         )
     }
 
-    @Test("An awaited event that waits for the limit can be cancelled, and is then not sent")
+    @Test("Cancelling a call drops its event if the rate limit holds the event back")
     func cancelled() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -352,12 +356,12 @@ struct ClientEventTests {
         client.send("client-3", on: name)
         #expect(client.cancelWait(1) == ["resume 1 cancelled"])
         #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-3 on private-a awaited"])
-        // An event that the socket already has cannot be cancelled.
+        // Cancelling a call does not take back an event that the socket already has.
         #expect(client.cancelWait(2) == ["resume 2 cancelled"])
         #expect(client.written(2) == [])
     }
 
-    @Test("Events that the socket did not write are sent on the next one, before later events")
+    @Test("On the next connection, the client first sends the events that the old socket did not write")
     func notWritten() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 3 }
         for letter in ["a", "b", "c", "d"] { client.trigger("client-\(letter)", on: name) }
@@ -378,11 +382,11 @@ struct ClientEventTests {
         )
         client.unsubscribe(name)
         subscribe(name, &client)
-        // The channel of the event was unsubscribed. Another channel with the same name does not matter.
+        // The app has unsubscribed the event's channel, so the client does not send the event on the new channel.
         #expect(client.notWritten("client-e") == ["report notSubscribed"])
     }
 
-    @Test("A failed write that is reported after the next subscription is sent there")
+    @Test("The client sends an event again if its failed write is reported after the next subscription")
     func lateNews() {
         var client = subscribed(name)
         client.trigger("client-a", on: name)
@@ -395,7 +399,7 @@ struct ClientEventTests {
         #expect(client.notWritten("client-a") == ["send 2 client-a on private-a"])
     }
 
-    @Test("An awaited event fails when the connection is lost; another one is sent later")
+    @Test("An awaited event fails when the connection is lost, and the client sends other events after it reconnects")
     func lost() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: name)
@@ -408,7 +412,20 @@ struct ClientEventTests {
         #expect(client.received(.success(name)).wire == ["send 2 client-3 on private-a"])
     }
 
-    @Test("Unsubscribing, and releasing the client, end the wait", arguments: [true, false])
+    @Test("The error for an event that waited on an unsubscribed channel names the event")
+    func droppedEventName() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: name)
+        client.trigger("client-2", on: name)
+        let error = client.unsubscribe(name).reports.first
+        #expect(error?.eventName == "client-2")
+        #expect(error?.message == #"Client event "client-2" not sent: the channel was unsubscribed."#)
+    }
+
+    @Test(
+        "Calls that await events fail when the channel is unsubscribed or the client is released",
+        arguments: [true, false]
+    )
     func ended(isRelease: Bool) {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         for number in 1...3 { client.send("client-\(number)", on: name) }
@@ -422,7 +439,7 @@ struct ClientEventTests {
         #expect(client.advance(by: .seconds(10)).wire.words.contains { $0.contains("client-") } == false)
     }
 
-    @Test("A full queue fails the awaited event")
+    @Test("An awaited event fails if the queue is full")
     func full() {
         var client = subscribed(name) {
             $0.clientEventsPerSecond = 1
@@ -439,7 +456,7 @@ struct ClientEventTests {
         .error(4301, message, channel: channel)
     }
 
-    @Test("A rejection belongs to the channel that the server names")
+    @Test("A rejected event belongs to the channel that the server names")
     func named() {
         var client = subscribed("private-a", "private-b")
         client.trigger("client-1", on: "private-b")
@@ -449,7 +466,7 @@ struct ClientEventTests {
         #expect(client.received(rejected(channel: "stranger")) == ["report clientEventRejected 4301 of stranger"])
     }
 
-    @Test("A rejection without a name belongs to the only channel that has sent lately")
+    @Test("A rejection without a name belongs to the only channel with a recent client event")
     func recent() {
         var client = subscribed("private-a", "private-b")
         #expect(client.received(rejected()) == ["report serverError 4301"])
@@ -463,7 +480,7 @@ struct ClientEventTests {
         #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
     }
 
-    @Test("A rejection never belongs to a channel that sends no client events, whatever its name")
+    @Test("A rejection never belongs to a channel without client events, even if its text contains the name")
     func wordOfTheMessage() {
         var client = CoreClient.connected()
         for name in ["client", "rate"] {
@@ -473,7 +490,7 @@ struct ClientEventTests {
         #expect(client.received(rejected("client events: rate limit")) == ["report clientEventRejected 4301"])
     }
 
-    @Test("An unsubscribed channel gets no report")
+    @Test("An unsubscribed channel gets no report of a rejection")
     func rejectedAfterUnsubscribe() {
         var client = subscribed(name)
         client.trigger("client-1", on: name)
@@ -481,7 +498,7 @@ struct ClientEventTests {
         #expect(client.received(rejected()).words.contains { $0.hasPrefix("deliver") } == false)
     }
 
-    @Test("Without a recent client event, error 4301 belongs to one only if it says so")
+    @Test("Without a recent client event, error 4301 belongs to a client event only if the error's text says so")
     func noneSent() {
         var client = subscribed("private-a", "private-b")
         client.trigger("client-1", on: "private-a")
@@ -492,7 +509,7 @@ struct ClientEventTests {
         #expect(client.received(rejected("Client event rejected")).words.first?.contains("clientEventRejected") == true)
     }
 
-    @Test("A rejection fails neither a pending subscription nor a sign-in")
+    @Test("A rejected client event fails neither a pending subscription nor a sign-in")
     func nothingElse() {
         var client = CoreClient.connected()
         client.signIn()

@@ -2,7 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
+/// Tests of each count of attempts and connections. In every test of the core, the ledger also checks after each input
+/// that the counts add up.
 @Suite("Statistics of connections in the core")
 struct ConnectionStatisticsTests {
     @Test("The counts of a new client are zero")
@@ -12,7 +13,7 @@ struct ConnectionStatisticsTests {
 
     // MARK: Connections
 
-    @Test("An attempt succeeds, fails, is cancelled, or is running")
+    @Test("Each attempt counts as succeeded, failed, cancelled or running")
     func attempts() {
         var client = CoreClient()
         client.connect()
@@ -31,7 +32,7 @@ struct ConnectionStatisticsTests {
     }
 
     @Test(
-        "The close code decides the reason of a lost connection",
+        "The close code determines the reason of a lost connection",
         arguments: [
             (4001, "closed40xx"), (4099, "closed40xx"), (4100, "closed41xx"), (4199, "closed41xx"),
             (4200, "closed42xx"), (4299, "closed42xx"), (4300, "closed43xx"), (4999, "closed43xx"),
@@ -46,7 +47,7 @@ struct ConnectionStatisticsTests {
     }
 
     @Test(
-        "The transport decides the reason of a failed attempt",
+        "The transport's error determines the reason of a failed attempt",
         arguments: [
             (.nameResolutionFailed, "nameResolution"), (.connectionFailed, "network"), (.proxyFailed, "proxy"),
             (.tlsFailed, "tls"), (.pinMismatch, "tls"), (.upgradeFailed, "upgrade"),
@@ -61,7 +62,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.failedAttempts == [.init(rawValue: reason): 1])
     }
 
-    @Test("Timeouts, errors before the greeting and invalid greetings have reasons of their own")
+    @Test("Timeouts, errors before the greeting and invalid greetings have separate reasons")
     func failuresInside() {
         var client = CoreClient()
         client.connect()
@@ -80,7 +81,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.messages.malformed == 1)
     }
 
-    @Test("A connection that the app replaces has that reason, and does not count as recovered")
+    @Test("A connection that the app replaces counts as replaced, not as recovered")
     func replaced() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(5))
@@ -95,7 +96,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.abandonedAttempts == 1)
     }
 
-    @Test("Rejections and the end of all attempts are counted")
+    @Test("The statistics count how often the client was refused, and how often it stopped")
     func ends() {
         var client = CoreClient { $0.maximumRetries = 0 }
         client.connect()
@@ -111,7 +112,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.attempts == 2)
     }
 
-    @Test("The time to recover lasts from the loss to the next connection, including failed attempts")
+    @Test("The time to recover is the time from the loss to the next connection, including all failed attempts")
     func recovery() {
         var client = CoreClient.connected()
         client.closed()
@@ -135,7 +136,7 @@ struct ConnectionStatisticsTests {
         #expect(both.mean == .seconds(5))
     }
 
-    @Test("A connection that the app or the server ended does not count as recovered later")
+    @Test("A new connection does not count as recovered if the app or the server closed the previous one")
     func noRecovery() {
         var client = CoreClient.connected()
         client.closed()
@@ -150,7 +151,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.recovery.count == 0)
     }
 
-    @Test("The connected time is that of all connections, including the current one")
+    @Test("The connected time includes all connections and the current one")
     func timeConnected() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(60))
@@ -170,7 +171,7 @@ struct ConnectionStatisticsTests {
 
     // MARK: Signs of life
 
-    @Test("Pings, their pongs and the time between them are counted")
+    @Test("The statistics count pings and pongs, and measure their round-trip time")
     func pings() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -182,7 +183,7 @@ struct ConnectionStatisticsTests {
         #expect(pings.roundTrip.last == .milliseconds(30))
         // A pong without a ping changes no count.
         client.received(Envelope(event: EventName.pong))
-        // Two pings at once: the first pong may belong to either.
+        // If two pings are unanswered, the first pong may belong to either ping.
         client.checkConnection()
         client.advance(by: .milliseconds(10))
         client.checkConnection()
@@ -194,12 +195,12 @@ struct ConnectionStatisticsTests {
         #expect(pings.roundTrip.count == 1)
     }
 
-    @Test("A pong that never comes affects only its own ping's time")
+    @Test("A missing pong affects only the round-trip time of its own ping")
     func missingPong() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
         // Another message keeps the connection alive.
-        client.activity()
+        client.frameReceived()
         for sent in 2...3 {
             client.advance(by: .seconds(120))
             client.advance(by: .milliseconds(30))
@@ -222,7 +223,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.pings.answered == 0)
     }
 
-    @Test("An unanswered ping is the reason of the loss")
+    @Test("The reason of the loss after an unanswered ping is the pong timeout")
     func pongTimeout() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(150))
@@ -231,7 +232,7 @@ struct ConnectionStatisticsTests {
 
     enum Wake: CaseIterable { case timer, call, check, end }
 
-    @Test("A loss after a suspension has its own reason, however it is noticed", arguments: Wake.allCases)
+    @Test("A loss after a suspension counts as suspended, however the client notices it", arguments: Wake.allCases)
     func suspended(wake: Wake) {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
@@ -246,7 +247,7 @@ struct ConnectionStatisticsTests {
         #expect(wake == .end || words.contains { $0.contains("suspended") })
     }
 
-    @Test("The same applies to a suspension while a pong is pending", arguments: Wake.allCases)
+    @Test("A loss after a suspension counts as suspended, even if a pong was pending", arguments: Wake.allCases)
     func suspendedBeforePong(wake: Wake) {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -261,7 +262,7 @@ struct ConnectionStatisticsTests {
         #expect(client.statistics.connections.lost == [.suspended: 1])
     }
 
-    @Test("A server that closes after a suspension is the reason, and a short silence is no suspension")
+    @Test("A loss after a suspension has another reason if the server sends a close code, or the suspension is short")
     func notSuspended() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))

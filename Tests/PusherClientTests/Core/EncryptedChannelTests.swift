@@ -23,7 +23,7 @@ struct EncryptedChannelTests {
         .success(Authorization(auth: "key:1.1/\(channel ?? name)", sharedSecret: key.base64))
     }
 
-    @Test("An event is decrypted, and otherwise unchanged")
+    @Test("The client decrypts an event's data and changes nothing else in the event")
     func decrypted() throws {
         var client = subscribed()
         var envelope = try event("e1")
@@ -35,7 +35,7 @@ struct EncryptedChannelTests {
         #expect(delivered.data == .string(#"{"a":1}"#) && delivered.userID == "u" && delivered.unknownKeysText == nil)
     }
 
-    @Test("The key arrives with the authorization, and is not passed on")
+    @Test("The key arrives with the authorization, and the client does not send the key to the server")
     func secretStays() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -54,14 +54,14 @@ struct EncryptedChannelTests {
         #expect(transcript.wire == [])
     }
 
-    /// Secrets that are not the base64 of 32 bytes.
+    /// The secrets that are not 32 bytes in base64.
     private static let unusableSecrets: [LongText] = [
         "", "c2VjcmV0", "not base64 secret!", LongText(Data(repeating: 1, count: 31).base64EncodedString()),
         LongText(Data(repeating: 1, count: 33).base64EncodedString()), LongText(repeating: "A", count: 10_000),
     ]
 
     @Test(
-        "With an unusable key the channel is subscribed; the first event requests another",
+        "The client subscribes with an unusable key, and requests another key for the first event",
         arguments: unusableSecrets
     )
     func unusableKey(secret: LongText) throws {
@@ -80,7 +80,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("With an unusable key, events from before a loss are decrypted after the subscription")
+    @Test("After a reconnect with an unusable key, the client requests another key for held events")
     func unusableKeyAfterLoss() throws {
         var client = subscribed()
         for name in ["e1", "e2"] { _ = try client.received(event(name, .second)) }
@@ -89,7 +89,7 @@ struct EncryptedChannelTests {
         client.establish()
         let bad = Authorization(auth: "key:2.1/\(name)", sharedSecret: "c2VjcmV0")
         let transcript = client.authorized(name, .success(bad))
-        // The client has already requested a key because of the first event, before the loss.
+        // The client has already requested a key for the first event before the loss.
         #expect(
             transcript.told == [
                 "report invalidAuthorization of private-encrypted-a",
@@ -102,7 +102,7 @@ struct EncryptedChannelTests {
         #expect(client.authorized(name, .success(good)).told == ["deliver private-encrypted-a e2"])
     }
 
-    @Test("Events of the protocol, and of other channels, are not encrypted")
+    @Test("The client does not decrypt protocol events, or events of other channels")
     func plain() {
         var client = subscribed()
         client.subscribe("private-a")
@@ -117,7 +117,7 @@ struct EncryptedChannelTests {
         #expect(client.received(.message("private-a")) == ["deliver private-a message"])
     }
 
-    @Test("An event that cannot be decrypted is reported unchanged, with the reason")
+    @Test("The client reports an undecryptable event with its unchanged data and the reason")
     func unreadable() throws {
         var client = subscribed()
         let envelope = Envelope.message(name)
@@ -127,7 +127,7 @@ struct EncryptedChannelTests {
         #expect(given == envelope && error.channelName == name)
     }
 
-    // MARK: A key that does not fit
+    // MARK: A wrong key
 
     @Test("A key refresh keeps the order of events, and delays no other channel")
     func order() throws {
@@ -140,7 +140,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2", .second)) == [])
         #expect(try client.received(event("e1", on: other)) == ["deliver private-encrypted-b e1"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
-        // The subscription does not change, and events without secrets are delivered at once.
+        // The client stays subscribed, and immediately delivers events that are not encrypted.
         #expect(
             client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
         )
@@ -152,7 +152,7 @@ struct EncryptedChannelTests {
         #expect(client.phase(of: name) == "subscribed")
     }
 
-    @Test("Two channels request their keys at the same time, and each gets its own")
+    @Test("Two channels request keys at the same time, and each channel gets its own key")
     func twoChannels() throws {
         var client = subscribed()
         client.subscribe(other)
@@ -168,7 +168,7 @@ struct EncryptedChannelTests {
         #expect(client.authorized(name, key(.second)).told == ["deliver private-encrypted-a e1"])
     }
 
-    @Test("A failed refresh costs the one event that requested it")
+    @Test("If a key refresh fails, only the event that caused the refresh fails")
     func refreshFails() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -181,7 +181,7 @@ struct EncryptedChannelTests {
         #expect(client.phase(of: name) == "subscribed")
     }
 
-    @Test("A refresh without a usable key has failed")
+    @Test("A refresh fails if it brings no usable key")
     func refreshUnusable() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -194,7 +194,7 @@ struct EncryptedChannelTests {
         #expect(!"\(error)".contains("secret!"))
     }
 
-    @Test("A refresh has two tries, and a hanging authorizer holds the channel no longer")
+    @Test("A refresh has two tries, even if the authorizer hangs")
     func refreshTimesOut() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -209,7 +209,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("The number of held events is limited")
+    @Test("The client limits the number of held events")
     func bound() throws {
         var client = subscribed { $0.heldEncryptedEvents = 2 }
         for number in 1...2 { _ = try client.received(event("e\(number)", .second)) }
@@ -219,7 +219,7 @@ struct EncryptedChannelTests {
 
     // MARK: Losses and unsubscriptions
 
-    @Test("A loss during a refresh: held events are decrypted with the next subscription's key, before newer ones")
+    @Test("After a loss during a refresh, the next subscription's key decrypts held events before newer ones")
     func lossDuringRefresh() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -237,7 +237,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e3", .second)) == ["deliver private-encrypted-a e3"])
     }
 
-    @Test("A loss during a refresh, without a later authorization: held events fail and are reported")
+    @Test("The client reports held events as failed if no authorization follows a loss during a refresh")
     func lossAndFailure() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -251,7 +251,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("Unsubscribing during a refresh ends it, and a new channel has its own key")
+    @Test("unsubscribe() cancels a key refresh, and a new channel has its own key")
     func unsubscribeDuringRefresh() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
@@ -270,7 +270,7 @@ struct EncryptedChannelTests {
     }
 
     @Test("A channel that is unsubscribed and subscribed while pending does not wait for the old refresh")
-    func reinstated() throws {
+    func wantedAgain() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
         client.authorized(name)
@@ -282,7 +282,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e3", .second)).authorizations == ["authorize private-encrypted-a for 1.1"])
     }
 
-    @Test("A subscription that fails during its key refresh starts no second one")
+    @Test("A subscription that fails during its key refresh starts no second refresh")
     func failsDuringRefresh() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -301,20 +301,20 @@ struct EncryptedChannelTests {
     }
 
     @Test(
-        "A channel whose subscription is answered late, or never, decrypts events like any other"
+        "A channel decrypts events even if the server answers its subscription late or never"
     )
     func confirmedLate() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
         client.authorized(name)
         client.advance(by: .seconds(10))
-        // The server is slow, so its first events come before or after its answer.
+        // The first events of a slow server come before or after its answer.
         #expect(try client.received(event("e1")) == ["deliver private-encrypted-a e1"])
         #expect(client.received(.success(name)) == ["subscribed private-encrypted-a"])
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
     }
 
-    @Test("A refresh that outlives the subscription's timeout continues until another one begins")
+    @Test("A key refresh continues after the subscription's timeout until another refresh begins")
     func refreshedLate() throws {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -329,7 +329,7 @@ struct EncryptedChannelTests {
         )
         anew.authorized(name, key(.second))
         #expect(anew.received(.success(name)).told.words.count == 1)
-        // The server confirms the first subscription late, before the key of the second has arrived, so the client
+        // The server confirms the first subscription before the key of the second has arrived. The client therefore
         // requests the key again.
         late.subscribe(name)
         #expect(try late.received(event("e2", .second)).authorizations == [])
@@ -339,7 +339,7 @@ struct EncryptedChannelTests {
         #expect(late.authorized(name, key(.second)).told == ["deliver \(name) e1", "deliver \(name) e2"])
     }
 
-    @Test("The key may be requested ten times in a minute, across losses")
+    @Test("The client requests the key at most ten times a minute, even across losses")
     func rateLimit() throws {
         var client = subscribed()
         for number in 1...9 {

@@ -20,7 +20,7 @@ struct HTTPSessionTests {
             )
         }
 
-        /// Open, with the first response.
+        /// Returns a session that its first response has opened.
         static func opened(_ mode: HTTPSessionStateMachine.Mode, sendBufferSize: Int = 1_000) -> Self {
             var session = Session(mode, sendBufferSize: sendBufferSize)
             _ = session.machine.start(now: session.now)
@@ -60,7 +60,6 @@ struct HTTPSessionTests {
             case .setTimer(let timer, let delay): "\(timer) in \(delay / .milliseconds(1))"
             case .cancelTimer(let timer): "no \(timer)"
             case .report(.opened): "opened"
-            case .report(.activity): "activity"
             case .report(.closed(let closure)):
                 "closed \(closure.code.map { String($0.rawValue) } ?? "-") "
                     + (closure.error.map { "\($0.code) \($0.serverCode.map { String($0) } ?? "-")" } ?? closure.reason)
@@ -77,14 +76,45 @@ struct HTTPSessionTests {
     private static let base = "/pusher/app/key/999/vvvvvvvv"
     private static let noTimers = ["no poll", "no handover"]
 
-    @Test("a streaming session requests its response, and is open when the server says so")
+    @Test("only a response that ends or fails unexpectedly counts as an interruption")
+    func interruptions() {
+        let error = PusherClientError(.connectionClosed, "reset")
+        typealias Input = (inout HTTPSessionStateMachine, Instant) -> [HTTPSessionStateMachine.Action]
+        let inputs: [(Bool, Input)] = [
+            (true, { $0.ended(1, now: $1) }),
+            (true, { machine, _ in machine.failed(1, error) }),
+            (
+                true,
+                {
+                    $0.handled(size: 3, hasMessages: false, isAtFrameEnd: false, of: 1, now: $1) + $0.ended(1, now: $1)
+                }
+            ),
+            (false, { machine, _ in machine.closedByServer(4200, reason: "bye") }),
+            (false, { $0.opened(hostname: nil, now: $1) }),
+            (false, { machine, _ in machine.violated(.invalidText) }),
+            (false, { $0.send("a", now: $1) + $0.sendAnswered(status: 413, now: $1) }),
+            (false, { $0.send("a", now: $1) + $0.sendFailed(error) }),
+            (false, { $0.send("a", now: $1) + $0.timerFired(.send, now: $1) }),
+            (false, { $0.close(code: 1000, now: $1) }),
+        ]
+        for (isInterruption, input) in inputs {
+            var session = Session.opened(.streaming)
+            var ends: [Bool] = []
+            for case .report(.closed(let closure)) in input(&session.machine, session.now) {
+                ends.append(closure.isInterruption)
+            }
+            #expect(ends == [isInterruption])
+        }
+    }
+
+    @Test("a streaming session requests a response, and opens with the server's opening frame")
     func openStreaming() {
         var session = Session(.streaming)
         #expect(
             session.does { $0.start(now: $1) } == ["receive 1 \(Self.base)/xhr_streaming?protocol=7&t=1000&n=1"]
         )
-        #expect(session.does { $0.answered(1, status: 200, now: $1) } == ["activity"])
-        // The prelude needs no answer.
+        #expect(session.does { $0.answered(1, status: 200, now: $1) } == [])
+        // The session does not answer the prelude, which looks like a heartbeat.
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         #expect(session.does { $0.opened(hostname: nil, now: $1) } == ["opened"])
         #expect(session.machine.isOpen)
@@ -103,7 +133,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.ended(2, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
     }
 
-    @Test("a server that does not hold polls is polled once a second")
+    @Test("a polling session polls at most once a second if the server answers empty polls at once")
     func emptyPolls() {
         var session = Session.opened(.polling)
         session.now += .milliseconds(10)
@@ -119,7 +149,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.ended(3, now: $1) } == ["receive 4 \(Self.base)/xhr?protocol=7&t=27000&n=4"])
     }
 
-    @Test("later requests go to the host that the server has named")
+    @Test("a session sends later requests to the host that the server has named")
     func hostname() {
         var session = Session(.polling)
         _ = session.does { $0.start(now: $1) }
@@ -127,22 +157,22 @@ struct HTTPSessionTests {
         _ = session.does { $0.opened(hostname: "b.test", now: $1) }
         #expect(session.does { $0.ended(1, now: $1) } == ["receive 2 b.test\(Self.base)/xhr?protocol=7&t=1000&n=2"])
         #expect(
-            session.does { $0.send("x") + $0.flush(now: $1) } == [
+            session.does { $0.send("x", now: $1) } == [
                 #"send 1 ["x"] b.test\#(Self.base)/xhr_send?t=1000&n=3"#
             ]
         )
     }
 
-    @Test("one request with messages runs at a time, and the next one joins waiting messages")
+    @Test("a session runs one sending request at a time, and the next request contains all waiting messages")
     func send() {
         var session = Session.opened(.streaming)
-        #expect(session.does { machine, _ in machine.send(#"{"a":1}"#) } == [])
+        #expect(session.does { machine, _ in machine.queue(#"{"a":1}"#) } == [])
         #expect(
-            session.does { $0.send("b") + $0.flush(now: $1) }
+            session.does { $0.send("b", now: $1) }
                 == [#"send 2 ["{\"a\":1}","b"] \#(Self.base)/xhr_send?t=1000&n=2"#]
         )
-        #expect(session.does { $0.send("c") + $0.flush(now: $1) } == [])
-        #expect(session.does { $0.send("d") + $0.flush(now: $1) } == [])
+        #expect(session.does { $0.send("c", now: $1) } == [])
+        #expect(session.does { $0.send("d", now: $1) } == [])
         #expect(
             session.does { $0.sendAnswered(status: 204, now: $1) }
                 == ["sent", #"send 2 ["c","d"] \#(Self.base)/xhr_send?t=1000&n=3"#]
@@ -151,7 +181,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.flush(now: $1) } == [])
     }
 
-    @Test("a request with messages has at most 64 KiB, or one message, and keeps the order")
+    @Test("a sending request contains one long message, or several messages of at most 64 KiB together")
     func longBodies() {
         var session = Session.opened(.streaming, sendBufferSize: 1_000_000)
         let long = String(repeating: "x", count: 70_000)
@@ -163,67 +193,95 @@ struct HTTPSessionTests {
                 #expect(body.utf8.count <= 70_004)
             }
         }
-        for message in [long, half, half, "z", "z"] { note(session.machine.send(message)) }
+        for message in [long, half, half, "z", "z"] { session.machine.send(message) }
         note(session.machine.flush(now: session.now))
         for _ in 0..<3 { note(session.machine.sendAnswered(status: 204, now: session.now)) }
         #expect(counts == [1, 1, 3])
     }
 
-    @Test("a request with messages without an answer in time ends the session")
+    @Test("the session loses the connection if a sending request gets no answer in time")
     func unansweredSend() {
         var session = Session.opened(.streaming)
-        _ = session.does { $0.send("x") + $0.flush(now: $1) }
+        _ = session.does { $0.send("x", now: $1) }
         _ = session.does { $0.sendAnswered(status: 204, now: $1) }
         #expect(session.does { $0.timerFired(.send, now: $1) } == [])
-        _ = session.does { $0.send("y") + $0.flush(now: $1) }
+        _ = session.does { $0.send("y", now: $1) }
         #expect(session.does { $0.timerFired(.send, now: $1) }.last?.hasPrefix("closed - connectionClosed") == true)
     }
 
-    @Test("any status except 200 and 204 for messages is a loss", arguments: [404, 500, 302, 0])
+    @Test(
+        "the session loses the connection if the status of a sending request is not 200 or 204",
+        arguments: [404, 500, 302, 0]
+    )
     func refusedSend(status: Int) {
         var session = Session.opened(.streaming)
-        _ = session.does { $0.send("x") + $0.flush(now: $1) }
+        _ = session.does { $0.send("x", now: $1) }
         #expect(
             session.does { $0.sendAnswered(status: status, now: $1) }
                 == ["cancel 1", "cancel send"] + Self.noTimers + ["closed - connectionClosed 1006"]
         )
         #expect(session.machine.isClosed)
-        #expect(session.does { $0.send("y") + $0.flush(now: $1) } == [])
+        #expect(session.does { $0.send("y", now: $1) } == [])
     }
 
-    @Test("more messages than the limit are a loss")
+    @Test("a burst of any size can wait for the answer to the current request")
+    func burst() {
+        var session = Session.opened(.streaming, sendBufferSize: 10)
+        _ = session.does { $0.send("1", now: $1) }
+        for _ in 1...3 { _ = session.does { machine, _ in machine.queue(String(repeating: "x", count: 20)) } }
+        #expect(session.does { $0.flush(now: $1) } == [])
+        #expect(session.does { $0.send("0123456789", now: $1) } == [])
+        #expect(session.does { $0.send("x", now: $1) }.last == "closed - sendBufferFull -")
+    }
+
+    @Test("a session loses the connection if too many bytes wait for the answer to the current request")
     func fullSendBuffer() {
         var session = Session.opened(.streaming, sendBufferSize: 10)
-        #expect(session.does { machine, _ in machine.send("0123456789") } == [])
-        #expect(session.does { machine, _ in machine.send("x") }.last == "closed - sendBufferFull -")
+        _ = session.does { $0.send("1", now: $1) }
+        var sent = 0
+        while !session.machine.isClosed, sent < 100 {
+            _ = session.does { $0.send("x", now: $1) }
+            sent += 1
+        }
+        #expect(sent <= 22)
+    }
+
+    @Test("bytes that the server has accepted do not count toward the limit")
+    func acceptedBytes() {
+        var session = Session.opened(.streaming, sendBufferSize: 10)
+        for _ in 1...10 {
+            _ = session.does { $0.send("0123456789", now: $1) }
+            _ = session.does { $0.sendAnswered(status: 204, now: $1) }
+        }
+        #expect(session.machine.isOpen)
     }
 
     @Test(
-        "a streaming session answers a heartbeat with an empty array, at most once a second, or with waiting messages"
+        "a streaming session answers a heartbeat with its waiting messages, or at most once a second with an empty array"
     )
     func heartbeats() {
         var session = Session.opened(.streaming)
         let answer = #"send 0 [] \#(Self.base)/xhr_send?t=1000&n=2"#
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [answer])
-        // A server that answers each answer.
+        // Even if the server sends a heartbeat after each answer, the session sends only one empty array a second.
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         session.now += .seconds(25)
         #expect(session.does { $0.heartbeat(wantsAnswer: false, now: $1) } == [])
-        _ = session.does { machine, _ in machine.send("x") }
+        _ = session.does { machine, _ in machine.queue("x") }
         #expect(
             session.does { $0.heartbeat(wantsAnswer: true, now: $1) }
                 == [#"send 1 ["x"] \#(Self.base)/xhr_send?t=26000&n=3"#]
         )
     }
 
-    @Test("a polling session does not answer heartbeats: the next poll does")
+    @Test("a polling session does not answer heartbeats, because the next poll is the answer")
     func pollingHeartbeats() {
         var session = Session.opened(.polling)
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
     }
 
-    @Test("after 256 KiB another response follows, when the first has ended")
+    @Test("a streaming session continues with another response after 256 KiB")
     func handover() {
         var session = Session.opened(.streaming)
         #expect(session.handled(262_144, hasMessages: true, of: 1) == [])
@@ -234,7 +292,7 @@ struct HTTPSessionTests {
         #expect(session.machine.currentResponse == 1)
         #expect(session.does { $0.answered(2, status: 200, now: $1) } == ["handover in 10000.0"])
         #expect(session.does { machine, _ in machine.acceptedHandover(2) } == ["pause 2"])
-        // What was on its way in the first one is read to its end.
+        // The session reads the rest of the first response.
         #expect(session.handled(50, hasMessages: true, of: 1) == [])
         #expect(session.does { $0.ended(1, now: $1) } == ["no handover", "read 2"])
         #expect(session.machine.currentResponse == 2)
@@ -242,17 +300,30 @@ struct HTTPSessionTests {
         #expect(session.handled(1, of: 2).first?.hasPrefix("receive 3") == true)
     }
 
-    @Test("a first response that does not end is closed after 10 s without data")
+    @Test("a session closes a first response that does not end after 10 s without messages")
     func handoverTimer() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
-        _ = session.handled(10, of: 1)
+        _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
-    @Test("a first response with an incomplete frame is not closed")
+    @Test("heartbeats in the first response do not postpone the end of a handover, but messages do")
+    func heartbeatsInHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        for (hasMessages, isAtFrameEnd) in [(true, true), (false, false), (true, true)] {
+            _ = session.handled(10, hasMessages: hasMessages, isAtFrameEnd: isAtFrameEnd, of: 1)
+            #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
+        }
+        _ = session.handled(2, of: 1)
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
+    }
+
+    @Test("a session loses the connection if its first response stops in the middle of a frame")
     func handoverInFrame() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -261,7 +332,7 @@ struct HTTPSessionTests {
         #expect(session.does { $0.timerFired(.handover, now: $1) }.last == "closed - connectionClosed 1006")
     }
 
-    @Test("a server that keeps the first response is asked again after another 256 KiB")
+    @Test("a session requests a handover again after another 256 KiB if the server keeps the first response")
     func refusedHandover() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -278,7 +349,7 @@ struct HTTPSessionTests {
         #expect(session.machine.isOpen)
     }
 
-    @Test("a loss of the second response is a loss of the connection, because data may be lost")
+    @Test("a session loses the connection if its second response fails, because data may be lost")
     func failedHandover() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
@@ -289,13 +360,13 @@ struct HTTPSessionTests {
         )
     }
 
-    @Test("a polling session has no second response")
+    @Test("a polling session requests no second response")
     func longPoll() {
         var session = Session.opened(.polling)
         #expect(session.handled(1_000_000, hasMessages: true, of: 2) == [])
     }
 
-    @Test("a stream that ends is a loss, and so are a second opening and another status")
+    @Test("a session loses the connection after the end of its stream, a second opening frame or an error status")
     func losses() {
         let loss = ["cancel 1"] + Self.noTimers + ["closed - connectionClosed 1006"]
         var ended = Session.opened(.streaming)
@@ -315,7 +386,7 @@ struct HTTPSessionTests {
     }
 
     @Test(
-        "a session that cannot be opened fails with the status",
+        "a session fails if its first response has an error status, or contains a message before the opening frame",
         arguments: [HTTPSessionStateMachine.Mode.streaming, .polling]
     )
     func notOpened(mode: HTTPSessionStateMachine.Mode) {
@@ -331,7 +402,7 @@ struct HTTPSessionTests {
         #expect(early.does { machine, _ in machine.violatedOrder() }.last == "closed - protocolViolation -")
     }
 
-    @Test("the server's close is reported with its code, before and after it has opened the session")
+    @Test("a session reports the server's close with its code, before and after its opening")
     func closedByServer() {
         for var session in [Session.opened(.streaming), .opened(.polling)] {
             #expect(
@@ -347,7 +418,7 @@ struct HTTPSessionTests {
     }
 
     @Test(
-        "an unreadable frame is a loss",
+        "a session loses the connection after an unreadable frame",
         arguments: [
             (HTTPFrameViolation.tooLong(limit: 3), "messageTooBig"), (.malformed("a"), "protocolViolation"),
             (.invalidText, "invalidText"),
@@ -358,11 +429,11 @@ struct HTTPSessionTests {
         #expect(session.does { machine, _ in machine.violated(violation) }.last == "closed - \(code) -")
     }
 
-    @Test("close() sends waiting messages before it ends the session")
+    @Test("close() sends waiting messages before it closes the session")
     func close() {
         var session = Session.opened(.streaming)
-        _ = session.does { $0.send("a") + $0.flush(now: $1) }
-        _ = session.does { machine, _ in machine.send("b") }
+        _ = session.does { $0.send("a", now: $1) }
+        _ = session.does { machine, _ in machine.queue("b") }
         #expect(session.does { $0.close(code: 1000, now: $1) } == [])
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) }.count == 2)
         #expect(
@@ -372,15 +443,15 @@ struct HTTPSessionTests {
         var idle = Session.opened(.streaming)
         #expect(idle.does { $0.close(code: 1000, now: $1) } == ["cancel 1"] + Self.noTimers + ["closed 1000 "])
         var unflushed = Session.opened(.streaming)
-        _ = unflushed.does { machine, _ in machine.send("a") }
+        _ = unflushed.does { machine, _ in machine.queue("a") }
         #expect(unflushed.does { $0.close(code: 1000, now: $1) }.count == 1)
         #expect(!unflushed.machine.isClosed)
     }
 
-    @Test("abort() ends all requests and reports nothing")
+    @Test("abort() cancels all requests and reports nothing")
     func abort() {
         var session = Session.opened(.streaming)
-        _ = session.does { $0.send("a") + $0.flush(now: $1) }
+        _ = session.does { $0.send("a", now: $1) }
         _ = session.handled(300_000, of: 1)
         #expect(
             session.does { machine, _ in machine.abort() } == ["cancel 1", "cancel 3", "cancel send"] + Self.noTimers
@@ -388,7 +459,7 @@ struct HTTPSessionTests {
         #expect(session.does { machine, _ in machine.abort() } == [])
     }
 
-    @Test("a client that does not read stops its stream, and does not poll")
+    @Test("a session pauses its stream and sends no poll while the client does not read")
     func backPressure() {
         var streaming = Session.opened(.streaming)
         #expect(streaming.does { $0.setReading(false, now: $1) } == ["pause 1"])
@@ -401,7 +472,7 @@ struct HTTPSessionTests {
         #expect(polling.does { $0.setReading(true, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
     }
 
-    @Test("after the end, and for other requests, no input has an effect")
+    @Test("inputs have no effect if the session is closed, or if they belong to unknown requests")
     func stale() {
         var other = Session.opened(.streaming)
         #expect(
@@ -434,7 +505,7 @@ struct HTTPSessionTests {
         }
     }
 
-    @Test("a session name has a number below a thousand and eight characters")
+    @Test("a session name consists of a number below a thousand and eight letters or digits")
     func names() throws {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<100 {
@@ -444,5 +515,14 @@ struct HTTPSessionTests {
             #expect(parts[1].count == 8)
             #expect(parts[1].allSatisfy { "0123456789abcdefghijklmnopqrstuv".contains($0) })
         }
+    }
+}
+
+extension HTTPSessionStateMachine {
+    fileprivate mutating func send(_ message: String, now: Instant) -> [Action] { queue(message) + flush(now: now) }
+
+    fileprivate mutating func queue(_ message: String) -> [Action] {
+        send(message)
+        return []
     }
 }

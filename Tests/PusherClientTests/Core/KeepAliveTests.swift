@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Learning idle limits")
 struct KeepAliveTests {
-    @Test("A connection that was lost after 40 s of silence makes the next one ping every 20 s")
+    @Test("After a loss that follows 40 s of silence, the client pings every 20 s on the next connection")
     func learned() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -17,7 +17,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(20)).wire == ["send 2 ping"])
     }
 
-    @Test("A message of the client postpones the ping, and a message of the server does not")
+    @Test("A message from the client postpones the ping, but a message from the server does not")
     func putOff() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -27,12 +27,12 @@ struct KeepAliveTests {
         client.subscribe("a")
         for _ in 1...19 {
             #expect(client.advance(by: .seconds(1)).wire == [])
-            client.activity()
+            client.frameReceived()
         }
         #expect(client.advance(by: .seconds(1)).wire == ["send 2 ping"])
     }
 
-    @Test("The end of the connection ends the timer, and the protocol's own ping is unchanged")
+    @Test("The next connection and a disconnect stop the pings, and the protocol's own ping does not change")
     func ended() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -44,7 +44,7 @@ struct KeepAliveTests {
     }
 
     @Test(
-        "The client learns from codes that give no reason, and from no others",
+        "The client learns an idle limit only from close codes that give no reason for the loss",
         arguments: [
             (nil, true), (1000, true), (1001, true), (1005, true), (1006, true), (1002, false), (1009, false),
             (1011, false), (1012, false), (3000, false), (4100, false), (4200, false), (4201, false),
@@ -58,7 +58,7 @@ struct KeepAliveTests {
     }
 
     @Test(
-        "The client learns from a connection error that only says that it is over",
+        "The client learns an idle limit only from errors that give no reason for the loss",
         arguments: [
             (.connectionClosed, true), (.connectionFailed, true), (.tlsFailed, false), (.protocolViolation, false),
             (.messageTooBig, false), (.sendBufferFull, false),
@@ -71,7 +71,7 @@ struct KeepAliveTests {
         #expect((client.interval != nil) == teaches)
     }
 
-    @Test("The interval is half of the last lost silence, and at least a second")
+    @Test("The ping interval is half of the silence before the last loss, and at least a second")
     func shortest() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(3))
@@ -85,7 +85,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(1)).wire == ["send 3 ping"])
     }
 
-    @Test("The client learns nothing from a silence of less than a second")
+    @Test("The client learns no idle limit from a silence of less than a second")
     func tooShort() {
         var client = CoreClient.connected()
         client.advance(by: .milliseconds(999))
@@ -93,7 +93,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("The interval never exceeds the activity timeout")
+    @Test("The ping interval never exceeds the activity timeout")
     func longest() {
         var client = CoreClient.connected()
         for _ in 1...30 {
@@ -104,7 +104,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(120))
     }
 
-    @Test("A limit equal to the activity timeout: the ping was sent, and no frame followed")
+    @Test("The client learns an idle limit that equals the activity timeout, from a loss right after its ping")
     func equal() {
         var client = CoreClient.connected()
         #expect(client.advance(by: .seconds(120)).wire == ["send 1 ping"])
@@ -112,7 +112,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(60))
     }
 
-    @Test("Only the pong proves that the ping arrived, because other frames may have been on their way")
+    @Test("Only a pong proves that the ping arrived in time")
     func proof() {
         func lose(_ answer: Envelope) -> Duration? {
             var client = CoreClient.connected()
@@ -126,7 +126,7 @@ struct KeepAliveTests {
         #expect(lose(.pong) == nil)
     }
 
-    @Test("The client learns nothing from a silence that the connection has already survived")
+    @Test("The client learns no idle limit from a silence that the connection has already survived")
     func survived() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -134,7 +134,7 @@ struct KeepAliveTests {
         client.advance(by: .seconds(119))
         client.closed()
         #expect(client.interval == nil)
-        // Each connection outlives its interval, and is lost at some time before the next ping.
+        // Each connection survives one interval, and is lost before the next ping.
         for _ in 1...20 {
             client.reconnect(activityTimeout: "30")
             client.advance(by: .seconds(30))
@@ -145,7 +145,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("A message of the client counts as survived when any frame follows")
+    @Test("A connection has survived a silence if any frame arrives after the client's next message")
     func survivedMessage() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(50))
@@ -156,7 +156,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("The client learns from an unanswered ping, because routers drop silently; not after a suspension")
+    @Test("The client learns an idle limit from an unanswered ping, except after a suspension")
     func pongTimeout() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(150))
@@ -170,7 +170,7 @@ struct KeepAliveTests {
         #expect(suspended.interval == nil)
     }
 
-    @Test("The client learns nothing from a loss after a suspension, with or without a ping")
+    @Test("The client learns no idle limit from a loss after a suspension, with or without a ping")
     func suspended() {
         for isPinged in [true, false] {
             var client = CoreClient.connected()
@@ -179,7 +179,7 @@ struct KeepAliveTests {
             client.closed()
             #expect(client.interval == nil)
         }
-        // The interval is too short to be measured otherwise, but longer than the client would have been silent.
+        // This suspension is longer than the client's ping interval, but too short for the client to detect it.
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
         client.closed()
@@ -191,7 +191,7 @@ struct KeepAliveTests {
         #expect(client.lastSilence == .seconds(40))
     }
 
-    @Test("The client learns nothing from a loss right after a server error, but from a later one")
+    @Test("The client learns no idle limit from a loss within a second after a server error")
     func explained() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -206,7 +206,7 @@ struct KeepAliveTests {
         #expect(client.interval == .seconds(1))
     }
 
-    @Test("The client learns nothing from a loss that the app caused, or asked about")
+    @Test("The client learns no idle limit from a loss that the app caused or that its check discovered")
     func application() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -224,7 +224,7 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test("The client learns nothing from a failed attempt")
+    @Test("The client learns no idle limit from a failed attempt")
     func attempt() {
         var client = CoreClient()
         client.connect()
@@ -234,9 +234,9 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    // MARK: How it ends
+    // MARK: The end of the pings
 
-    @Test("After 60 answered pings the client stops them, even if they were sent on several connections")
+    @Test("The client stops its pings after 60 answers, even if they come on several connections")
     func forgotten() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -254,7 +254,7 @@ struct KeepAliveTests {
         #expect(client.timer(.keepAlive) == nil)
     }
 
-    @Test("Two connections that are lost 2 s after the greeting cost the next one 60 pings, not one a second")
+    @Test("Two losses 2 s after the greeting lead to 60 pings on the next connection, not one a second")
     func flood() {
         var client = CoreClient.connected()
         for _ in 1...2 {
@@ -268,7 +268,7 @@ struct KeepAliveTests {
         #expect(client.pingCount - before <= 60 + 2 * 3_600 / 120)
     }
 
-    @Test("Stopping the pings costs a connection if the limit is real; the next try comes after ten times as many")
+    @Test("After each further loss, the client needs ten times as many answers before it stops its pings")
     func patience() {
         var client = CoreClient.connected()
         for count in [60, 600, 6_000, 6_000] {
@@ -282,7 +282,7 @@ struct KeepAliveTests {
         }
     }
 
-    @Test("A connection that survives the silence shows that there is no limit")
+    @Test("The client forgets the idle limit when a connection survives the silence")
     func disproved() {
         var client = CoreClient.connected()
         for _ in 1...2 {
@@ -299,7 +299,7 @@ struct KeepAliveTests {
 
     // MARK: A limit on messages
 
-    @Test("A ping that is answered by 4301 is alive, is not reported, and makes later pings rarer")
+    @Test("After a ping, the client counts error 4301 as an answer, does not report it, and pings less often")
     func rejected() {
         let exceeded = Envelope.error(4301, "Rate limit exceeded")
         var client = CoreClient.connected()
@@ -311,14 +311,14 @@ struct KeepAliveTests {
             #expect(client.advance(by: .seconds(seconds)).wire == ["send 2 ping"])
             #expect(client.received(exceeded) == [])
         }
-        // The limit is 40 s, and the server rejects pings within it.
+        // The server rejects even pings after 36 s, so the client exceeds the idle limit of 40 s.
         #expect(client.interval == .seconds(72))
         #expect(client.state == .connected)
-        // There is no sent message left that the server could reject.
+        // The server has answered every ping, so this error is not an answer to a ping.
         #expect(client.received(exceeded) == ["report serverError 4301"])
     }
 
-    @Test("A rejected ping delays no subscription")
+    @Test("A rejected ping does not delay subscriptions")
     func rejectedBeforeSubscription() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -329,7 +329,7 @@ struct KeepAliveTests {
         #expect(client.subscribe("a").wire == ["send 2 subscribe a"])
     }
 
-    @Test("Another host or port has its own limits; another key does not")
+    @Test("Another host or port has its own idle limit")
     func endpoints() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
@@ -354,7 +354,7 @@ extension CoreClient {
 
     fileprivate var pingCount: Int { machine.statistics(now: now).pings.sent }
 
-    /// The client reconnects.
+    /// Reconnects at once.
     @discardableResult
     fileprivate mutating func reconnect(activityTimeout: String = "120") -> Transcript {
         decide(.zero)
@@ -362,7 +362,7 @@ extension CoreClient {
         return establish(activityTimeout: activityTimeout)
     }
 
-    /// Time passes, and the server answers all pings.
+    /// Lets time pass while the server answers all pings.
     fileprivate mutating func hold(for duration: Duration) {
         let end = now + duration
         while now < end {

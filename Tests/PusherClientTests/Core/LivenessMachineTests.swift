@@ -23,13 +23,14 @@ struct LivenessMachineTests {
             case .message: client.received(.message(nil))
             case .pong: client.received(Envelope(event: EventName.pong))
             case .malformed: client.malformed()
-            case .control: client.activity()
+            case .control: client.frameReceived()
             }
         }
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
         #expect(receive(&client).timers == [])
-        // The running timer is not rescheduled: when it fires, it is set for the remaining time.
+        // The client does not reschedule the running timer. When the timer fires, the client sets it for the
+        // remaining time.
         #expect(client.advance(by: .seconds(20)) == ["set activity 100s"])
         #expect(client.advance(by: .seconds(100)).wire == ["send 1 ping"])
         client.advance(by: .seconds(29))
@@ -38,17 +39,17 @@ struct LivenessMachineTests {
         #expect(client.advance(by: .milliseconds(1)).wire == ["send 1 ping"])
     }
 
-    @Test("A thousand frames set no timer")
+    @Test("A thousand frames do not set a timer")
     func noTimerPerFrame() {
         var client = CoreClient.connected()
         for _ in 0..<1_000 {
             client.advance(by: .milliseconds(1))
-            #expect(client.activity() == [])
+            #expect(client.frameReceived() == [])
         }
     }
 
     @Test(
-        "The shorter of the option's and the server's timeout applies; an invalid one does not",
+        "The client uses the shorter of the option's and the server's timeout, and ignores an invalid timeout",
         arguments: [
             ("120", 120, "120s"), ("30", 120, "30s"), ("300", 120, "120s"), ("30", 10, "10s"), ("120", 600, "120s"),
             ("0.5", 120, "1s"), ("1.5", 120, "1.5s"), ("30.0", 120, "30s"), ("3e1", 120, "30s"),
@@ -61,7 +62,7 @@ struct LivenessMachineTests {
         var client = CoreClient { $0.activityTimeout = .seconds(option) }
         client.connect()
         client.opened()
-        // The escapes of the table are those of a string inside a string.
+        // The strings in the table have escaped quotation marks. The test removes the escapes.
         let transcript = client.greeted(activityTimeout: server.map { $0.replacing(#"\""#, with: "\"") })
         #expect(transcript.timers.last == "set activity \(expected)")
     }
@@ -73,7 +74,7 @@ struct LivenessMachineTests {
         #expect(client.received(.ping) == ["stop pong", "set activity 120s", "send 1 pong"])
     }
 
-    @Test("A silence during a suspension is noticed at the next call")
+    @Test("The client notices a silence during a suspension at the next call")
     func suspended() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(119))
@@ -84,7 +85,7 @@ struct LivenessMachineTests {
         #expect(client.advance(by: .seconds(30)).wire == ["abort 1"])
     }
 
-    @Test("connect() after a suspension checks the connection")
+    @Test("A call to connect() after a suspension checks the connection")
     func connectAfterSuspension() {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
@@ -106,7 +107,7 @@ struct LivenessMachineTests {
         let activity = try #require(client.timer(.activity))
         client.advance(by: .seconds(120))
         let pong = try #require(client.timer(.pong))
-        client.activity()
+        client.frameReceived()
         #expect(client.fire(activity) == [])
         #expect(client.fire(pong) == [])
         client.closed(code: 4200)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import PusherCore
 
-/// Reverb rejects requests without naming them (protocol clause 6.2). The other answers show which request an error
-/// belongs to.
+/// Reverb refuses requests without naming them (protocol clause 6.2). The client finds the refused request by the
+/// answers to the other requests.
 @Suite("Errors that name no request")
 struct NamelessErrorTests {
     private let refusal = Envelope.error(4009, "Connection is unauthorized")
@@ -28,7 +28,7 @@ struct NamelessErrorTests {
 
     // MARK: Subscriptions
 
-    @Test("fails the last remaining subscription as soon as the others are confirmed")
+    @Test("An error that names no request fails the last pending subscription when the others are confirmed")
     func lastLeft() {
         var client = client(pending: "a", "b", "c")
         client.received(.success("b"))
@@ -36,7 +36,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("does not apply to requests that were sent after the error")
+    @Test("An error that names no request does not apply to requests that were sent after the error")
     func sentLater() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -47,7 +47,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("d")).told == ["subscribed d"])
     }
 
-    @Test("fails as many requests as there were errors, when no more are left")
+    @Test("Two errors that name no request fail the last two unanswered requests")
     func several() {
         var client = client(pending: "a", "b", "c", "d")
         for _ in 1...2 { #expect(client.received(refusal).told == report) }
@@ -58,7 +58,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == end)
     }
 
-    @Test("fails those before the first error, even if later ones are still in doubt")
+    @Test("An error that names no request fails an earlier request even if later ones are unanswered")
     func nested() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -70,7 +70,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("d")).told == ["subscribed d", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("fails both of two if both were rejected")
+    @Test("Two errors that name no request fail the only two pending subscriptions")
     func all() {
         var client = client(pending: "a", "b")
         #expect(client.received(refusal).told == report)
@@ -81,7 +81,7 @@ struct NamelessErrorTests {
         )
     }
 
-    @Test("counts a rejection that names a channel as an answer too")
+    @Test("A refusal that names a channel counts as an answer to its subscription")
     func namedRefusal() {
         for answer in [Envelope.refusal("a"), .error(nil, "Auth info required to subscribe to a")] {
             var client = client(pending: "a", "b")
@@ -92,7 +92,7 @@ struct NamelessErrorTests {
         }
     }
 
-    @Test("ignores rejections of requests that are no longer pending (seed 8486929)")
+    @Test("An error fails no later request if its possible causes have timed out (seed 8486929)")
     func overdueRefusals() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -104,7 +104,7 @@ struct NamelessErrorTests {
         #expect(client.received(.success("c")).told == ["subscribed c", "failed d subscriptionRefused 4009"])
     }
 
-    @Test("may belong to a cancelled subscription until the server has answered it")
+    @Test("An error that names no request may belong to a cancelled subscription until the server has answered")
     func unwanted() {
         var client = client(pending: "a", "b")
         client.unsubscribe("a")
@@ -114,7 +114,7 @@ struct NamelessErrorTests {
         #expect(transcript.told == ["failed b subscriptionRefused 4009"])
     }
 
-    @Test("A timeout is not an answer, fails no other request, and repeats the server's words")
+    @Test("A timeout does not count as an answer, and its error repeats the server's words")
     func timeout() throws {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -132,11 +132,11 @@ struct NamelessErrorTests {
         client.subscribe("c")
         client.advance(by: .seconds(10))
         guard case .failed(let error) = client.machine.subscriptions["c"]?.phase else { return }
-        // It was sent after the error.
+        // The client sent this subscription after the error, so the failure does not repeat the error's words.
         #expect(!error.message.contains("unauthorized"))
     }
 
-    @Test("may belong to a subscription that has timed out, until its answer arrives")
+    @Test("An error that names no request may belong to a timed-out subscription until its answer arrives")
     func overdue() {
         var client = client(pending: "a")
         client.advance(by: .seconds(10))
@@ -145,20 +145,20 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "failed b subscriptionRefused 4009"])
     }
 
-    @Test("may belong to a timed-out subscription or sign-in for one more timeout")
+    @Test("An error that names no request may belong to a timed-out request for one more timeout")
     func expired() {
         let told: Transcript = ["report serverError 4009 of b", "failed b subscriptionRefused 4009"]
         for var client in [client(pending: "a"), signingIn()] {
             client.advance(by: .seconds(20))
             client.subscribe("b")
             #expect(client.received(refusal).told == told)
-            // Its late answer has no further effect.
+            // The late answer to the first subscription has no effect.
             client.received(.success("a"))
             #expect(client.phase(of: "b") == "failed subscriptionRefused")
         }
     }
 
-    @Test("does not treat a request as overdue because of a suspension")
+    @Test("A suspension does not exclude a request as the cause of an error")
     func suspended() {
         for var client in [client(pending: "a"), signingIn()] {
             client.suspend(for: .seconds(30))
@@ -168,21 +168,21 @@ struct NamelessErrorTests {
         }
     }
 
-    @Test("keeps no request for longer than two timeouts")
+    @Test("The client keeps no unanswered request for longer than two timeouts")
     func bounded() {
         var client = CoreClient.connected()
         for _ in 1...100 {
             client.subscribe("a")
             client.advance(by: .seconds(10))
             client.unsubscribe("a")
-            // Without a frame, the client would drop the connection, and the requests with it.
+            // The pong keeps the connection alive, because a loss would remove the requests.
             client.received(.pong)
         }
         #expect(client.state == .connected)
         #expect(client.machine.session.map { $0.requests.sent.count <= 3 } == true)
     }
 
-    @Test("Two errors with other possible causes do not fail two subscriptions, but the last one left fails")
+    @Test("Two errors with an unknown cause fail only the last pending subscription")
     func uncertain() {
         var client = client(pending: "a", "b")
         for _ in 1...2 { #expect(client.received(.error(nil, "no")).told == ["report serverError"]) }
@@ -193,7 +193,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
     }
 
-    @Test("fails no request if it may be the answer to an earlier try")
+    @Test("An error that names no request fails no request if the error may answer an earlier try")
     func sentAgain() {
         var client = client(pending: "a", "b")
         client.received(.success("b"))
@@ -203,7 +203,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a"])
         #expect(client.phase(of: "c") == "subscribing")
-        // The same if the app has unsubscribed from the first try.
+        // The result is the same if the app has unsubscribed after the first try.
         client = self.client(pending: "a")
         client.advance(by: .seconds(10))
         client.unsubscribe("a")
@@ -212,7 +212,7 @@ struct NamelessErrorTests {
         #expect(client.phase(of: "c") == "subscribing")
     }
 
-    @Test("is forgotten with the connection")
+    @Test("The client forgets an error that names no request when the connection is lost")
     func lost() {
         var client = client(pending: "a", "b")
         client.received(refusal)
@@ -224,7 +224,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == ["report serverError 4009 of b", "failed b subscriptionRefused 4009"])
     }
 
-    @Test("An error that names a subscribed channel does not belong to the pending one")
+    @Test("An error that names a subscribed channel does not belong to a pending channel")
     func namesAnother() {
         var client = client(pending: "chat")
         client.received(.success("chat"))
@@ -235,7 +235,7 @@ struct NamelessErrorTests {
 
     // MARK: The sign-in
 
-    @Test("fails the subscription if the sign-in succeeds, and never the user's own channel")
+    @Test("An error that names no request fails the pending subscription if the sign-in succeeds")
     func signedIn() {
         var client = signingIn(pending: "a")
         #expect(client.received(refusal).told == report)
@@ -243,14 +243,14 @@ struct NamelessErrorTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
-    @Test("fails the sign-in if the subscription succeeds")
+    @Test("An error that names no request fails the pending sign-in if the subscription succeeds")
     func notSignedIn() {
         var client = signingIn(pending: "a")
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a", "sign-in signInFailed 4009"])
     }
 
-    @Test("Reverb's answer to an unknown sign-in fails it with the server's words")
+    @Test("Reverb's answer to an unknown sign-in message fails the sign-in with the server's words")
     func unknownSignIn() {
         var client = signingIn()
         #expect(client.received(invalidMessage).told == ["sign-in signInFailed 4200"])
@@ -259,9 +259,9 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "sign-in signInFailed 4200"])
     }
 
-    @Test("fails no sign-in that was sent after the error")
+    @Test("An error that names no request fails no sign-in that was sent after the error")
     func signInAfterError() {
-        // Reverb sends this for every internal error, also for one of a subscription.
+        // Reverb sends this error for every internal failure, including failures of subscriptions.
         var client = client(pending: "a", "b")
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
         client.signIn()
@@ -271,7 +271,7 @@ struct NamelessErrorTests {
         #expect(client.received(.signedIn("u")).told == ["signed in u"])
     }
 
-    @Test("Reverb's words for an unknown message fail no subscription")
+    @Test("Reverb's error for an unknown message fails no subscription")
     func invalidMessageAndSubscription() {
         var client = client(pending: "a")
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
@@ -283,7 +283,7 @@ struct NamelessErrorTests {
     }
 
     @Test(
-        "The errors of soketi and pylon before a close fail neither",
+        "The errors of soketi and pylon before a close fail neither sign-in nor subscription",
         arguments: ["Please reconnect immediately", "Generic reconnect immediately", "Server shutting down"]
     )
     func closing(message: String) {
@@ -295,13 +295,13 @@ struct NamelessErrorTests {
         #expect(client.phase(of: "a") == "subscribing")
     }
 
-    @Test("A sign-in that times out repeats the server's words")
+    @Test("The error of a sign-in that times out repeats the server's words")
     func signInTimeout() {
         var client = signingIn(pending: "a")
         client.received(.error(4200, "Generic reconnect immediately"))
         client.advance(by: .seconds(10))
         guard case .failed(let error) = client.machine.signIn.phase else {
-            Issue.record("not failed")
+            Issue.record("the sign-in has not failed")
             return
         }
         #expect(error.message.contains(#""Generic reconnect immediately" (4200)"#))
@@ -309,7 +309,7 @@ struct NamelessErrorTests {
 
     // MARK: Other messages
 
-    @Test("may belong to a recent client event, unless it has Reverb's words for subscriptions")
+    @Test("An error that names no request may belong to a recent client event, depending on its words")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
@@ -327,7 +327,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == ["report serverError 4009 of c", "failed c subscriptionRefused 4009"])
     }
 
-    @Test("may belong to a message that the app sent")
+    @Test("An error that names no request may belong to a message that the app sent")
     func ownMessages() {
         var client = signingIn()
         client.sendMessage(Envelope(event: "custom"))

@@ -26,17 +26,17 @@ struct PresenceTests {
     }
 
     @Test(
-        "The list of a success may have every shape that servers send",
+        "The client reads the member list of a success in every form that servers send",
         arguments: [
-            // The order of the ids, and the other entries of the hash by id.
+            // Members have the order of `ids`. Other members of the hash follow, sorted by id.
             (#"{"count":3,"ids":["c","a"],"hash":{"a":{"n":1},"c":null,"b":2,"aa":3}}"#, #" c a:{"n":1} aa:3 b:2"#),
-            // Ids as numbers, if the hash has them as strings.
+            // The ids are numbers, but the keys of the hash are strings.
             (#"{"ids":[10,2],"hash":{"2":{"n":1},"10":null}}"#, #" 10 2:{"n":1}"#),
-            // PHP: a hash whose keys are 0, 1, 2… is a list, and an empty one is one too.
+            // PHP encodes a hash as a list if the hash is empty, or if its keys are 0, 1, 2…
             (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),
             (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
             (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
-            // Ids without an entry, entries without an id, duplicate ids, and none.
+            // Some ids have no entry, some entries have no id, and some ids are duplicates or invalid.
             (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
             (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),
             (#"{"ids":["a"],"hash":"x"}"#, " a"),
@@ -49,7 +49,7 @@ struct PresenceTests {
         #expect(client.received(success(presence)).told == ["members presence-a\(members)", "subscribed presence-a"])
     }
 
-    @Test("The data may be an object instead of a string")
+    @Test("The client accepts the data of a success as an object instead of a string")
     func objectData() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -60,7 +60,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "A success without a list has no members, and is reported",
+        "A success without a valid member list is reported as malformed, and the channel is subscribed without members",
         arguments: [
             "{}", "", "x", #"{"presence":null}"#, #"{"presence":[]}"#, #"{"presence":{}}"#,
             #"{"presence":{"count":1}}"#,
@@ -80,9 +80,9 @@ struct PresenceTests {
         )
     }
 
-    // MARK: Coming and going
+    // MARK: Joining and leaving
 
-    @Test("Members join and leave, with their information")
+    @Test("The client reports members who join and leave, with their information")
     func changes() {
         var client = subscribed("1")
         #expect(client.received(.memberAdded(name, "\"b\"", info: #"{"n":1}"#)) == [#"added presence-a b:{"n":1}"#])
@@ -94,7 +94,7 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("A present member does not join again, but gets the newest information")
+    @Test("`member_added` for a member in the list only updates the member's information")
     func addedTwice() {
         var client = subscribed("1", "2")
         #expect(client.received(.memberAdded(name, "2", info: "3")) == [])
@@ -102,14 +102,14 @@ struct PresenceTests {
         #expect(client.received(.memberRemoved(name, "2")) == ["removed presence-a 2:3"])
     }
 
-    @Test("A member who is absent does not leave, and may still join later")
+    @Test("The client ignores `member_removed` for a member who is not in the list, and the member can still join")
     func removedEarly() {
         var client = subscribed("1")
         #expect(client.received(.memberRemoved(name, "2")) == [])
         #expect(client.received(.memberAdded(name, "2")) == ["added presence-a 2"])
     }
 
-    @Test("This client's own member may be missing from the list, and be added later (slanger)")
+    @Test("The server may add this client's own member after the list (slanger)")
     func ownMemberLate() {
         var client = subscribed("2")
         #expect(client.machine.subscriptions[name]?.roster?.myID == "1")
@@ -119,7 +119,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "A message without a user is reported, and changes nothing (PusherSwift crashes)",
+        "The client reports a membership message without a valid user and ignores it (PusherSwift crashes)",
         arguments: [EventName.memberAddedInternal, EventName.memberRemovedInternal],
         [
             "", "{}", "[]", "null", "3", "x", #"{"user_info":{}}"#, #"{"user_id":null}"#, #"{"user_id":""}"#,
@@ -138,7 +138,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "Unusual ids are accepted",
+        "The client accepts unusual user ids",
         arguments: [("1.5", "1.5"), ("1e300", "1e+300"), ("-0", "0"), ("\"\\u0000\"", "\0")]
     )
     func oddIDs(json: String, id: String) {
@@ -159,7 +159,7 @@ struct PresenceTests {
             envelope.event = EventName.memberRemovedInternal
             #expect(client.received(envelope) == [])
         }
-        // The list already contains earlier changes, or they are outdated.
+        // The list replaces all earlier changes.
         #expect(client.received(.members("presence-b", ["2"])).told.words.first == "members presence-b 2")
         client.unsubscribe("presence-b")
         #expect(client.received(.memberAdded("presence-b", "3")) == [])
@@ -167,7 +167,7 @@ struct PresenceTests {
 
     // MARK: Losses
 
-    @Test("Without a connection there are no members, and the next list reports the changes")
+    @Test("A channel has no members after a loss, and the next list reports the changes")
     func replaced() {
         var client = subscribed("1", "2", "3")
         client.received(.memberRemoved(name, "2"))
@@ -183,7 +183,7 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["4", "5", "1"])
     }
 
-    @Test("An unusable list leaves the previous one, and the next reports the changes since then")
+    @Test("After an unusable list, the previous members stay, and the next list reports the changes")
     func unusableAfterLoss() {
         var client = subscribed("1", "2")
         var envelope = Envelope.success(name)
@@ -203,7 +203,7 @@ struct PresenceTests {
         #expect(transcript.told.words.first == "members presence-a 1 3 removed 2")
     }
 
-    @Test("The difference is to the last known list, across several losses and rejections")
+    @Test("The client compares a list with the last known list, across several losses and refusals")
     func differenceOverLosses() {
         var client = subscribed("1", "2")
         reconnect(&client)
@@ -213,7 +213,7 @@ struct PresenceTests {
         #expect(client.received(.members(name, ["1"])).told.words.first == "members presence-a 1 removed 2")
     }
 
-    @Test("A channel that was unsubscribed meanwhile starts with a new list")
+    @Test("A channel that is unsubscribed and subscribed again starts with a new list")
     func newChannel() {
         var client = subscribed("1", "2")
         client.closed()
@@ -225,8 +225,8 @@ struct PresenceTests {
         #expect(client.received(.members(name, ["3"])).told == ["members presence-a 3", "subscribed presence-a"])
     }
 
-    @Test("A channel that is unsubscribed and subscribed while pending keeps no old list")
-    func reinstated() {
+    @Test("A channel that is unsubscribed and subscribed while pending forgets the old list")
+    func wantedAgain() {
         var client = subscribed("1", "2")
         reconnect(&client)
         client.unsubscribe(name)
@@ -235,13 +235,16 @@ struct PresenceTests {
         #expect(client.machine.subscriptions[name]?.roster?.myID == "1")
     }
 
-    @Test("A second success on the same connection is another list")
+    @Test("A second success on the same connection replaces the list")
     func secondSuccess() {
         var client = subscribed("1", "2")
         #expect(client.received(.members(name, ["2", "3"])) == ["members presence-a 2 3 added 3 removed 1"])
     }
 
-    @Test("An unexpected success brings no members, and is ended", arguments: [true, false])
+    @Test(
+        "After an unexpected success, the client unsubscribes the channel and ignores the members",
+        arguments: [true, false]
+    )
     func straySuccess(isAuthorizing: Bool) {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -252,7 +255,7 @@ struct PresenceTests {
 
     // MARK: "Existing subscription"
 
-    @Test("A channel that the server already has is subscribed again, once, because that brings its members")
+    @Test("The client subscribes again once after \"Existing subscription\", to get the members")
     func startsOver() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -264,17 +267,17 @@ struct PresenceTests {
                 "report serverError of presence-a", "failed presence-a subscriptionRefused",
             ]
         )
-        // The next call may do so again.
+        // The next call may subscribe again.
         client.subscribe(name)
         client.authorized(name)
         #expect(client.received(existing).wire == ["send 1 unsubscribe presence-a", "send 1 subscribe presence-a"])
         #expect(client.received(.members(name, ["1"])).told == ["members presence-a 1", "subscribed presence-a"])
-        // And the next connection too.
+        // The next connection may subscribe again, too.
         reconnect(&client)
         #expect(client.received(existing).wire == ["send 2 unsubscribe presence-a", "send 2 subscribe presence-a"])
     }
 
-    @Test("The second subscription has its own timeout")
+    @Test("A repeated subscription has its own timeout")
     func startedOverTimesOut() {
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -285,10 +288,10 @@ struct PresenceTests {
         #expect(client.advance(by: .seconds(1)).told == ["failed presence-a subscriptionTimedOut"])
     }
 
-    // MARK: Who this client is
+    // MARK: This client's own member
 
     @Test(
-        "The id is the one in channel_data, which is sent unchanged",
+        "This client's user id comes from channel_data, which the client sends unchanged",
         arguments: [(#"{"user_id":"u1"}"#, "u1"), (#"{ "user_id" : 7, "user_info": {"n":"é"} }"#, "7")]
     )
     func channelData(data: String, id: String) throws {
@@ -303,7 +306,7 @@ struct PresenceTests {
     }
 
     @Test(
-        "channel_data without a user is not an authorization",
+        "An authorization is invalid if its channel_data names no user",
         arguments: ["", "{}", "[]", "x", #"{"user_id":""}"#, #"{"user_id":null}"#, #"{"user_id":"#, "\"u\""]
     )
     func unusableChannelData(data: String) {

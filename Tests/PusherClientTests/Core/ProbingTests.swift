@@ -2,18 +2,18 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("Calls of impatient apps")
+@Suite("Checking, reconnecting and resubscribing at once")
 struct ProbingTests {
     // MARK: Checking the connection
 
-    @Test("Checking the connection pings at once, and any answer ends the check")
+    @Test("checkConnection() pings at once, and any message from the server ends the check")
     func checked() {
         var client = CoreClient.connected()
         #expect(client.checkConnection() == ["stop activity", "set pong 5s", "send 1 ping"])
-        #expect(client.activity() == ["stop pong", "set activity 120s"])
+        #expect(client.frameReceived() == ["stop pong", "set activity 120s"])
     }
 
-    @Test("Without an answer in time, the client reconnects")
+    @Test("The client reconnects if its check gets no answer in time")
     func dead() {
         var client = CoreClient.connected()
         client.checkConnection()
@@ -24,7 +24,7 @@ struct ProbingTests {
         #expect(client.state == .reconnecting)
     }
 
-    @Test("A ping under way gets no extra time, and the pong timeout is never exceeded")
+    @Test("A check does not extend the wait for a pong, or exceed the pong timeout")
     func pinged() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -32,7 +32,7 @@ struct ProbingTests {
         #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 5s"])
     }
 
-    @Test("Repeated checks do not postpone the discovery that the server is gone")
+    @Test("Repeated checks do not postpone the discovery of a dead connection")
     func repeated() {
         var client = CoreClient.connected()
         #expect(client.checkConnection().timers == ["stop activity", "set pong 5s"])
@@ -44,7 +44,7 @@ struct ProbingTests {
         #expect(transcript.told == ["report pongTimedOut"])
     }
 
-    @Test("A wait before another attempt ends; a running attempt continues")
+    @Test("checkConnection() ends a wait before an attempt, and does not affect a running attempt")
     func waiting() {
         var client = CoreClient.connected()
         client.closed()
@@ -53,7 +53,7 @@ struct ProbingTests {
         #expect(client.checkConnection() == [])
     }
 
-    @Test("No attempt starts that is not wanted")
+    @Test("checkConnection() starts no attempt if the app wants no connection")
     func unwanted() {
         var client = CoreClient()
         #expect(client.checkConnection() == [])
@@ -65,7 +65,7 @@ struct ProbingTests {
         #expect(refused.checkConnection() == [])
     }
 
-    @Test("After a suspension, the interrupted wait for a pong starts again")
+    @Test("checkConnection() pings again if a suspension interrupted the wait for a pong")
     func suspended() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -75,7 +75,7 @@ struct ProbingTests {
     }
 
     @Test(
-        "Repeated checks after a suspension do not postpone the discovery that the server is gone",
+        "Repeated checks after a suspension do not postpone the discovery of a dead connection",
         arguments: [true, false]
     )
     func suspendedRepeated(isAskedFirst: Bool) {
@@ -85,7 +85,7 @@ struct ProbingTests {
         client.advance(by: .seconds(3))
         client.checkConnection()
         client.advance(by: .seconds(1))
-        // It runs from the first of these checks on.
+        // The wait for the pong starts at the first of these checks.
         let rest = isAskedFirst ? 1 : 4
         #expect(client.checkConnection().timers == ["stop pong", "set pong \(rest)s"])
         #expect(client.advance(by: .seconds(rest)).wire == ["abort 1"])
@@ -93,7 +93,7 @@ struct ProbingTests {
 
     // MARK: Reconnecting at once
 
-    @Test("reconnectNow() replaces the connection; channels are subscribed again, and count as lost")
+    @Test("reconnectNow() replaces the connection, and the client subscribes its channels again")
     func reconnect() {
         var client = CoreClient.subscribed("private-a")
         let transcript = client.reconnectNow()
@@ -111,7 +111,7 @@ struct ProbingTests {
         #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 1s"])
     }
 
-    @Test("reconnectNow() replaces an attempt, and ends a wait")
+    @Test("reconnectNow() replaces a running attempt, and connects during a wait")
     func attempts() {
         var client = CoreClient()
         client.connect()
@@ -123,7 +123,7 @@ struct ProbingTests {
     }
 
     @Test(
-        "reconnectNow() connects from every state without a connection: at first, after disconnecting, after a rejection"
+        "reconnectNow() connects from every state without a connection"
     )
     func fromNothing() {
         var client = CoreClient()
@@ -139,7 +139,7 @@ struct ProbingTests {
 
     // MARK: Subscribing again
 
-    @Test("A subscribed channel is ended and subscribed again, with a new authorization")
+    @Test("resubscribe() unsubscribes, and subscribes again with a new authorization")
     func resubscribe() {
         var client = CoreClient.subscribed("private-a")
         let transcript = client.resubscribe("private-a")
@@ -151,7 +151,7 @@ struct ProbingTests {
         #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 0s"])
     }
 
-    @Test("A failed channel is subscribed again, and one that waits for the connection keeps waiting")
+    @Test("resubscribe() subscribes a failed channel again, and has no effect without a connection")
     func failed() {
         var client = CoreClient.connected()
         client.subscribe("private-a")
@@ -161,7 +161,7 @@ struct ProbingTests {
         #expect(client.resubscribe("private-a") == [])
     }
 
-    @Test("A retired channel object resubscribes nothing")
+    @Test("resubscribe() on a retired channel object has no effect")
     func gone() {
         var client = CoreClient.subscribed("private-a")
         let id = client.id(ofChannel: "private-a")
@@ -171,7 +171,7 @@ struct ProbingTests {
         #expect(client.resubscribe("private-a", id) == [])
     }
 
-    @Test("Waiting client events are sent after it; an awaited one fails")
+    @Test("The client sends waiting client events after resubscribe(), but an awaited event fails")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 1 }
         client.trigger("client-1", on: "private-a")

@@ -2,14 +2,14 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a phase and an input, for each kind of channel. A pair that is not in the table must change nothing
-/// and have no effect. The ledger checks timers and authorizations after each input.
+/// Tests every pair of a phase and an input, for each kind of channel. A pair that is not in the table must change
+/// nothing and have no effect. The ledger checks timers and authorizations after each input.
 @Suite("Table: the effect of each input on a subscription in each phase")
 struct SubscriptionTableTests {
     typealias Row = [SubscriptionInput: String]
 
     @Test(
-        "Every phase and every input",
+        "Each input in each phase has the effects in the table",
         arguments: [
             "a", "cache-a", "private-a", "private-cache-a", "private-encrypted-a", "private-encrypted-cache-a",
             "presence-a", "presence-cache-a",
@@ -41,7 +41,7 @@ struct SubscriptionTableTests {
                 kind.requiresAuthorization
                 ? "authorizing, authorize x for \(number).1" : "subscribing, send \(number) subscribe x"
             words = words.replacing("{begin \(number)}", with: begin)
-            // Only the effects, if other effects come before them.
+            // Rows with this marker name the phase themselves, so the marker contains only the new authorization.
             words = words.replacing("{ask \(number)}", with: "authorize x for \(number).1")
         }
         let isPresence = kind.base == .presence
@@ -70,7 +70,7 @@ struct SubscriptionTableTests {
             .replacing(" x", with: " \(name)")
     }
 
-    /// If no request is pending, an error belongs to none, and is reported.
+    /// The rows for errors while no request is pending. The client only reports these errors.
     private static func elsewhere(_ situation: SubscriptionSituation) -> Row {
         guard !situation.isPending, situation != .idle else { return [:] }
         return [
@@ -82,7 +82,7 @@ struct SubscriptionTableTests {
     static let authorizing: Row = [
         .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
         .unsubscribe: "gone, retired x, forget the authorization",
-        // The answer to a subscription that the app has cancelled.
+        // This success answers a subscription that the app has cancelled.
         .success: "authorizing, send 1 unsubscribe x",
         .authorized: "subscribing, send 1 subscribe x",
         .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
@@ -103,7 +103,7 @@ struct SubscriptionTableTests {
             .success: "{subscribed late}",
             .unsubscribe: "gone, retired x, forget the authorization, send 1 unsubscribe x",
         ]) { _, new in new },
-        // The authorization of the user is pending.
+        // The user's authorization is pending.
         .awaitingSignIn: [
             .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
             .success: "awaitingSignIn, send 1 unsubscribe x",
@@ -116,7 +116,7 @@ struct SubscriptionTableTests {
             .signInFailed: "failed invalidAuthorization, sign-in signInFailed, failed x invalidAuthorization",
         ],
         .subscribing: [
-            .unsubscribe: "unsubscribing, retired x", .success: "{subscribed}",
+            .unsubscribe: "subscribingUnwanted, retired x", .success: "{subscribed}",
             .error: "failed subscriptionRefused, report serverError of x, failed x subscriptionRefused",
             .refusal: "failed subscriptionRefused, failed x subscriptionRefused 401", .existing: "{existing}",
             .subscriptionTimer: "failed subscriptionTimedOut, failed x subscriptionTimedOut",
@@ -133,7 +133,8 @@ struct SubscriptionTableTests {
             .refusal: "{doubted}",
             .loss: "idle", .disconnect: "idle", .reconnect: "{begin 2}",
         ],
-        // The server may only have been slow, or the error may belong to another request.
+        // The client accepts a late success. The server may only have been slow, or the error may belong to another
+        // request.
         .refused: failed.merging([.success: "{subscribed}"]) { _, new in new },
         .timedOut: failed.merging([
             .success: "{subscribed}", .unsubscribe: "gone, retired x, send 1 unsubscribe x",

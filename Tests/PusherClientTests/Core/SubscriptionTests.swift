@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Subscriptions")
 struct SubscriptionTests {
-    @Test("A channel is subscribed at once if there is a connection")
+    @Test("The client subscribes a channel at once if there is a connection")
     func subscribe() {
         var client = CoreClient.connected()
         #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
@@ -14,7 +14,7 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions["b"]?.isSubscribed == false)
     }
 
-    @Test("Earlier channels are subscribed on connecting, oldest first")
+    @Test("The client subscribes earlier channels when it connects, oldest first")
     func subscribeBeforeConnecting() {
         var client = CoreClient()
         for name in ["c", "a", "b"] { #expect(client.subscribe(name) == []) }
@@ -23,7 +23,7 @@ struct SubscriptionTests {
         #expect(client.establish().wire == Transcript(["c", "a", "b", "e", "d"].map { "send 1 subscribe \($0)" }))
     }
 
-    @Test("An existing or pending subscription is not sent again")
+    @Test("The client does not repeat an existing or pending subscription")
     func noDuplicates() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -33,7 +33,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("a")) == [])
     }
 
-    @Test("Unsubscribing retires the channel, and tells the server")
+    @Test("unsubscribe() retires the channel and tells the server")
     func unsubscribe() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -45,7 +45,7 @@ struct SubscriptionTests {
         #expect(client.unsubscribe("never") == [])
     }
 
-    @Test("Unsubscribing a pending channel waits for the answer")
+    @Test("The client unsubscribes a pending channel after the server's answer")
     func unsubscribePending() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -55,7 +55,7 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions.isEmpty)
     }
 
-    @Test("A rejection of an unsubscribed channel has no effect")
+    @Test("A refusal of an unsubscribed channel has no effect")
     func refusedAfterUnsubscribe() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -64,8 +64,8 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions.isEmpty)
     }
 
-    @Test("Subscribing again while the old subscription is pending reinstates it")
-    func reinstate() {
+    @Test("subscribe() continues the pending subscription of an unsubscribed channel")
+    func wantAgain() {
         var client = CoreClient.connected()
         client.subscribe("a")
         client.unsubscribe("a")
@@ -74,8 +74,8 @@ struct SubscriptionTests {
         #expect(client.received(.message("a")) == ["deliver a message"])
     }
 
-    @Test("A reinstated channel has no earlier leases: the end of its last lease unsubscribes it")
-    func reinstateWithoutLeases() {
+    @Test("If a channel is wanted again, only new leases count, and the client unsubscribes after the last one")
+    func wantAgainWithoutLeases() {
         var client = CoreClient.connected()
         let first = client.lease("a")
         client.unsubscribe("a")
@@ -85,8 +85,8 @@ struct SubscriptionTests {
         #expect(client.endLease("a", second) == ["retired a", "send 1 unsubscribe a"])
     }
 
-    @Test("An earlier call to subscribe does not hold a reinstated channel: the end of its lease unsubscribes it")
-    func reinstateWithoutHold() {
+    @Test("If a channel is wanted again, the client unsubscribes after its lease, even after an earlier subscribe()")
+    func wantAgainWithoutHold() {
         var client = CoreClient.connected()
         client.subscribe("a")
         client.unsubscribe("a")
@@ -95,8 +95,8 @@ struct SubscriptionTests {
         #expect(client.endLease("a", lease) == ["retired a", "send 1 unsubscribe a"])
     }
 
-    @Test("A reinstated channel has no subscription count until the server sends one")
-    func reinstateWithoutCount() {
+    @Test("A channel that is wanted again has no subscription count until the server sends one")
+    func wantAgainWithoutCount() {
         var client = CoreClient.connected()
         client.subscribe("a")
         client.received(.subscriptionCount("a", #"{"subscription_count":3}"#))
@@ -105,8 +105,8 @@ struct SubscriptionTests {
         #expect(client.machine.subscriptions["a"]?.subscriptionCount == nil)
     }
 
-    @Test("A reinstated channel does not use an own authorization from before")
-    func reinstateWithoutOwnAuthorization() {
+    @Test("A channel that is wanted again does not use an earlier authorization from the app")
+    func wantAgainWithoutOwnAuthorization() {
         let name = "private-a"
         var client = CoreClient.connected()
         client.subscribe(name)
@@ -114,18 +114,18 @@ struct SubscriptionTests {
         client.subscribe(name, auth: .good(AuthorizationQuestion(.channel(name), socketID: "1.1")))
         client.unsubscribe(name)
         client.subscribe(name)
-        // After a rejection, the client would try its own authorization, if it had one.
+        // After a refusal, the client would try an authorization from the app if it still had one.
         #expect(client.received(.refusal(name)).acts == ["failed \(name) subscriptionRefused 401"])
     }
 
-    @Test("A success for an unwanted channel is answered with an unsubscribe")
+    @Test("If the server confirms an unwanted channel, the client unsubscribes it")
     func unwantedSuccess() {
         var client = CoreClient.connected()
         #expect(client.received(.success("stranger")) == ["send 1 unsubscribe stranger"])
         #expect(client.received(Envelope(event: EventName.subscriptionSucceededInternal)) == [])
     }
 
-    @Test("A loss resubscribes wanted channels, in order, and reports the time without a subscription")
+    @Test("The client resubscribes wanted channels in order after a loss, and reports the time away")
     func resubscribe() {
         var client = CoreClient.connected()
         for name in ["c", "a", "b", "gone", "pending", "refused"] { client.subscribe(name) }
@@ -149,7 +149,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("refused")) == ["subscribed refused"])
     }
 
-    @Test("The time without a subscription begins with the last subscribed moment, across several losses")
+    @Test("After several losses in a row, the time away counts from the first loss")
     func awayOverSeveralLosses() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -169,7 +169,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("a")) == ["subscribed a away 60s"])
     }
 
-    @Test("A channel that was unsubscribed and subscribed again reports no such time")
+    @Test("A channel that the app unsubscribes and subscribes again reports no time away")
     func newChannelWasNotAway() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -182,7 +182,7 @@ struct SubscriptionTests {
         #expect(client.received(.success("a")) == ["subscribed a"])
     }
 
-    @Test("An unanswered subscription fails after its timeout, and a late answer still counts")
+    @Test("An unanswered subscription fails after its timeout, but a late answer still counts")
     func timeout() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -195,7 +195,7 @@ struct SubscriptionTests {
         #expect(client.advance(by: .seconds(60)) == [])
     }
 
-    @Test("A subscription that timed out is tried again by the next call")
+    @Test("The next call repeats a subscription that has timed out")
     func subscribeAfterTimeout() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -203,7 +203,9 @@ struct SubscriptionTests {
         #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
     }
 
-    @Test("The client does not wait forever for the answer to an unsubscribed channel")
+    @Test(
+        "After an unsubscribe during a pending subscription, the client waits for the server's answer until the timeout"
+    )
     func timeoutOfUnwanted() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -214,7 +216,7 @@ struct SubscriptionTests {
     }
 
     @Test(
-        "Invalid names fail at once and are never sent",
+        "A subscription to an invalid name fails at once, and the client never sends the name",
         arguments: [
             ("", "invalidChannelName"), ("a b", "invalidChannelName"), ("#server-to-user-1", "invalidChannelName"),
             ("größe", "invalidChannelName"), (String(repeating: "a", count: 201), "invalidChannelName"),
@@ -231,7 +233,7 @@ struct SubscriptionTests {
         #expect(client.unsubscribe(name) == ["retired \(name)"])
     }
 
-    @Test("The subscription count is kept, even zero, and an invalid one is reported")
+    @Test("The client keeps the subscription count, even zero, and reports an invalid count")
     func subscriptionCount() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -251,7 +253,7 @@ struct SubscriptionTests {
         #expect(client.received(.subscriptionCount(nil, #"{"subscription_count":3}"#)) == [])
     }
 
-    @Test("Events reach the handlers of all events, and those of a wanted channel")
+    @Test("The client delivers events of wanted channels, and events without a channel")
     func delivery() {
         var client = CoreClient.connected()
         client.subscribe("a")
@@ -264,7 +266,7 @@ struct SubscriptionTests {
         #expect(client.received(.message("a")) == [])
     }
 
-    @Test("unsubscribeAll() is unsubscribe() for every channel, oldest first")
+    @Test("unsubscribeAll() unsubscribes from every channel, oldest first")
     func unsubscribeAll() {
         var client = CoreClient.connected()
         for name in ["b", "a", "c"] { client.subscribe(name) }

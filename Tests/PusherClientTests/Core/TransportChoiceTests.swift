@@ -6,7 +6,7 @@ import Testing
 @Suite("The choice of a transport")
 struct TransportChoiceTests {
     private static let all: [PusherTransport] = [.webSocket, .httpStreaming, .httpPolling]
-    private static let noTimers = ["no next", "no remembered", "no moment"]
+    private static let noTimers = ["no next", "no moment"]
 
     /// An attempt, and a short transcript of its actions.
     private struct Attempt {
@@ -17,7 +17,8 @@ struct TransportChoiceTests {
 
         init(_ transports: [PusherTransport] = all, remembered: (PusherTransport, Duration)? = nil) {
             choice = TransportChoice(
-                .init(transports, remembered: remembered.map { .init($0.0, timeout: $0.1) })
+                .init(transports, remembered: remembered.map { .init($0.0, timeout: $0.1) }),
+                attemptTimeout: .seconds(15)
             )
         }
 
@@ -55,7 +56,7 @@ struct TransportChoiceTests {
         TransportClosure(code: nil, error: PusherClientError(code, message))
     }
 
-    @Test("a WebSocket that connects in time has no competitor")
+    @Test("no other transport starts if the WebSocket connects in time")
     func webSocket() {
         var attempt = Attempt()
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "next in 2000.0"])
@@ -68,7 +69,7 @@ struct TransportChoiceTests {
         #expect(attempt.after { $0.timerFired(.next, now: $1) } == [])
     }
 
-    @Test("streaming joins a slow WebSocket after 2 s, and polling joins both 4 s later")
+    @Test("streaming starts beside a slow WebSocket after 2 s, and polling starts 4 s later")
     func parallel() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -90,7 +91,18 @@ struct TransportChoiceTests {
         #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 s") == true)
     }
 
-    @Test("a WebSocket that connects after HTTP started is used if it is first")
+    @Test("each transport gets at most a third of a short time limit, even a remembered one", arguments: [true, false])
+    func shortTimeLimit(isRemembered: Bool) {
+        var plan = TransportMemory.Plan(Self.all)
+        if isRemembered { plan.remembered = .init(.webSocket, timeout: .seconds(3)) }
+        var choice = TransportChoice(plan, attemptTimeout: .seconds(3))
+        #expect(choice.start(now: Instant()) == [.open(1, .webSocket), .setTimer(.next, after: .seconds(1))])
+        let next = choice.timerFired(.next, now: Instant(after: .seconds(1)))
+        #expect(next.suffix(2) == [.open(2, .httpStreaming), .setTimer(.next, after: .seconds(1))])
+        #expect(next.contains(.forget) == isRemembered)
+    }
+
+    @Test("the client uses a late WebSocket if it connects before HTTP")
     func lateWebSocket() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -103,7 +115,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("a WebSocket that is open when the greeting comes over HTTP gets a short time")
+    @Test("an open WebSocket gets half a second for its greeting after the greeting over HTTP")
     func moment() {
         var preferred = Attempt()
         _ = preferred.after { $0.start(now: $1) }
@@ -127,7 +139,50 @@ struct TransportChoiceTests {
         #expect(lost.report?.unused[.webSocket]?.code == .upgradeFailed)
     }
 
-    @Test("the next transport does not wait when one has failed")
+    @Test("a candidate that closes after its first message is chosen, because the message may be a refusal")
+    func closedAfterMessage() {
+        for code in [nil, 4001] as [CloseCode?] {
+            var attempt = Attempt()
+            _ = attempt.after { $0.start(now: $1) }
+            _ = attempt.after(.seconds(2)) { $0.timerFired(.next, now: $1) }
+            _ = attempt.after { choice, _ in choice.opened(1) + choice.opened(2) }
+            _ = attempt.after { $0.ready(2, now: $1) }
+            #expect(
+                attempt.after { $0.closed(2, TransportClosure(code: code), now: $1) }
+                    == ["abort 1"] + Self.noTimers + ["choose 2 httpStreaming 0.0"]
+            )
+        }
+    }
+
+    @Test("a candidate that closes after its first message does not replace another candidate with a message")
+    func closedBesideMessage() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        for _ in 1...2 { _ = attempt.after { $0.timerFired(.next, now: $1) } }
+        _ = attempt.after { choice, _ in choice.opened(1) + choice.opened(2) + choice.opened(3) }
+        _ = attempt.after { $0.ready(2, now: $1) + $0.ready(3, now: $1) }
+        #expect(attempt.after { $0.closed(2, Self.failure(), now: $1) } == [])
+        #expect(
+            attempt.after { $0.timerFired(.moment, now: $1) }
+                == ["abort 1"] + Self.noTimers + ["choose 3 httpPolling 0.0"]
+        )
+    }
+
+    @Test("a candidate with a message does not wait for worse candidates, or for candidates that are not open")
+    func worseCandidates() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        _ = attempt.after { $0.timerFired(.next, now: $1) }
+        _ = attempt.after { $0.timerFired(.next, now: $1) }
+        _ = attempt.after { choice, _ in choice.opened(1) + choice.opened(2) + choice.opened(3) }
+        #expect(attempt.after { $0.ready(2, now: $1) } == ["hold 2", "moment in 500.0"])
+        #expect(
+            attempt.after { $0.closed(1, Self.failure(), now: $1) }
+                == ["abort 3"] + Self.noTimers + ["choose 2 httpStreaming 0.0"]
+        )
+    }
+
+    @Test("the next transport starts at once when a transport has failed")
     func failedUpgrade() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -161,38 +216,51 @@ struct TransportChoiceTests {
         }
     }
 
-    @Test("a remembered transport is alone until its time is over, and the preferred one goes on beside others")
+    @Test("the client tries a remembered transport alone until its timeout, and then together with the others")
     func remembered() {
         var attempt = Attempt(remembered: (.webSocket, .milliseconds(1_100)))
-        #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "remembered in 1100.0"])
-        var failing = attempt
+        #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "next in 1100.0"])
         #expect(
-            attempt.after(.milliseconds(1_100)) { $0.timerFired(.remembered, now: $1) }
+            attempt.after(.milliseconds(1_100)) { $0.timerFired(.next, now: $1) }
                 == ["forget", "open 2 httpStreaming", "next in 4000.0"]
         )
         #expect(
             attempt.after { $0.ready(1, now: $1) }
                 == ["abort 2"] + Self.noTimers + ["choose 1 webSocket 1100.0"]
         )
+        var streaming = Attempt(remembered: (.httpStreaming, .seconds(3)))
+        #expect(streaming.after { $0.start(now: $1) } == ["open 1 httpStreaming", "next in 3000.0"])
         #expect(
-            failing.after { $0.closed(1, Self.failure(), now: $1) }
-                == ["no remembered", "forget", "open 2 webSocket", "next in 2000.0"]
+            streaming.after(.seconds(3)) { $0.timerFired(.next, now: $1) }
+                == ["forget", "open 2 webSocket", "next in 2000.0"]
         )
-        #expect(failing.after { $0.timerFired(.remembered, now: $1) } == [])
-        var polling = Attempt(remembered: (.httpPolling, .seconds(2)))
-        _ = polling.after { $0.start(now: $1) }
-        var slow = polling
+        var late = streaming
         #expect(
-            slow.after(.seconds(2)) { $0.timerFired(.remembered, now: $1) }
-                == ["no remembered", "forget", "abort 1", "open 2 webSocket", "next in 2000.0"]
+            streaming.after(.milliseconds(100)) { $0.ready(1, now: $1) }
+                == ["abort 2"] + Self.noTimers + ["choose 1 httpStreaming 3100.0"]
         )
+        #expect(late.after(.seconds(2)) { $0.timerFired(.next, now: $1) } == ["open 3 httpPolling"])
         #expect(
-            polling.after(.milliseconds(7)) { $0.ready(1, now: $1) }
-                == Self.noTimers + ["choose 1 httpPolling 7.0"]
+            late.after { $0.ready(2, now: $1) }
+                == ["abort 1", "abort 3"] + Self.noTimers + ["choose 2 webSocket 2000.0"]
         )
     }
 
-    @Test("cancelling an attempt ends all its transports")
+    @Test("if a remembered transport fails, the client does not try it again in the same attempt", arguments: all)
+    func failedRemembered(transport: PusherTransport) {
+        var attempt = Attempt(remembered: (transport, .seconds(2)))
+        #expect(attempt.after { $0.start(now: $1) } == ["open 1 \(transport.rawValue)", "next in 2000.0"])
+        let others = Self.all.filter { $0 != transport }.map(\.rawValue)
+        let patience = transport == .webSocket ? "4000.0" : "2000.0"
+        #expect(
+            attempt.after { $0.closed(1, Self.failure(), now: $1) }
+                == ["no next", "forget", "open 2 \(others[0])", "next in \(patience)"]
+        )
+        #expect(attempt.after { $0.closed(2, Self.failure(), now: $1) } == ["no next", "open 3 \(others[1])"])
+        #expect(attempt.after { $0.closed(3, Self.failure(), now: $1) } == Self.noTimers + ["fail 0"])
+    }
+
+    @Test("cancelling an attempt cancels all transports of the attempt")
     func abort() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -201,13 +269,12 @@ struct TransportChoiceTests {
         #expect(
             attempt.after {
                 $0.abort() + $0.opened(1) + $0.ready(1, now: $1) + $0.closed(2, Self.failure(), now: $1)
-                    + $0.timerFired(.next, now: $1) + $0.timerFired(.remembered, now: $1)
-                    + $0.timerFired(.moment, now: $1)
+                    + $0.timerFired(.next, now: $1) + $0.timerFired(.moment, now: $1)
             } == []
         )
     }
 
-    @Test("without a WebSocket the first HTTP transport starts, and the second joins after 4 s")
+    @Test("the first HTTP transport starts at once without a WebSocket, and the second starts 4 s later")
     func onlyHTTP() {
         var attempt = Attempt([.httpStreaming, .httpPolling])
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 httpStreaming", "next in 4000.0"])
@@ -216,22 +283,7 @@ struct TransportChoiceTests {
 
     // MARK: Memory
 
-    @Test(
-        "only an end by the network is a loss",
-        arguments: [
-            (TransportClosure(code: nil), true), (Self.failure(.connectionClosed), true),
-            (Self.failure(.tlsFailed), true),
-            (Self.failure(.protocolViolation), false), (Self.failure(.messageTooBig), false),
-            (Self.failure(.sendBufferFull), false),
-            (TransportClosure(code: 1001), false), (TransportClosure(code: 3000), false),
-            (TransportClosure(code: 4200), false),
-        ]
-    )
-    func losses(closure: TransportClosure, isLoss: Bool) {
-        #expect(closure.isLoss == isLoss)
-    }
-
-    @Test("the transport that worked last is tried alone for twice its latency and a second, but not longer than 3 s")
+    @Test("the client first tries the last transport alone, for 1 s plus twice its latency, but at most 3 s")
     func rememberWebSocket() {
         var memory = TransportMemory()
         #expect(memory.plan(Self.all, now: Instant()) == .init(Self.all))
@@ -244,7 +296,7 @@ struct TransportChoiceTests {
         #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .seconds(3)))
     }
 
-    @Test("a remembered HTTP transport is tried alone after the WebSocket had three more chances")
+    @Test("three more attempts begin with the WebSocket, and later attempts with the remembered HTTP transport")
     func rememberHTTP() {
         var memory = TransportMemory()
         var plans: [PusherTransport?] = []
@@ -255,11 +307,16 @@ struct TransportChoiceTests {
         #expect(plans == [nil, nil, nil, nil, .httpStreaming, .httpStreaming])
         memory.forget()
         #expect(memory.plan(Self.all, now: Instant()).remembered == nil)
+        // After `forget()`, the client does not need three more attempts that begin with the WebSocket.
+        memory.connected(.init(transport: .httpStreaming, latency: .zero), now: Instant())
+        #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .httpStreaming)
         memory.connected(.init(transport: .webSocket, latency: .zero), now: Instant())
         #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .webSocket)
+        memory.connected(.init(transport: .httpStreaming, latency: .zero), now: Instant())
+        #expect(memory.plan(Self.all, now: Instant()).remembered == nil)
     }
 
-    @Test("a remembered HTTP transport says why the WebSocket is not tried before it, as long as it is alone")
+    @Test("the report of a remembered HTTP transport says why the WebSocket was not tried")
     func reasons() throws {
         let failure = PusherClientError(.upgradeFailed, "HTTP 426")
         var memory = TransportMemory()
@@ -270,7 +327,7 @@ struct TransportChoiceTests {
                 now: Instant()
             )
         }
-        // Nothing failed in the last attempt, since nothing else was tried.
+        // The last attempt has no failure, because the client tried no other transport.
         memory.connected(.init(transport: .httpStreaming, latency: .zero), now: Instant())
         let plan = memory.plan(Self.all, now: Instant())
         let remembered = try #require(plan.remembered)
@@ -279,11 +336,10 @@ struct TransportChoiceTests {
             remembered.unused[.webSocket]?.message
                 == "Not tried: HTTP streaming carried the last connections. The last try failed: HTTP 426"
         )
-        var choice = TransportChoice(plan)
+        var choice = TransportChoice(plan, attemptTimeout: .seconds(15))
         _ = choice.start(now: Instant())
         var failing = choice
         #expect(report(of: choice.ready(1, now: Instant()))?.unused == remembered.unused)
-        // All are tried again.
         _ = failing.closed(1, Self.failure(), now: Instant())
         #expect(
             report(of: failing.ready(2, now: Instant()))
@@ -296,7 +352,7 @@ struct TransportChoiceTests {
         return nil
     }
 
-    @Test("a transport that is not allowed any more, or is the only one, is not tried first")
+    @Test("the client uses no remembered transport if it is not allowed, or if only one transport is allowed")
     func rememberedElsewhere() {
         var memory = TransportMemory()
         memory.connected(.init(transport: .webSocket, latency: .zero), now: Instant())
@@ -304,7 +360,7 @@ struct TransportChoiceTests {
         #expect(memory.plan([.webSocket], now: Instant()).remembered == nil)
     }
 
-    @Test("a stream that is lost early twice is replaced by polling, for half an hour")
+    @Test("polling replaces streaming for half an hour after two early losses")
     func unstableStream() {
         var memory = TransportMemory()
         func lose(_ transport: PusherTransport, after lifetime: Duration) {

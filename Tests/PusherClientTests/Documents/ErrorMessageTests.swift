@@ -3,18 +3,19 @@ import Testing
 
 @testable import PusherClient
 
-/// Reads the messages in the sources, so that no error is left out.
+/// Reads the error messages from the sources, so that the tests cover every error.
 @Suite("Messages of errors")
 struct ErrorMessageTests {
-    /// These texts are parts of other messages.
+    /// The types whose strings become parts of other messages.
     private static let clauseTypes: Set = ["TLSFailure", "HTTPRequestError", "WebSocketViolation"]
     private static let clauseFiles = ["WebSocketViolation.swift"]
-    /// The words of Microsoft's clients, which apps search for, and texts that begin with another message.
+    /// The messages that the tests accept without a check. Some are Microsoft's words, which apps search for, and
+    /// some begin with another message.
     private static let asTheyAre = [
         "Invocation canceled due to the underlying connection being closed.",
-        "□ The first event asks for another one.", "□ The environment variable □ names this proxy.",
+        "□ The client requests another one for the first event.", "□ The environment variable □ names this proxy.",
         "WebSocket not opened. □", "Connection lost. □",
-        // A reason of `TLSFailure`.
+        // This string is a reason of `TLSFailure`.
         "it cannot be set up on this machine. If the system has no certificates of authorities, install "
             + "ca-certificates, or set tls.trustRoots",
         "□ has waited for 5 s, and nothing connects. Call connect().",
@@ -26,13 +27,14 @@ struct ErrorMessageTests {
 
     private static func messages(in folder: String) throws -> [SourceMessages.Message] {
         try SourceMessages(in: folder).messages.filter { message in
-            // Texts of the protocol go over the wire as servers write them. A logged text is not an error.
+            // The test server also sends the messages of real servers, so only its own errors count. In other folders,
+            // log messages do not count.
             if folder == "PusherTestServer" { return message.receiver?.contains("ServerError") == true }
             return message.receiver != "log"
         }
     }
 
-    @Test("each says what failed and why: \"<what failed>: <reason>. <what to do>.\"", arguments: folders)
+    @Test("each message has the form \"<what failed>: <reason>. <what to do>.\"", arguments: folders)
     func form(folder: String) throws {
         for message in try Self.messages(in: folder) {
             let isClause =
@@ -44,23 +46,23 @@ struct ErrorMessageTests {
         }
     }
 
-    /// Words that look like type names.
+    /// The words that look like names of types, but are not.
     private static let names: Set = ["WebSocket", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
 
-    @Test("no message has the name of a Swift type or a word of NIO in it", arguments: folders)
+    @Test("no message contains the name of a Swift type or a term of NIO", arguments: folders)
     func words(folder: String) throws {
         for message in try Self.messages(in: folder) {
             let types = message.text.matches(of: /\b[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+\b/).map { String($0.0) }
             #expect(types.allSatisfy(Self.names.contains), "\(message)")
             #expect(!message.text.contains(/NIO|BoringSSL|event loop(?! group)|Optional\(|promise/), "\(message)")
-            // A message contains a type's name only if the app has chosen the type, and then in quotes.
+            // A message may contain the name of a type that the app has chosen, in quotes.
             for part in message.interpolations where part.contains(/\btype\b/) {
                 #expect(message.text.contains("'□'") || part.contains("'"), "\(message)")
             }
         }
     }
 
-    @Test("durations have a unit, and are in milliseconds below a second", arguments: folders)
+    @Test("messages write durations with a unit, and use milliseconds below a second", arguments: folders)
     func durations(folder: String) throws {
         for message in try Self.messages(in: folder) {
             for part in message.interpolations
@@ -71,7 +73,7 @@ struct ErrorMessageTests {
     }
 
     @Test(
-        "each error has a code that exists",
+        "the sources use every error code, and every code exists",
         arguments: [
             ("PusherCore/Errors/PusherClientError.swift", ["PusherClient", "PusherCore"]),
             ("PusherCore/Errors/AuthorizationError.swift", ["PusherClient", "PusherCore"]),
@@ -94,12 +96,12 @@ struct ErrorMessageTests {
         }
         let code = source.split(separator: "\n").filter { !$0.contains(/^\s*\/\//) }.joined(separator: "\n")
         let used = Set(code.matches(of: /\.(\w+)/).map { String($0.1) })
-        // The network's errors have codes of the same names.
+        // A case of a network error uses the code with the same name.
         let named = Set(code.matches(of: /case (\w+)/).map { String($0.1) })
         #expect(codes.filter { !used.contains($0) && !named.contains($0) } == [])
     }
 
-    @Test("the tool's messages are sentences without names of types")
+    @Test("the command-line tool's messages are sentences without names of types")
     func tool() throws {
         let root = TestSources.package.appendingPathComponent("Sources/pusher")
         var count = 0

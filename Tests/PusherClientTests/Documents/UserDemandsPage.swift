@@ -1,9 +1,9 @@
 import Foundation
 
-/// The page that answers the demands of users: an introduction with counts, and one table.
+/// The page about users' demands, with counts in its introduction and one table.
 struct UserDemandsPage {
     struct Row {
-        /// The line in the page, counted from 1.
+        /// The line number in the page, from 1.
         var line: Int
         var cells: [String]
 
@@ -35,9 +35,9 @@ struct UserDemandsPage {
         }
     }
 
-    /// The problems, each with its place; empty if there are none.
+    /// Returns the page's problems, each with its line.
     ///
-    /// - Parameter tests: The existing tests, as `Suite.function`.
+    /// - Parameter tests: The names of the existing tests, in the form `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {
         var problems: [String] = []
         let numbers = rows.map { $0.cells.first ?? "" }
@@ -64,7 +64,7 @@ struct UserDemandsPage {
             let name = name.trimmingCharacters(in: .whitespaces)
             let test = String(name.dropFirst().dropLast())
             if name != "`\(test)`" {
-                problems.append("“\(name)” is no test's name in backticks")
+                problems.append("“\(name)” is not a test's name in backticks")
             } else if !tests.contains(test) {
                 problems.append("there is no test \(test)")
             }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The table of users' demands")
 struct UserDemandsTests {
-    @Test("its rows are in order, name existing tests, and match the counts")
+    @Test("the rows of the table are in order, name existing tests, and match the counts")
     func page() throws {
         let file = TestSources.package.appendingPathComponent("Docs/ComparedWithOtherClients.md")
         let page = UserDemandsPage(try String(contentsOf: file, encoding: .utf8))
@@ -11,7 +11,7 @@ struct UserDemandsTests {
         for problem in page.problems(knowing: tests) { Issue.record("\(problem)") }
     }
 
-    @Test("every test that a page of Docs names exists")
+    @Test("every test that a page in Docs mentions exists")
     func everyPage() throws {
         let tests = try TestSources.names(under: TestSources.package.appendingPathComponent("Tests"))
         let folder = TestSources.package.appendingPathComponent("Docs")
@@ -32,7 +32,7 @@ struct UserDemandsTests {
     private static let tests: Set = ["AlphaTests.one", "AlphaTests.two"]
     private static let counts = "Of 28 demands,\n26 are met, 1 are met in part, and 1 are not met."
 
-    /// Valid rows: the second demand is partly met, the third is not met.
+    /// The rows of a valid page. The second demand is partly met, and the third is not met.
     private var rows: [String] {
         (1...28).map { number in
             switch number {
@@ -48,16 +48,16 @@ struct UserDemandsTests {
         return UserDemandsPage(text + rows.joined(separator: "\n")).problems(knowing: Self.tests)
     }
 
-    @Test("a valid page passes") func right() { #expect(problems(rows) == []) }
+    @Test("the check finds no problem in a valid page") func right() { #expect(problems(rows) == []) }
 
     @Test(
-        "an invalid row does not",
+        "the check finds an invalid row",
         arguments: [
             ("| 1 | demand | answer | `AlphaTests.three` |", "there is no test AlphaTests.three"),
             ("| 1 | demand | answer | `AlphaTests.one`, `AlphaTests.three` |", "there is no test AlphaTests.three"),
-            ("| 1 | demand | answer | AlphaTests.one |", "is no test's name"),
-            ("| 1 | demand | answer | `AlphaTests.one`, |", "is no test's name"),
-            ("| 1 | demand | answer | none |", "is no test's name"), ("| 1 | demand | answer | |", "Tests is empty"),
+            ("| 1 | demand | answer | AlphaTests.one |", "is not a test's name"),
+            ("| 1 | demand | answer | `AlphaTests.one`, |", "is not a test's name"),
+            ("| 1 | demand | answer | none |", "is not a test's name"), ("| 1 | demand | answer | |", "Tests is empty"),
             ("| 1 | | answer | `AlphaTests.one` |", "Demand is empty"), ("| 1 | demand | answer |", "3 cells"),
             ("| 1 | demand | **nearly**: answer | `AlphaTests.one` |", "begins with a mark"),
         ]
@@ -69,7 +69,7 @@ struct UserDemandsTests {
         #expect(problems.first?.contains(problem) == true)
     }
 
-    @Test("missing rows, and rows in another order, are found")
+    @Test("the check finds missing rows and rows in another order")
     func order() {
         let fewer = problems(Array(rows.dropLast()), counts: "Of 28, 25 are met, 1 are met in part, and 1 are not met.")
         #expect(fewer.count == 1 && fewer.first?.contains("not numbered") == true)
@@ -78,7 +78,7 @@ struct UserDemandsTests {
     }
 
     @Test(
-        "counts that differ from the marks are found",
+        "the check finds counts that differ from the marks in the rows",
         arguments: [
             "Of 28, 27 are met, 1 are met in part, and 1 are not met.",
             "Of 28, 26 are met, 2 are met in part, and 0 are not met.",

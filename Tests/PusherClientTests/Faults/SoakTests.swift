@@ -5,17 +5,20 @@ import Testing
 struct SoakTests {
     @Test("140 losses of seven kinds leave no memory, descriptor or thread behind")
     func reconnects() async throws {
-        // In such a short run, noise amounts to a kilobyte for each. A leaked socket with its pipeline takes more, and
-        // shows among the descriptors too. The long run finds smaller leaks.
+        // In this short run, noise adds up to a kilobyte for each loss. A leaked socket needs more memory, and a
+        // descriptor. The long run finds smaller leaks.
         try await expectSuccess(
             ["reconnects", "--rounds", "140", "--warm-up", "35", "--heap-limit", "4000"],
             ending: "flat"
         )
     }
 
-    @Test("50 clients whose server returns spread their attempts, and all recover")
+    @Test("50 clients spread their attempts after an outage, and all reconnect")
     func herd() async throws {
-        try await expectSuccess(["herd", "--clients", "50", "--base", "200", "--outage", "300"], ending: "spread")
+        try await expectSuccess(
+            ["herd", "--clients", "50", "--base", "200", "--outage", "300"],
+            ending: "the reconnects are spread"
+        )
     }
 
     private func expectSuccess(_ arguments: [String], ending: String) async throws {

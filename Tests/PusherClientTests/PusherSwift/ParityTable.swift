@@ -1,9 +1,9 @@
-/// The tables of a page that name the test of ours for each behaviour of PusherSwift.
+/// The tables of a page that name this package's test for each behaviour of PusherSwift.
 ///
-/// A table counts if it has two columns, and the name of the first begins with `PusherSwift`.
+/// A table counts if it has two columns, and the name of the first column begins with `PusherSwift`.
 struct ParityTable {
     struct Row {
-        /// The line in the page, counted from 1.
+        /// The line number in the page, from 1.
         var line: Int
         var cells: [String]
 
@@ -15,7 +15,7 @@ struct ParityTable {
         var heading: String
         var rows: [Row] = []
 
-        /// The number in parentheses at the end of the heading; nil if it has none.
+        /// The number in parentheses at the end of the heading, or nil if there is no number.
         var count: Int? {
             guard heading.hasSuffix(")"), let start = heading.lastIndex(of: "(") else { return nil }
             return Int(heading[heading.index(after: start)...].dropLast())
@@ -55,16 +55,16 @@ struct ParityTable {
             if character == "|", !isEscaped { cells.append("") } else { cells[cells.count - 1].append(character) }
             isEscaped = character == "\\"
         }
-        // There is no cell after the last bar.
+        // The part after the last bar is not a cell.
         if cells.count > 1, cells[cells.count - 1].allSatisfy({ $0 == " " }) { cells.removeLast() }
         return cells.map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
     }
 
-    // MARK: What is wrong with it
+    // MARK: Problems
 
-    /// The problems, each with its place; empty if there are none.
+    /// Returns the page's problems, each with its line.
     ///
-    /// - Parameter tests: The existing tests, as `Suite.function`.
+    /// - Parameter tests: The names of the existing tests, in the form `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {
         var problems: [String] = []
         for section in sections {
@@ -87,7 +87,7 @@ struct ParityTable {
     private static func problems(of row: Row, _ tests: Set<String>) -> [String] {
         guard row.cells.count == 2 else { return ["\(row.cells.count) cells rather than two"] }
         var problems: [String] = []
-        if row.cells[0].isEmpty { problems.append("the behaviour is not said") }
+        if row.cells[0].isEmpty { problems.append("the behaviour is missing") }
         if row.differs {
             let isReasoned = reasons.contains { row.answer.hasPrefix("**differs** (\($0)): ") }
             if !isReasoned { problems.append("it differs for none of the reasons \(reasons.joined(separator: ", "))") }
@@ -96,7 +96,7 @@ struct ParityTable {
         }
         for name in row.answer.split(separator: ",", omittingEmptySubsequences: false).map({ $0.drop { $0 == " " } }) {
             guard name.hasPrefix("`"), name.hasSuffix("`"), isTestName(String(name.dropFirst().dropLast())) else {
-                problems.append("“\(name)” is no test's name in backticks, like `SuiteTests.function`")
+                problems.append("“\(name)” is not a test's name in backticks, like `SuiteTests.function`")
                 continue
             }
             let test = String(name.dropFirst().dropLast())
@@ -111,7 +111,7 @@ struct ParityTable {
         }
     }
 
-    /// True for a suite's name, a dot and a function's name.
+    /// Returns whether a string is a suite's name, a dot and a function's name.
     private static func isTestName(_ text: String) -> Bool {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].hasSuffix("Tests") else { return false }

@@ -4,7 +4,7 @@ import Testing
 @Suite("The table of PusherSwift's behaviours")
 struct ParityTableTests {
     @Test(
-        "each row names existing tests, or differs for a reason; the rows are as many as PusherSwift's tests"
+        "each row names existing tests or a reason, and there is a row for each test of PusherSwift"
     )
     func page() throws {
         let page = TestSources.package.appendingPathComponent("Tests/PusherSwiftBehaviours.md")
@@ -26,7 +26,7 @@ struct ParityTableTests {
     }
 
     @Test(
-        "a valid row passes",
+        "the check finds no problem in a valid row",
         arguments: [
             "| it works | `AlphaTests.one` |", "| it works | `AlphaTests.one`, `AlphaTests.two` |",
             #"| `a \| b` works | `AlphaTests.one` |"#,
@@ -39,13 +39,14 @@ struct ParityTableTests {
     }
 
     @Test(
-        "an invalid row does not",
+        "the check finds an invalid row",
         arguments: [
             ("| it works | `AlphaTests.three` |", "there is no test AlphaTests.three"),
             ("| it works | `AlphaTests.one`, `BetaTests.one` |", "there is no test BetaTests.one"),
-            ("| it works | `AlphaTests.one` and more |", "is no test's name"), ("| it works | |", "is no test's name"),
-            ("| it works | AlphaTests.one |", "is no test's name"), ("| it works | `one` |", "is no test's name"),
-            ("| | `AlphaTests.one` |", "the behaviour is not said"), ("| it works |", "1 cells rather than two"),
+            ("| it works | `AlphaTests.one` and more |", "is not a test's name"),
+            ("| it works | |", "is not a test's name"),
+            ("| it works | AlphaTests.one |", "is not a test's name"), ("| it works | `one` |", "is not a test's name"),
+            ("| | `AlphaTests.one` |", "the behaviour is missing"), ("| it works |", "1 cells rather than two"),
             ("| it works | `AlphaTests.one` | more |", "3 cells rather than two"),
             ("| it works | **differs** (taste): `AlphaTests.one` |", "for none of the reasons"),
             ("| it works | **differs** |", "for none of the reasons"),
@@ -59,7 +60,7 @@ struct ParityTableTests {
         #expect(problems.first?.contains(problem) == true)
     }
 
-    @Test("a heading counts its rows, and no more than 15 rows may differ")
+    @Test("the check finds a wrong count in a heading, and more than 15 rows that differ")
     func counts() {
         let row = "| it works | `AlphaTests.one` |"
         #expect(problems(row, heading: "Suite (2)") == ["Suite (2): the heading says 2, the table has 1 rows"])
@@ -69,14 +70,14 @@ struct ParityTableTests {
         #expect(problems(rows, difference) == ["16 rows differ; no more than 15 may"])
     }
 
-    @Test("tables of another kind are ignored")
+    @Test("the check ignores tables of another kind")
     func otherTables() {
         let text =
             "## Suite\n\n| Other | Our test |\n|---|---|\n| a | b |\n\n| PusherSwift | a | b |\n|---|---|---|\n| a | b | c |"
         #expect(ParityTable(text).rows.isEmpty)
     }
 
-    @Test("a test is a function with @Test in a suite, unless it is disabled")
+    @Test("the check finds each function with @Test in a suite, unless the test is disabled")
     func sources() {
         let source = """
             @Suite("Alpha") struct AlphaTests {

@@ -11,7 +11,7 @@ struct ApplicationLimitTests {
     let world = VirtualWorld()
 
     @Test(
-        "a channel beyond the limit is rejected, ends its sequences, and is reported like any rejection",
+        "a channel beyond the limit fails like a refused channel, and its sequences end",
         arguments: ["orders", "private-orders", "presence-orders"]
     )
     func channels(name: String) async throws {
@@ -23,15 +23,15 @@ struct ApplicationLimitTests {
         let before = world.server.receivedMessages().count
         let channel = pusher.subscribe(name)
         #expect((channel is PusherPresenceChannel) == (name == "presence-orders"))
-        for await _ in channel.events { Issue.record("an event of a channel that is refused") }
-        for await _ in channel.resubscriptions { Issue.record("an event of a channel that is refused") }
+        for await _ in channel.events { Issue.record("a refused channel got an event") }
+        for await _ in channel.resubscriptions { Issue.record("a refused channel was subscribed again") }
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
         #expect(error?.kind == .tooManyChannels)
         #expect(pusher.connection.channels.channels.count == 2)
         #expect(pusher.connection.channels.find(name: name) == nil)
-        // The delegate is called on the event loop.
+        // The client calls the delegate in the next turn of the event loop.
         await world.run()
         #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
         let work = try await world.complete {
@@ -41,7 +41,7 @@ struct ApplicationLimitTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // A channel that exists already does not count again, and an unsubscribed one frees a place.
+        // An existing channel does not count again, and an unsubscribed channel frees its place.
         #expect(pusher.subscribe("channel-1").fault == nil)
         pusher.unsubscribe("channel-1")
         let other = pusher.subscribe(name)
@@ -64,8 +64,8 @@ struct ApplicationLimitTests {
         #expect(pusher.subscribe("third").fault == nil)
     }
 
-    @Test("a channel that is subscribed again before the server's answer counts as well")
-    func reinstatedChannel() async throws {
+    @Test("a channel that the app subscribes again before the server's answer counts toward the limit")
+    func channelWantedAgain() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let first = try await world.atOnce {
             pusher.subscribe("first")
@@ -81,7 +81,7 @@ struct ApplicationLimitTests {
     enum Target: String, CaseIterable { case client, channel, user, watchlist }
 
     @Test(
-        "a callback beyond the limit is not bound, and is reported; unbinding frees a place",
+        "the client reports a callback beyond the limit and does not bind it",
         arguments: Target.allCases
     )
     func bindings(target: Target) async throws {
@@ -124,7 +124,7 @@ struct ApplicationLimitTests {
         await call()
         #expect(calls.take() == [1, 2, 3])
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings, .tooManyBindings])
-        // Unbinding a callback that was never bound does nothing, and frees no place.
+        // Unbinding a callback that was never bound frees no place.
         unbind(ids[4])
         unbind(ids[0])
         _ = bind(6)

@@ -12,7 +12,7 @@ struct AuthorizingTests {
 
     private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }
 
-    @Test("an endpoint authorizes a private channel, with the request that every backend knows")
+    @Test("an endpoint authorizes a private channel with the standard request")
     func endpoint() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-a=@b")
@@ -24,7 +24,7 @@ struct AuthorizingTests {
         #expect(String(decoding: request.body, as: UTF8.self) == "socket_id=\(socketID)&channel_name=private-a%3D%40b")
     }
 
-    @Test("without a method the subscription fails and says what to do")
+    @Test("the error of a subscription without an authMethod says what to do")
     func noMethod() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let channel = pusher.subscribe("private-orders")
@@ -36,7 +36,7 @@ struct AuthorizingTests {
         #expect(error?.message.contains("authMethod") == true)
     }
 
-    @Test("a failure is the same error for the waiting call, the event and the delegate, with status and body")
+    @Test("the waiting call, the event and the delegate get the same error, with status and body")
     func sameError() async throws {
         world.server.failAuthorizations(with: .status(403, body: "no entry"))
         let delegate = RecordingDelegate()
@@ -64,7 +64,7 @@ struct AuthorizingTests {
         #expect(try events.elements.first?.decode(as: Data.self) == Data(type: "AuthError", status: 403))
     }
 
-    @Test("an answer for an older connection is not sent on a newer one (pusher-js, PusherSwift 397)")
+    @Test("after a reconnect, the client sends no authorization for the old connection (pusher-js, PusherSwift 397)")
     func staleAuthorization() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(3)))
         let pusher = try await world.makeConnectedClient()
@@ -80,21 +80,21 @@ struct AuthorizingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("a server error is retried, a refusal only if a provider may have other credentials")
+    @Test("the client retries an authorization after a server error")
     func retries() async throws {
         world.server.failAuthorizations(2, with: .status(503))
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-orders")
         for count in 1...2 {
             await world.runUntil { world.server.authorizationRequests.count == count }
-            await world.runUntil { pusher.isPausing }
+            await world.runUntil { pusher.isWaitingForNextTry }
             await world.advance(by: .seconds(1))
         }
         await world.runUntil { channel.subscribed }
         #expect(world.server.authorizationRequests.count == 3)
     }
 
-    @Test("a refusal is retried once if a header provider may have a fresh token")
+    @Test("the client retries a refusal once if a header provider may return a fresh token")
     func freshToken() async throws {
         let tokens = Log<Int>()
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint) { _ in
@@ -109,7 +109,7 @@ struct AuthorizingTests {
         #expect(sent == ["Bearer hush-1", "Bearer hush-2"])
     }
 
-    @Test("nil from an authorizer is reported as an error (PusherSwift 367)")
+    @Test("the client reports an authorizer's answer of nil as an error (PusherSwift 367)")
     func nilAnswer() async throws {
         struct Nobody: Authorizer {
             func fetchAuthValue(
@@ -156,7 +156,7 @@ struct AuthorizingTests {
         #expect((error?.cause as? AuthorizationError)?.kind == .timedOut)
     }
 
-    @Test("a channel that is unsubscribed while it is authorized stays unsubscribed (pusher-js)")
+    @Test("a channel that is unsubscribed during its authorization stays unsubscribed (pusher-js)")
     func unsubscribeWhileAuthorizing() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(1)))
         let pusher = try await world.makeConnectedClient()
@@ -171,7 +171,7 @@ struct AuthorizingTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("an authorization from the app is used once, and the next connection reports that (PusherSwift)")
+    @Test("the client uses an authorization from the app for one connection, and reports an error later (PusherSwift)")
     func ownAuthorization() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let socketID = try #require(pusher.connection.socketId)
@@ -191,7 +191,7 @@ struct AuthorizingTests {
         await world.runUntil { channel.subscribed }
     }
 
-    @Test("an authorization from the app brings the key of an encrypted channel too (PusherSwift requests it)")
+    @Test("the client uses the key in an authorization from the app (PusherSwift requests it)")
     func ownKey() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let name = "private-encrypted-orders"
@@ -206,7 +206,7 @@ struct AuthorizingTests {
         #expect(events.elements == ["tea"])
     }
 
-    @Test("an incomplete authorization from the app is an error (PusherSwift logs a line)")
+    @Test("an incomplete authorization from the app causes an error (PusherSwift logs a line)")
     func ownIncomplete() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
@@ -219,7 +219,7 @@ struct AuthorizingTests {
         #expect(subscribes.isEmpty)
     }
 
-    @Test("a batching endpoint turns many channels into one request")
+    @Test("a batching endpoint authorizes many channels with one request")
     func batch() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
         let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint)))
@@ -229,20 +229,20 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 1)
     }
 
-    @Test("a failed batch is requested again as a batch")
+    @Test("the client repeats a failed batch as a batch")
     func batchAgain() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
         world.server.failAuthorizations(1, with: .status(503))
         let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint)))
         let channels = (1...40).map { pusher.subscribe("private-\($0)") }
         pusher.connect()
-        await world.runUntil { pusher.isPausing }
+        await world.runUntil { pusher.isWaitingForNextTry }
         await world.advance(by: .seconds(1))
         await world.runUntil { channels.allSatisfy(\.subscribed) }
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test("at most as many requests run as the options allow")
+    @Test("the options limit the number of requests at a time")
     func requestsAtOnce() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: 4)
         world.server.failAuthorizations(2, with: .delayed(.seconds(3)))
@@ -257,7 +257,7 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 5)
     }
 
-    @Test("the timeout of an authorization does not run while it waits for another request, even with batches")
+    @Test("the timeout of an authorization begins with its own request, even with batches")
     func timeOfWaiting() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
         world.server.failAuthorizations(2, with: .delayed(.seconds(7)))
@@ -268,7 +268,7 @@ struct AuthorizingTests {
         let others = (2...4).map { pusher.subscribe("private-\($0)") }
         await world.advance(by: .seconds(7))
         await world.runUntil { first.subscribed && world.server.authorizationRequests.count == 2 }
-        // Cancelling channels during a request frees no place in it.
+        // A channel that is cancelled during a batch request frees no place in the batch.
         pusher.unsubscribe("private-2")
         let last = pusher.subscribe("private-5")
         await world.advance(by: .seconds(7))
@@ -277,7 +277,7 @@ struct AuthorizingTests {
         #expect(pusher.statistics.authorizations.tries == 5)
     }
 
-    @Test("an error of the app may call the client when it is released, because no lock is held")
+    @Test("the app's error can call the client when the error is released")
     func errorThatCallsBack() async throws {
         let calls = Log<ConnectionState>()
         let client = Log<Pusher>()
@@ -300,7 +300,7 @@ struct AuthorizingTests {
         #expect(calls.elements == [.connected])
     }
 
-    @Test("the server rejects a wrong signature, and the error does not show it")
+    @Test("the error for a wrong signature does not show the signature")
     func wrongSignature() async throws {
         let lines = LogLines()
         world.server.failAuthorizations(with: .wrongSignature)
@@ -319,11 +319,11 @@ struct AuthorizingTests {
 }
 
 extension Pusher {
-    /// True if an authorization waits before its next try.
-    fileprivate var isPausing: Bool {
+    /// Whether an authorization waits for its next try.
+    fileprivate var isWaitingForNextTry: Bool {
         engine.read { state in
             state.machine.authorizations.jobs.values.contains { job in
-                if case .pausing = job.phase { true } else { false }
+                if case .waiting = job.phase { true } else { false }
             }
         }
     }

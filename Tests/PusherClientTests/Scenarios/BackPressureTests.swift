@@ -11,16 +11,16 @@ import Testing
 struct BackPressureTests {
     let world = VirtualWorld()
 
-    /// All sequences of the client.
+    /// The sources of the client's sequences.
     enum Source: String, CaseIterable, Sendable {
         case statuses, errors, clientEvents, clientEventsByName, channelEvents, decodedEvents, userEvents, memberships
         case decodedValues, resubscriptions, watchlist
     }
 
-    /// A sequence of any element type.
+    /// A sequence whose element type does not matter.
     private struct Unread: Sendable {
         let droppedCount: @Sendable () -> Int
-        /// Takes an element. Call it at most as often as there are elements.
+        /// Takes an element. The test must not take more elements than the sequence has.
         let take: @Sendable () async -> Bool
 
         init<Element>(_ sequence: EventSequence<Element>) {
@@ -60,9 +60,9 @@ struct BackPressureTests {
         }
     }
 
-    /// Makes the server cause elements.
+    /// Makes the server cause ten elements or more.
     ///
-    /// - Returns: The number of elements.
+    /// - Returns: The number of elements that the sequence gets.
     private func cause(_ source: Source, _ channels: Channels, round: Int) async throws -> Int {
         switch source {
         case .statuses, .resubscriptions:
@@ -94,7 +94,7 @@ struct BackPressureTests {
 
     @Test(
         "a sequence that nobody reads keeps the newest events, and reports how many it drops",
-        .ofWebSocketOnly,
+        .notOverPolling,
         arguments: Source.allCases
     )
     func unread(source: Source) async throws {
@@ -122,11 +122,11 @@ struct BackPressureTests {
         let count = try await cause(source, channels, round: 1)
         await world.advance(by: ClientEngine.stallTime)
         #expect(sequence.droppedCount() == count - 3)
-        // Once for all of them.
+        // The client reports the drops together, by one error and one line of the log.
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 1)
         #expect(lines.messages.count { $0.contains("more slowly than") } == 1)
         for _ in 1...3 { #expect(await sequence.take()) }
-        // After it has been read to its end, it starts again.
+        // The client reports new drops after the test has read all elements.
         _ = try await cause(source, channels, round: 2)
         await world.advance(by: ClientEngine.stallTime)
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 2)
@@ -138,7 +138,7 @@ struct BackPressureTests {
     enum Queue: CaseIterable { case own, main, mainBesideLoop }
 
     @Test(
-        "a handler that blocks delays neither pings, pongs, sequences nor calls; its waiting events are limited",
+        "a handler that blocks its queue does not delay pings, sequences or calls",
         arguments: Queue.allCases
     )
     func blockingHandler(queue: Queue) async throws {
@@ -154,7 +154,7 @@ struct BackPressureTests {
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
         let isLetGo = DispatchSemaphore(value: 0)
-        // If an expectation fails, the queue must still continue.
+        // The queue must continue even if an expectation fails.
         defer { isLetGo.signal() }
         let entered = Log<String>()
         let left = Log<String>()
@@ -183,13 +183,13 @@ struct BackPressureTests {
             world.server.sendPing()
             try world.server.publish(event: "e", data: "\(number)", to: "orders")
             await world.run()
-            // The client waits for the handler once.
+            // The client waits only once for the handler.
             if number == 11 { await world.advance(by: ClientEngine.stallTime) }
             #expect(await events.next()?.data == "\(number)")
         }
         let answers = world.server.receivedMessages().dropFirst(before)
         #expect(answers.count { $0.contains("pusher:pong") } == 100)
-        // The client's own pings go out, and their answers count.
+        // The client sends its own pings, and their answers count as activity.
         await world.advance(by: .seconds(5))
         #expect(world.server.receivedMessages().last?.contains("pusher:ping") == true)
         await world.advance(by: .seconds(60))

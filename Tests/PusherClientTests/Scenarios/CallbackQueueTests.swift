@@ -58,7 +58,7 @@ struct CallbackQueueTests {
         }
         await world.runUntil { orders.subscribed }
         queue.suspend()
-        // The delegate binds when it learns of the subscription, which is later than the events.
+        // The delegate binds on the callback queue, when the events have already arrived.
         let news = pusher.subscribe("news")
         delegate.bind = { news.bind(eventName: "headline") { received.append($0.data ?? "") } }
         await world.run()
@@ -77,11 +77,11 @@ struct CallbackQueueTests {
             get { box.withLockedValue { $0 } }
             set { box.withLockedValue { $0 = newValue } }
         }
-        // The delegate may learn of the first channel late, when the second has something to bind.
+        // The call for the first channel may come late, after the test has set `bind` for the second channel.
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
-    @Test("events without a callback do not count as dropped", .ofWebSocketOnly)
+    @Test("the client does not count events without a callback as dropped", .ofWebSocketOnly)
     func nobodyBound() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -96,13 +96,13 @@ struct CallbackQueueTests {
         for _ in 0..<10 { try world.server.publish(event: "e", data: "", to: "orders") }
         await world.run()
         channel.unbindAll()
-        // In one read: after it, the client waits for the queue.
+        // The client waits for the queue only after this read.
         try await world.atOnce { [server = world.server] in
             for number in 0..<100 { try server.publish(event: "other", data: "\(number)", to: "orders") }
         }
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
-        // The queue does not move, so events are dropped.
+        // After this time, the client would drop events that wait for the queue.
         await world.advance(by: ClientEngine.stallTime)
         queue.resume()
         queue.sync {}
@@ -111,7 +111,7 @@ struct CallbackQueueTests {
         #expect(await errors.next()?.code == .serverError)
     }
 
-    @Test("observing on the main actor calls there in order, beside callbacks elsewhere, and not after unbinding")
+    @Test("callbacks on the main actor run in order, and not after unbinding")
     @MainActor func observeOnMain() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .eventLoop))
         let channel = pusher.subscribe("orders")
@@ -125,7 +125,7 @@ struct CallbackQueueTests {
         #expect(screen.lines == (0..<100).map { "\($0)" })
         #expect(elsewhere.elements == screen.lines)
 
-        // The callback waits for the main actor, which runs this test, while it is unbound.
+        // The test runs on the main actor, so the callback waits while the test unbinds it.
         try world.server.publish(event: "e", data: "late", to: "orders")
         var isMainQueueThrough = false
         observation.cancel()
@@ -143,7 +143,7 @@ struct CallbackQueueTests {
         func show(_ line: String) { lines.append(line) }
     }
 
-    @Test("a blocked queue delays neither socket nor sequences; the newest callbacks wait, and drops are reported")
+    @Test("a blocked queue keeps the newest callbacks and does not delay sequences")
     func blockedQueue() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(
@@ -162,7 +162,7 @@ struct CallbackQueueTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
-        // The client waits for the queue, but not for long.
+        // The client waits for the queue only for a short time.
         await world.advance(by: ClientEngine.stallTime)
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
         world.server.sendPing()
@@ -175,7 +175,7 @@ struct CallbackQueueTests {
         #expect(error?.code == .eventsDropped)
         #expect(error?.message.contains("Callbacks dropped") == true)
         #expect(received.elements == (90..<100).map { "\($0)" })
-        // Changes of state and outcomes of subscriptions were never dropped.
+        // The client dropped no change of state, and no outcome of a subscription.
         #expect(delegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
         #expect(delegate.subscriptions.count == 2)
     }
@@ -190,11 +190,11 @@ struct CallbackQueueTests {
         queue.suspend()
         world.server.sendEvent("before the loss")
         await loseConnection()
-        // Only changes of state are older.
+        // Before this event, only changes of state wait for the queue.
         world.server.sendEvent("after the loss")
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
-        // Only the outcome of a subscription is older.
+        // Before this event, the outcome of a subscription waits for the queue.
         world.server.sendEvent("after the subscription")
         await loseConnection()
         world.server.sendEvent("last")
@@ -223,7 +223,7 @@ struct CallbackQueueTests {
         func subscribedToChannel(name: String) { calls.append("subscribed") }
     }
 
-    @Test("waiting callbacks do not run after unsubscribe() has returned on their queue")
+    @Test("callbacks that wait for their queue do not run after unsubscribe() has returned")
     func unsubscribeWithWaitingCallbacks() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
@@ -243,7 +243,7 @@ struct CallbackQueueTests {
         #expect(calls.elements.isEmpty)
     }
 
-    @Test("a queue that never runs is logged once")
+    @Test("the client logs only once that a queue does not run")
     func queueThatNeverRuns() async throws {
         let queue = DispatchQueue(label: "stopped")
         queue.suspend()
@@ -265,7 +265,7 @@ struct CallbackQueueTests {
 struct SequenceTests {
     let world = VirtualWorld()
 
-    @Test("a slow consumer keeps the newest events, and drops are counted and reported once for each stall")
+    @Test("a slow consumer gets the newest events, and the client reports drops once for each stall")
     func slowConsumer() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 3)))
         var errors = pusher.errors.makeAsyncIterator()
@@ -280,7 +280,7 @@ struct SequenceTests {
         }
     }
 
-    @Test("no event is lost between making a sequence and iterating it, or between two iterators")
+    @Test("a sequence keeps events before its first iterator and between two iterators")
     func madeIsRegistered() async throws {
         let pusher = try await world.makeConnectedClient()
         let events = pusher.events
@@ -290,7 +290,7 @@ struct SequenceTests {
         for await event in events.prefix(2) { #expect(["3", "4"].contains(event.data)) }
     }
 
-    @Test("a released sequence is forgotten, even during an iteration")
+    @Test("the client forgets a sequence when the sequence and its iterator are released")
     func dropped() async throws {
         let pusher = try await world.makeConnectedClient()
         let registry = pusher.engine.clientListeners
@@ -306,7 +306,7 @@ struct SequenceTests {
         #expect(registry.isEmpty)
     }
 
-    @Test("an iteration ends when its task is cancelled, and when the channel is unsubscribed")
+    @Test("an iteration ends if its task is cancelled or the channel is unsubscribed")
     func ends() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
@@ -322,10 +322,10 @@ struct SequenceTests {
         await tasks[0].value
         pusher.unsubscribe("orders")
         try await world.complete { await tasks[1].value }
-        for await _ in channel.events { Issue.record("an event of a channel that is out of use") }
+        for await _ in channel.events { Issue.record("a retired channel got an event") }
     }
 
-    @Test("statuses begin with the current one, and report every change with its reason")
+    @Test("the sequence of statuses begins with the current status, and contains every change with its reason")
     func statuses() async throws {
         let pusher = try await world.makeConnectedClient()
         var statuses = pusher.statuses.makeAsyncIterator()
@@ -333,7 +333,7 @@ struct SequenceTests {
         world.server.dropConnections()
         await world.run()
         guard case .waiting(let until, attempt: 1, let reason) = await statuses.next() else {
-            Issue.record("no wait was announced")
+            Issue.record("no wait was reported")
             return
         }
         #expect(until == world.now + .seconds(1))

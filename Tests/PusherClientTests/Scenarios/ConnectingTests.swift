@@ -9,7 +9,7 @@ import Testing
 struct ConnectingTests {
     let world = VirtualWorld()
 
-    @Test("connect() returns in the state connecting, and the client is connected after the greeting")
+    @Test("connect() returns while the client is connecting, and the greeting completes the connection")
     func connect() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient()
@@ -28,7 +28,7 @@ struct ConnectingTests {
     }
 
     @Test(
-        "the URL names client, version and protocol, and the upgrade carries path, headers and subprotocol",
+        "the upgrade request has the client, version and protocol in its URL, and the app's headers",
         .ofWebSocketOnly
     )
     func request() async throws {
@@ -54,7 +54,7 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("connected() returns the socket id, even if the connection exists already")
+    @Test("connected() returns the socket id, even if the client is already connected")
     func connected() async throws {
         let pusher = world.makeClient()
         let socketID = try await world.complete { try await pusher.connected() }
@@ -62,7 +62,7 @@ struct ConnectingTests {
         #expect(try await world.complete { try await pusher.connected() } == socketID)
     }
 
-    @Test("connected() waits through failures, and cancelling it ends only the wait")
+    @Test("connected() waits during failed attempts, and cancelling the call does not stop the attempts")
     func cancelConnected() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient()
@@ -76,7 +76,7 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a task that was cancelled before it waits does not hang")
+    @Test("connected() throws at once in a task that was cancelled before the call")
     func cancelledBefore() async throws {
         let pusher = world.makeClient()
         let task = Task {
@@ -86,7 +86,7 @@ struct ConnectingTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await task.value } }
     }
 
-    @Test("disconnect() while connecting is not ignored (PusherSwift 459)")
+    @Test("disconnect() cancels a running attempt (PusherSwift 459)")
     func disconnectWhileConnecting() async throws {
         world.server.failConnections(with: .stalled)
         let pusher = world.makeClient()
@@ -100,7 +100,7 @@ struct ConnectingTests {
         #expect(try await world.leftovers(of: pusher) == .none)
     }
 
-    @Test("disconnect() before an attempt's first step leaves nothing behind")
+    @Test("disconnect() before the first step of an attempt leaves no timer or socket")
     func disconnectAtOnce() async throws {
         let pusher = world.makeClient()
         try await world.atOnce {
@@ -112,7 +112,7 @@ struct ConnectingTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("disconnected() comes back when the connection is closed")
+    @Test("disconnected() returns when the connection is closed")
     func disconnected() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -125,7 +125,7 @@ struct ConnectingTests {
         try await world.complete { await pusher.disconnected() }
     }
 
-    @Test("disconnect() ends even if the server never answers the closing handshake", .ofWebSocketOnly)
+    @Test("disconnecting completes even if the server never answers the closing handshake", .ofWebSocketOnly)
     func silentServerAtDisconnect() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -137,7 +137,7 @@ struct ConnectingTests {
         #expect(try await world.leftovers(of: pusher) == .none)
     }
 
-    @Test("connect() while disconnecting connects anew: the last call wins")
+    @Test("connect() while the client disconnects opens a new connection")
     func connectWhileDisconnecting() async throws {
         let pusher = try await world.makeConnectedClient()
         let first = pusher.connection.socketId
@@ -150,7 +150,7 @@ struct ConnectingTests {
         #expect(world.server.connections.count == 1)
     }
 
-    @Test("connect() again makes no second connection, and repeats no state (PusherSwift 436)")
+    @Test("a second connect() opens no second connection, and reports no state twice (PusherSwift 436)")
     func connectAgain() async throws {
         let opened = Log<TransportRequest>()
         let transport = ObservedTransport(inner: world.makeTransport()) { opened.append($0) }
@@ -166,7 +166,7 @@ struct ConnectingTests {
         #expect(delegate.states.elements == [.connecting, .connected])
     }
 
-    @Test("an unusable key is reported and thrown, and no attempt is made")
+    @Test("the client reports and throws an error for an invalid app key, and makes no attempt")
     func invalidKey() async throws {
         let delegate = RecordingDelegate()
         let pusher = world.makeClient(key: "my key")
@@ -190,7 +190,7 @@ struct ConnectingTests {
         try await running.value
     }
 
-    @Test("run() can be called again, after it was cancelled or rejected")
+    @Test("an app can call run() again after a cancellation or a refusal")
     func runAgain() async throws {
         world.server.failConnections(1, with: .closed(code: 4001))
         let pusher = world.makeClient()
@@ -208,7 +208,7 @@ struct ConnectingTests {
         try await world.complete { try await running.value }
     }
 
-    @Test("connected() does not shorten a wait between two attempts; connect() does")
+    @Test("connect() ends a wait between two attempts, but connected() does not")
     func connectedWhileWaiting() async throws {
         world.network.failLinks(1, with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(60)])))
@@ -222,7 +222,7 @@ struct ConnectingTests {
         #expect(socketID == pusher.connection.socketId)
     }
 
-    @Test("times that are too long to be added are treated as very long")
+    @Test("the client treats durations that would overflow as very long")
     func hugeTimeouts() async throws {
         let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
         let pusher = try await world.makeConnectedClient(
@@ -245,7 +245,7 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 
-    @Test("run() throws when the server rejects the client")
+    @Test("run() throws if the server refuses the client")
     func runRefused() async throws {
         let pusher = world.makeClient(key: "unknown")
         let error = await #expect(throws: PusherClientError.self) {
@@ -281,11 +281,11 @@ struct ConnectingTests {
     }
 }
 
-@Suite("withConnection(), when the connection stops for good", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("withConnection(), when the client stops", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndOfConnectionTests {
     let world = VirtualWorld()
 
-    /// Starts the call, and returns when its body runs.
+    /// Calls `withConnection()`, and returns when its body runs.
     private func begin<Value: Sendable>(
         _ options: PusherClientOptions = .virtual(),
         _ body: @escaping @Sendable (Pusher) async throws -> Value
@@ -310,7 +310,10 @@ struct EndOfConnectionTests {
         await #expect(throws: (any Error).self) { try await world.complete { try await work.value } }
     }
 
-    @Test("a loop over events ends, and the server's rejection is thrown", arguments: [4001, 4009, 4303])
+    @Test(
+        "after a refusal, withConnection() ends the body's loop over events, and throws the refusal",
+        arguments: [4001, 4009, 4303]
+    )
     func refused(code: Int) async throws {
         let (pusher, work) = await begin(.virtual(), Self.iterate)
         world.server.closeConnections(code: code, reason: "no")
@@ -322,7 +325,7 @@ struct EndOfConnectionTests {
         #expect(pusher.engine.read { $0.waiters.isEmpty })
     }
 
-    @Test("a user whose connections are terminated gets that error")
+    @Test("withConnection() throws if the server terminates the user's connections")
     func terminated() async throws {
         let (pusher, work) = await begin(.virtual(user: "ada"), Self.iterate)
         try await world.complete { try await pusher.signedIn() }
@@ -331,7 +334,7 @@ struct EndOfConnectionTests {
         #expect(error?.serverCode == 4009)
     }
 
-    @Test("if the client makes no more attempts, the reason is thrown", arguments: [true, false])
+    @Test("withConnection() throws the reason if the client makes no more attempts", arguments: [true, false])
     func givenUp(reconnects: Bool) async throws {
         let options = PusherClientOptions.virtual(
             autoReconnect: reconnects,
@@ -346,7 +349,7 @@ struct EndOfConnectionTests {
         #expect(error?.code == (reconnects ? .retriesExhausted : .connectionClosed))
     }
 
-    @Test("if the client reconnects after a loss, the body continues")
+    @Test("the body of withConnection() continues if the client reconnects after a loss")
     func lossIsRecovered() async throws {
         let (pusher, work) = await begin { pusher in
             for await event in pusher.events where event.eventName == "last" { return event.data }
@@ -361,7 +364,7 @@ struct EndOfConnectionTests {
     }
 
     @Test(
-        "the connection's error is thrown, not the one that the body throws when it is cancelled",
+        "withConnection() throws the connection's error, not the error of the cancelled body",
         arguments: 0..<3
     )
     func cancelledWork(answer: Int) async throws {
@@ -382,7 +385,7 @@ struct EndOfConnectionTests {
         #expect((await error(of: work) as? PusherClientError)?.serverCode == 4001)
     }
 
-    @Test("the call waits for a body that ignores its cancellation")
+    @Test("withConnection() waits for a body that ignores its cancellation")
     func stubbornWork() async throws {
         let mayEnd = FirstAnswer<Void>()
         let ended = Log<Bool>()
@@ -405,7 +408,7 @@ struct EndOfConnectionTests {
         #expect(ended.elements == [true])
     }
 
-    @Test("if the caller is cancelled, the result of the body counts")
+    @Test("withConnection() throws the error of its body if the caller is cancelled")
     func cancelledCaller() async throws {
         let (pusher, work) = await begin { _ in try await Task.sleep(for: .seconds(3_600)) }
         work.cancel()
@@ -413,7 +416,7 @@ struct EndOfConnectionTests {
         #expect(pusher.connection.connectionState == .disconnected)
     }
 
-    @Test("disconnect() ends the body, whose result counts, and whose cancellation is thrown as such")
+    @Test("disconnect() ends the body of withConnection(), which returns the body's value if there is a value")
     func disconnected() async throws {
         let (iterating, first) = await begin { pusher in
             for await _ in pusher.events {}
@@ -424,7 +427,7 @@ struct EndOfConnectionTests {
         let (sleeping, second) = await begin { _ in try await Task.sleep(for: .seconds(3_600)) }
         sleeping.disconnect()
         #expect((await error(of: second) as? PusherClientError)?.code == .disconnected)
-        // By the work itself.
+        // The body itself can disconnect.
         let (_, third) = await begin { pusher in
             pusher.disconnect()
             return 8
@@ -432,7 +435,7 @@ struct EndOfConnectionTests {
         #expect(try await world.complete { try await third.value } == 8)
     }
 
-    @Test("a new connection that the app requests meanwhile does not affect the body")
+    @Test("the body of withConnection() continues if the app requests a new connection")
     func reconnectNow() async throws {
         let (pusher, work) = await begin { pusher in
             for await event in pusher.events where event.eventName == "last" { return event.data }
@@ -440,7 +443,7 @@ struct EndOfConnectionTests {
         }
         pusher.reconnectNow()
         await world.run()
-        // If the connection ended in between, the call would end with it.
+        // Both calls run in one step, because a complete disconnect would end the body.
         try await world.atOnce {
             pusher.disconnect()
             pusher.connect()
@@ -451,18 +454,18 @@ struct EndOfConnectionTests {
         #expect(try await world.complete { try await work.value } == "7")
     }
 
-    @Test("a server that rejects the client at once runs no body")
+    @Test("withConnection() does not run its body if the server refuses the client at once")
     func refusedBefore() async throws {
         let pusher = world.makeClient(key: "unknown")
         let error = await #expect(throws: PusherClientError.self) {
             try await world.complete {
-                try await pusher.withConnection { _ in _ = Issue.record("the work runs") }
+                try await pusher.withConnection { _ in _ = Issue.record("the body runs") }
             }
         }
         #expect(error?.serverCode == 4001)
     }
 
-    @Test("the body runs on the caller's actor, and may use its state")
+    @Test("the body of withConnection() runs on the caller's actor, and can use its state")
     @MainActor
     func isolation() async throws {
         final class Counter { var count = 0 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("The event sources, and their common members", .timeLimit(.minutes(5)))
+@Suite("The event sources, and their common members", .timeLimit(.minutes(5)), .overEachTransport)
 struct EventSourceTests {
     let world = VirtualWorld()
 
@@ -13,7 +13,7 @@ struct EventSourceTests {
         case client, channel, presenceChannel, user, watchlist
     }
 
-    /// The ways to get events, written as in the article "Receiving events".
+    /// The ways to get events, with the names in the article "Receiving events".
     enum Form: String, CaseIterable, Sendable {
         case events
         case namedEvents = "events(named:)"
@@ -33,7 +33,7 @@ struct EventSourceTests {
             }
         }
 
-        /// A form without a name gets other events too.
+        /// Whether this form gets only events of one name.
         var isNamed: Bool {
             switch self {
             case .events, .observe, .observeOnMain: false
@@ -44,7 +44,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("the article's table lists each way to get events", arguments: Form.allCases)
+    @Test("the table in the article lists each way to get events", arguments: Form.allCases)
     func table(form: Form) throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let article = tests.deletingLastPathComponent().deletingLastPathComponent()
@@ -53,8 +53,8 @@ struct EventSourceTests {
         #expect(lines.contains { $0.hasPrefix("|") && $0.contains("`\(form.rawValue)`") })
     }
 
-    /// Before it, each gets one event with another name.
-    @Test("every owner delivers in every way", arguments: Owner.allCases, Form.allCases)
+    /// The server first sends one event with another name.
+    @Test("every source of events delivers events in every form", arguments: Owner.allCases, Form.allCases)
     @MainActor func delivers(owner: Owner, form: Form) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob"]"#))
         let channel = pusher.subscribe("orders")
@@ -128,7 +128,7 @@ struct EventSourceTests {
         try publish()
         await world.runUntil { received.count == count }
         observation?.cancel()
-        // Nothing after the end.
+        // The server publishes again, but no event may arrive after the cancellation.
         let all = received.elements
         try publish()
         await world.run()
@@ -159,7 +159,7 @@ struct EventSourceTests {
         case .observeNamed: observation = watchlist.observe(named: "online", write)
         case .observeOnMain: observation = watchlist.observe(on: .shared) { write($0) }
         case .observeNamedOnMain: observation = watchlist.observe(named: "online", on: .shared) { write($0) }
-        // They are decoded already.
+        // The events of the watchlist already have a type, so the watchlist has no typed forms.
         case .typedEvents, .values, .observeTyped, .observeTypedOnMain: return []
         }
         await send()
@@ -171,7 +171,7 @@ struct EventSourceTests {
         return all
     }
 
-    @Test("typed events have their sender, in sequences and callbacks")
+    @Test("typed events in sequences and callbacks contain the sender")
     func senders() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let room = pusher.subscribe("presence-a")
@@ -190,7 +190,7 @@ struct EventSourceTests {
     }
 }
 
-/// As a type of a module whose default isolation is the main actor.
+/// A type like those in a module whose default isolation is the main actor.
 @MainActor private struct MainActorOrder: @MainActor Decodable {
     let id: Int
 
@@ -200,12 +200,12 @@ struct EventSourceTests {
     }
 }
 
-@Suite("Types that belong to the main actor", .timeLimit(.minutes(5)))
+@Suite("Types that belong to the main actor", .timeLimit(.minutes(5)), .overEachTransport)
 @MainActor
 struct MainActorTypeTests {
     let world = VirtualWorld()
 
-    @Test("are decoded there, by sequences and callbacks")
+    @Test("sequences and callbacks on the main actor decode types that belong to the main actor")
     func decoding() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")

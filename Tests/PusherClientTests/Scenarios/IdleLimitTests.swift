@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Idle limits of servers and proxies", .timeLimit(.minutes(5)))
+@Suite("Idle limits of servers and proxies", .timeLimit(.minutes(5)), .overEachTransport)
 struct IdleLimitTests {
     typealias IdleLimit = PusherTestServer.Dialect.IdleLimit
 
@@ -14,7 +14,7 @@ struct IdleLimitTests {
     ]
 
     @Test(
-        "a limit of 2, 3, 10, 30 or 60 s: at most 3 connections in 10 minutes, and the last one holds",
+        "an idle limit costs at most two connections until the client pings often enough",
         arguments: [2, 3, 10, 30, 60],
         endings
     )
@@ -30,7 +30,7 @@ struct IdleLimitTests {
         #expect(interval >= .seconds(1) && interval < .seconds(seconds))
     }
 
-    @Test("a limit that is equal to the announced activity timeout: at most 3 connections", arguments: [120, 30, 5])
+    @Test("an idle limit that equals the activity timeout costs at most two connections", arguments: [120, 30, 5])
     func equal(seconds: Int) async throws {
         let world = VirtualWorld()
         world.server.setActivityTimeout(seconds)
@@ -41,7 +41,7 @@ struct IdleLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("poxa cuts the connection when our ping is due: 2 connections in an hour")
+    @Test("poxa's idle limit costs one connection in an hour")
     func poxa() async throws {
         var options = PusherTestServer.Options()
         options.dialect = .poxa
@@ -54,7 +54,7 @@ struct IdleLimitTests {
     }
 
     @Test(
-        "incoming events do not keep the connection open: the client pings nevertheless",
+        "the client pings despite incoming events, which do not reset the server's idle limit",
         arguments: [10, 60, 200]
     )
     func stream(seconds: Int) async throws {
@@ -70,7 +70,7 @@ struct IdleLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("random losses teach nothing, if the connection has held for longer than the client is ever silent")
+    @Test("the client learns no idle limit from random losses of connections that have held long enough")
     func flaky() async throws {
         let world = VirtualWorld()
         world.server.setActivityTimeout(30)
@@ -85,7 +85,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.pings.keepAliveInterval == nil)
     }
 
-    @Test("random losses after a few seconds: when connections hold, the pings soon stop")
+    @Test("the client soon stops its pings after random early losses if the next connection holds")
     func veryFlaky() async throws {
         let world = VirtualWorld()
         let pusher = try await world.makeConnectedClient()
@@ -101,7 +101,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.pings.sent - before <= 60 + 30)
     }
 
-    @Test("a limit of 3 s costs few connections in six hours, although the client tries to stop its pings")
+    @Test("an idle limit of 3 s costs few connections in six hours")
     func longRun() async throws {
         let world = VirtualWorld()
         world.server.setIdleLimit(.init(.seconds(3)))
@@ -110,7 +110,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.connections.established <= 6)
     }
 
-    @Test("the log reports at debug what the client learned, once")
+    @Test("the log reports a new ping interval once, at the debug level")
     func logged() async throws {
         let world = VirtualWorld()
         let lines = LogLines()

@@ -9,7 +9,7 @@
 
     @testable import PusherClient
 
-    @Suite("Metrics", .timeLimit(.minutes(5)))
+    @Suite("Metrics", .timeLimit(.minutes(5)), .overEachTransport)
     struct MetricsTests {
         let world = VirtualWorld()
         let metrics = TestMetrics()
@@ -20,7 +20,7 @@
 
         private func level(_ label: String) -> Double? { metrics.meters(label: label).first?.lastValue }
 
-        /// The counters agree with the statistics.
+        /// Checks that the counters agree with the statistics.
         private func expectAgreement(_ pusher: Pusher) {
             let statistics = pusher.statistics
             let counts: [(String, Int)] = [
@@ -63,7 +63,7 @@
             for (label, count) in counts { #expect(total(label) == Int64(count), "\(label)") }
         }
 
-        @Test("all counts are reported, under the documented names")
+        @Test("the client reports all counts with the documented names")
         func everything() async throws {
             let pusher = world.makeClient(.virtual(user: "7"))
             pusher.emitMetrics(to: metrics)
@@ -90,7 +90,7 @@
             await world.run()
             let statistics = pusher.statistics
             #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
-            // So that the following comparisons do not compare zero with zero.
+            // These counts must not be zero, because a comparison of zeros would prove little.
             #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
             #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
             #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.refused == 1)
@@ -117,7 +117,7 @@
             expectAgreement(pusher)
         }
 
-        @Test("a factory may call the client, and gets the metrics of that call")
+        @Test("a factory can call the client, and gets the metrics of the call", .ofWebSocketOnly)
         func reentrantFactory() async throws {
             let pusher = try await world.makeConnectedClient()
             let chat = pusher.subscribe("private-chat")
@@ -132,7 +132,7 @@
             expectAgreement(pusher)
         }
 
-        /// Calls a closure when a metric is first made, and when the first attempts are reported.
+        /// A factory that runs a closure when it creates its first metric and when it gets the first attempts.
         private final class CallingFactory: MetricsFactory {
             private final class CallingCounter: CounterHandler {
                 let base: any CounterHandler
@@ -177,7 +177,7 @@
             func destroyTimer(_ handler: any TimerHandler) {}
         }
 
-        @Test("failures of other kinds are reported too")
+        @Test("the client reports failed authorizations and sign-ins, dropped client events and losses")
         func failures() async throws {
             world.server.failAuthorizations(1, with: .status(403))
             let options = PusherClientOptions.virtual(autoReconnect: false)
@@ -187,7 +187,7 @@
             await world.runUntil { pusher.statistics.authorizations.failed == 1 }
             world.server.failAuthorizations(with: .unanswered)
             pusher.subscribe("private-b").trigger(eventName: "client-a", data: 1)
-            // A waiting event causes no report by itself. The next report includes it.
+            // A waiting event causes no report, but the next report includes the event.
             world.server.sendPing()
             await world.runUntil { level("pusher.client_events.waiting") == 1 }
             pusher.unsubscribe("private-b")
@@ -204,7 +204,7 @@
             _ = first
         }
 
-        @Test("each duration is reported separately")
+        @Test("the client reports each duration separately")
         func times() async throws {
             world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
             let pusher = try await world.makeConnectedClient()
@@ -230,7 +230,7 @@
             #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
         }
 
-        @Test("events that wait for a key are a gauge, which falls when the key arrives")
+        @Test("a gauge counts the events that wait for a key, and falls when the key arrives")
         func held() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)
@@ -248,7 +248,7 @@
             #expect(pusher.statistics.events.undecryptable == 0)
         }
 
-        @Test("messages of one read are reported together")
+        @Test("the client reports the messages of one read together", .ofWebSocketOnly)
         func batches() async throws {
             let pusher = try await world.makeConnectedClient()
             let orders = pusher.subscribe("orders")
@@ -263,7 +263,7 @@
             #expect(values.reduce(0, +) == 100 && values.count < 10)
         }
 
-        @Test("metrics of clients that share a factory add up, and a released client's gauges fall to zero")
+        @Test("metrics of several clients with the same factory add up, and a released client's gauges fall to zero")
         func shared() async throws {
             let first = try await world.makeConnectedClient()
             var second: Pusher? = world.makeUnheldClient()
@@ -277,7 +277,7 @@
             #expect(level("pusher.connection.up") == 1)
         }
 
-        @Test("switching to another factory leaves no connection in the first, and reports all counts again")
+        @Test("after a change of factory, the old gauges fall to zero and the new factory gets all counts")
         func anotherFactory() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)

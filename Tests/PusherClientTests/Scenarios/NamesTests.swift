@@ -8,11 +8,11 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("The names that developers try first", .timeLimit(.minutes(5)))
+@Suite("The names that developers try first", .timeLimit(.minutes(5)), .overEachTransport)
 struct NamesTests {
     let world = VirtualWorld()
 
-    @Test("channel, socketID, state and status are the client's")
+    @Test("the client has the properties socketID, state and status, and finds channels by name")
     func names() async throws {
         let pusher = world.makeClient()
         #expect(pusher.state == .disconnected)
@@ -20,7 +20,7 @@ struct NamesTests {
         #expect(pusher.socketID == nil)
         #expect(pusher.channel("orders") == nil)
         pusher.connect()
-        // The loop may have connected it by now.
+        // The event loop may already have connected the client.
         #expect(pusher.state != .disconnected)
         let orders = pusher.subscribe("orders")
         await world.run()
@@ -36,7 +36,7 @@ struct NamesTests {
         #expect(pusher.socketID == nil)
     }
 
-    @Test("channels has what is subscribed now, in order, with and without a connection")
+    @Test("the property channels contains the app's channels in order, with and without a connection")
     func channels() async throws {
         let pusher = world.makeClient()
         #expect(pusher.channels.isEmpty)
@@ -52,7 +52,7 @@ struct NamesTests {
     }
 
     @Test(
-        "a channel knows whether it is encrypted, and whether it has a cache",
+        "a channel reports whether it is encrypted, and whether it has a cache",
         arguments: [
             ("a", PusherChannelType.normal, false, false), ("cache-a", .normal, false, true),
             ("private-a", .private, false, false), ("private-cache-a", .private, false, true),
@@ -71,17 +71,17 @@ struct NamesTests {
     }
 }
 
-@Suite("Options as properties", .timeLimit(.minutes(5)))
+@Suite("Options as properties", .timeLimit(.minutes(5)), .overEachTransport)
 struct OptionPropertyTests {
     let world = VirtualWorld()
 
-    @Test("a cluster names a server of the hosted service")
+    @Test("an app can select a cluster of the hosted service by its name")
     func cluster() {
         #expect(PusherClientOptions(cluster: "eu").endpoint == .pusher(cluster: "eu"))
         #expect(PusherClientOptions(cluster: "eu").host == "ws-eu.pusher.com")
     }
 
-    @Test("every property can be set, and a client takes the values that it is made with")
+    @Test("an app can set every property, and a client keeps the values at its creation")
     func snapshot() async throws {
         let options = PusherClientOptions.virtual()
         options.retryPolicy = .delays([.seconds(7)])
@@ -98,9 +98,9 @@ struct OptionPropertyTests {
         #expect(pusher.connection.endpoint.host == "server.test")
     }
 
-    @Test("a client takes all values at the moment when it is made, also if other code changes them meanwhile")
+    @Test("a client reads all options at once, even if other code changes the options at the same time")
     func snapshotOfOneMoment() {
-        /// Stands for code on another thread.
+        /// A group that changes the options, like code on another thread.
         final class ChangingGroup: EventLoopGroup {
             let change: @Sendable () -> Void
             init(_ change: @escaping @Sendable () -> Void) { self.change = change }
@@ -125,7 +125,7 @@ struct OptionPropertyTests {
         #expect(pusher.connection.options === options)
     }
 
-    @Test("how to authorize can be changed for the clients that were made with the options")
+    @Test("an app can change the authMethod of existing clients through their options")
     func authMethod() async throws {
         let options = PusherClientOptions.virtual(authMethod: .noMethod)
         let pusher = try await world.makeConnectedClient(options)
@@ -135,10 +135,10 @@ struct OptionPropertyTests {
         #expect(pusher.connection.options === options)
     }
 
-    @Test("the log level is that of the logger")
+    @Test("the property logLevel reads and sets the logger's level")
     func logLevel() {
         let options = PusherClientOptions(cluster: "eu")
-        // The tests' logger has no level.
+        // This test needs a separate logger, because the logger of most tests ignores its level.
         options.logger = LogLines().logger(.trace)
         options.logLevel = .silent
         #expect(options.logger.logLevel == .critical)
@@ -150,7 +150,7 @@ struct OptionPropertyTests {
         }
     }
 
-    @Test("an object that a property owned may use the options when it is released")
+    @Test("an object can use the options while the options release the object")
     func release() {
         final class Owner: Sendable, RetryPolicy {
             let options: PusherClientOptions

@@ -5,12 +5,12 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Released objects are freed, whatever the client is doing", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Released objects are freed in every situation of the client", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReleaseTests {
     /// The client's state when an object is released.
     enum Situation: String, CaseIterable, Sendable {
-        case initialized, connecting, waiting, unavailable, connected, subscribing, authorizing, pausing, signingIn
-        case disconnecting, disconnected, refused
+        case initialized, connecting, waiting, unavailable, connected, subscribing, authorizing, reauthorizing
+        case signingIn, disconnecting, disconnected, refused
     }
 
     private struct WeakReference {
@@ -18,10 +18,10 @@ struct ReleaseTests {
         init(_ object: AnyObject) { self.object = object }
     }
 
-    /// The client did not reach the required state.
+    /// An error for a client that did not reach the required situation.
     private struct NotBrought: Error {}
 
-    /// An object that only a closure or a task of the app owns. While it exists, so do they.
+    /// An object that only closures and tasks of the app own.
     private final class Owned: Sendable {}
 
     /// A weak reference that a closure can read.
@@ -39,7 +39,7 @@ struct ReleaseTests {
             defer { withExtendedLifetime(owned) {} }
             switch situation {
             case .authorizing: return try await Self.nothing()
-            case .pausing: throw AuthorizationError(.requestFailed, "no", recovery: .retry(after: .seconds(60)))
+            case .reauthorizing: throw AuthorizationError(.requestFailed, "no", recovery: .retry(after: .seconds(60)))
             default:
                 let signed = server.authorization(forSocket: request.socketID, channel: request.channelName)
                 return PusherAuth(auth: signed.auth)
@@ -62,14 +62,14 @@ struct ReleaseTests {
         return value
     }
 
-    /// Brings the client into the situation.
+    /// Brings the client into a situation.
     private func bring(_ pusher: Pusher, into situation: Situation) async throws {
         switch situation {
         case .connecting, .unavailable: world.server.failConnections(with: .stalled)
         case .waiting: world.network.failLinks(with: .unreachable)
         case .subscribing: world.server.failSubscriptions(to: "private-orders", with: .unanswered)
         case .refused: world.server.failConnections(with: .closed(code: 4001))
-        case .initialized, .connected, .authorizing, .pausing, .signingIn, .disconnecting, .disconnected: break
+        case .initialized, .connected, .authorizing, .reauthorizing, .signingIn, .disconnecting, .disconnected: break
         }
         if situation == .signingIn { pusher.signIn() }
         if situation != .initialized { pusher.connect() }
@@ -81,16 +81,16 @@ struct ReleaseTests {
             guard case .unavailable = pusher.connection.status else { throw NotBrought() }
         case .disconnecting, .disconnected:
             await runUntil(pusher) { $0.connectionState == .connected }
-            // So the server does not answer the closing handshake.
+            // The silent server does not answer the closing handshake.
             if situation == .disconnecting { world.server.goSilent() }
             pusher.disconnect()
             await world.run()
         case .connected: await runUntil(pusher) { $0.subscriptions["private-orders"]?.isSubscribed == true }
         case .subscribing: await runUntil(pusher) { $0.subscriptions["private-orders"]?.isPending == true }
         case .authorizing: await runUntil(pusher) { !$0.authorizations.isEmpty }
-        case .pausing:
+        case .reauthorizing:
             await runUntil(pusher) { machine in
-                machine.authorizations.jobs.values.contains { if case .pausing = $0.phase { true } else { false } }
+                machine.authorizations.jobs.values.contains { if case .waiting = $0.phase { true } else { false } }
             }
         case .signingIn: await runUntil(pusher) { $0.signIn.isUnderWay }
         }
@@ -99,7 +99,7 @@ struct ReleaseTests {
             case .initialized, .disconnected, .refused: .disconnected
             case .connecting, .unavailable: .connecting
             case .waiting: .reconnecting
-            case .connected, .subscribing, .authorizing, .pausing, .signingIn: .connected
+            case .connected, .subscribing, .authorizing, .reauthorizing, .signingIn: .connected
             // Over HTTP there is no closing handshake.
             case .disconnecting: world.transport == .webSocket ? .disconnecting : .disconnected
             }
@@ -110,7 +110,7 @@ struct ReleaseTests {
         await world.runUntil { pusher.engine.read { condition($0.machine) } }
     }
 
-    /// The number of waiting calls in the client.
+    /// Returns the number of waiting calls in the client.
     private func waitingCalls(of engine: ClientEngine) -> Int {
         engine.read { state in
             let machine = state.machine
@@ -121,7 +121,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "a client is freed with its channels, closures, authorizers, sockets, timers and waits",
+        "releasing a client frees its channels, closures, authorizers, sockets, timers and waits",
         arguments: Situation.allCases
     )
     func client(situation: Situation) async throws {
@@ -136,11 +136,11 @@ struct ReleaseTests {
         channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
         channel?.onSubscriptionCountChanged = { [owned] _ in withExtendedLifetime(owned) {} }
         pusher?.bind { [owned] _ in withExtendedLifetime(owned) {} }
-        // A cycle, which only the client can break.
+        // The closure and the connection form a cycle, which only the client can break.
         pusher?.connection.userDataFetcher = { [owned, connection = pusher?.connection] in
             withExtendedLifetime((owned, connection)) { PusherPresenceChannelMember(userId: "1") }
         }
-        // One that waits, if the channel is not subscribed, and two that read to the end.
+        // The first task waits if the channel is not subscribed, and the others read sequences to their end.
         let tasks = [
             Task { [channel, owned] in
                 _ = try? await channel?.subscribed()
@@ -163,7 +163,7 @@ struct ReleaseTests {
         pusher = nil
         #expect(weakPusher == nil)
         for task in tasks { try await world.complete { await task.value } }
-        // The client still waits for the closing handshake, for at most its time limit.
+        // The client waits for the closing handshake until its timeout.
         if situation == .disconnecting { await world.advance(by: .seconds(2)) }
         await world.runUntil { probe.isFreed && engine == nil }
         #expect(weakChannel == nil)
@@ -172,7 +172,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "an unsubscribed channel is freed with its closures and sequences, and the client stays",
+        "unsubscribing frees the channel with its closures and sequences, but not the client",
         arguments: Situation.allCases
     )
     func channel(situation: Situation) async throws {
@@ -201,7 +201,7 @@ struct ReleaseTests {
         #expect(pusher.engine.read { $0.machine.authorizations.isEmpty } || situation == .signingIn)
     }
 
-    @Test("released sequences are freed", arguments: Situation.allCases)
+    @Test("releasing a sequence frees its buffer", arguments: Situation.allCases)
     func sequences(situation: Situation) async throws {
         let pusher = makeClient(for: situation)
         let channel = try #require(pusher.connection.channels.find(name: "private-orders"))
@@ -225,7 +225,7 @@ struct ReleaseTests {
         let registries = [pusher.engine.clientListeners, pusher.engine.userListeners, channel.listeners]
         #expect(registries.allSatisfy { !$0.isEmpty })
         #expect(buffers.allSatisfy { $0.object != nil })
-        // A sequence whose reader is cancelled behaves like a released one.
+        // Cancelling the reader of a sequence has the same effect as releasing the sequence.
         var owned: Owned? = Owned()
         let probe = Probe(try #require(owned))
         var reading: Task<Void, Never>? = Task { [events = channel.events, owned] in
@@ -253,7 +253,7 @@ struct ReleaseTests {
             case .subscribed: try await channel.subscribed()
             case .signedIn: try await pusher.signedIn()
             case .sent:
-                // Events go out one a second.
+                // The client sends one event in a second, so the second event waits.
                 for _ in 1...2 { try await channel.send("client-e", data: "x") }
             case .run: try await pusher.run()
             case .disconnected: await pusher.disconnected()
@@ -262,7 +262,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "waiting calls are freed with their tasks, and cancelled ones leave nothing",
+        "cancelling a waiting call frees the call and its task",
         arguments: Situation.allCases,
         Call.allCases
     )

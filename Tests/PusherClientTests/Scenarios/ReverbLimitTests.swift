@@ -4,8 +4,8 @@ import Testing
 
 @testable import PusherClient
 
-/// Observed behaviour of Laravel Reverb, and how the client has to handle it.
-@Suite("Reverb's limits and rejections", .timeLimit(.minutes(5)), .overEachTransport)
+/// Tests with limits and refusals that were observed in Laravel Reverb.
+@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()
@@ -15,7 +15,7 @@ struct ReverbLimitTests {
         return VirtualWorld(options)
     }
 
-    /// The time until all channels are subscribed, in steps of 100 ms; nil if it exceeds the patience.
+    /// Returns the time until all channels are subscribed, in steps of 100 ms, or nil if it exceeds `patience`.
     private func time(
         until channels: [PusherChannel],
         in world: VirtualWorld,
@@ -40,7 +40,7 @@ struct ReverbLimitTests {
 
     // MARK: The rate limit
 
-    @Test("12 channels on an app with 5 messages a second are subscribed within 3 s, and one error is reported")
+    @Test("The client subscribes 12 channels within 3 s at 5 messages a second, and reports one error")
     func twelve() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 5) }
         let pusher = try await world.makeConnectedClient()
@@ -55,7 +55,7 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.subscriptions.repeated == 7)
     }
 
-    @Test("100 channels are subscribed within 25 s, even after a reconnect", arguments: [false, true])
+    @Test("The client subscribes 100 channels within 25 s, even after a reconnect", arguments: [false, true])
     func hundred(dropsConnections: Bool) async throws {
         let world = Self.world { $0.messageLimit = .init(count: 5, endsConnection: dropsConnections) }
         let pusher = try await world.makeConnectedClient()
@@ -67,12 +67,12 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
         time = try #require(await self.time(until: channels, in: world))
         #expect(time <= .seconds(25))
-        // The burst may cost one connection, but the reconnect none.
+        // The first burst may cost one connection, but the reconnect may not cost another.
         #expect(pusher.statistics.connections.established == (dropsConnections ? 3 : 2))
         #expect(subscribesReceived(world) < 340)
     }
 
-    @Test("100 channels with Reverb's defaults, 60 messages a minute, are subscribed in the second minute")
+    @Test("The client subscribes 100 channels within 63 s at Reverb's default of 60 messages a minute")
     func defaults() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
@@ -82,7 +82,7 @@ struct ReverbLimitTests {
         #expect(subscribesReceived(world) < 190)
     }
 
-    @Test("A limit for each minute that drops connections is learned too, at the cost of a few")
+    @Test("The client learns a limit of 60 messages a minute from a few dropped connections")
     func defaultsThatDrop() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60), endsConnection: true) }
         let pusher = try await world.makeConnectedClient()
@@ -96,7 +96,39 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.connections.established == established + 1)
     }
 
-    @Test("A server that accepts nothing is asked a few times, and then the subscriptions fail with its words")
+    @Test(
+        "The client learns the limit if the sign-in, or the user's own channel, exceeds it on each connection",
+        arguments: [5, 6]
+    )
+    func signInBeyondLimit(count: Int) async throws {
+        let world = Self.world {
+            $0.dialect = .pusher
+            $0.messageLimit = .init(count: count, endsConnection: true)
+        }
+        let pusher = try await world.makeConnectedClient(.virtual(user: "u"))
+        let channels = try await world.atOnce {
+            pusher.signIn()
+            return (1...5).map { pusher.subscribe("channel-\($0)") }
+        }
+        await pass(.seconds(20), for: pusher, in: world)
+        #expect(pusher.statistics.connections.established > 1)
+        #expect(channels.allSatisfy { $0.subscribed } && pusher.user.isSignedIn)
+        world.network.cutLinks()
+        await pass(.seconds(20), for: pusher, in: world)
+        #expect(pusher.statistics.connections.established <= 5)
+        #expect(channels.allSatisfy { $0.subscribed } && pusher.user.isSignedIn)
+    }
+
+    /// Passes time in steps. An authorization takes no time.
+    private func pass(_ time: Duration, for pusher: Pusher, in world: VirtualWorld) async {
+        let start = world.now
+        while world.now - start < time {
+            await world.runUntil { pusher.engine.read { $0.machine.authorizations.isEmpty } }
+            await world.advance(by: .milliseconds(100))
+        }
+    }
+
+    @Test("Subscriptions fail with the server's error after a few tries if the server accepts none")
     func forever() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 0) }
         let pusher = try await world.makeConnectedClient()
@@ -113,11 +145,11 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
     }
 
-    @Test("Pings beyond the limit are not reported, become rarer, and do not crowd out subscriptions")
+    @Test("Pings beyond the limit are not reported, become rarer, and do not delay subscriptions for long")
     func pings() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
-        // The client learns to ping every second.
+        // The client learns from an early loss to ping every second.
         await world.advance(by: .seconds(2))
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
@@ -137,7 +169,7 @@ struct ReverbLimitTests {
 
     // MARK: Refusals
 
-    @Test("Of five private subscriptions, the one with an invalid signature fails at once, and no other")
+    @Test("One subscription with an invalid signature fails at once, and four others succeed")
     func badSignature() async throws {
         let world = Self.world()
         let pusher = try await world.makeConnectedClient()
@@ -146,14 +178,14 @@ struct ReverbLimitTests {
         world.server.failAuthorizations(1, with: .wrongSignature)
         let channels = try await world.atOnce { (1...5).map { pusher.subscribe("private-\($0)") } }
         await world.runUntil { delegate.failures.count + channels.count(where: \.subscribed) == 5 }
-        // The authorizations run at the same time, so any of them may be answered first.
+        // The authorizations run at the same time, so any of the five may get the invalid signature.
         let failed = channels.filter { !$0.subscribed }.map(\.name)
         #expect(failed.count == 1)
         #expect(delegate.subscriptionErrors.elements.map(\.message) == ["Connection is unauthorized"])
         #expect(delegate.failures.elements == failed)
     }
 
-    @Test("A sign-in fails at once with the server's words", arguments: [false, true])
+    @Test("A refused sign-in fails at once with the server's words", arguments: [false, true])
     func signIn(hasSubscriptions: Bool) async throws {
         let world = Self.world()
         let pusher = try await world.makeConnectedClient(.virtual(user: "u"))

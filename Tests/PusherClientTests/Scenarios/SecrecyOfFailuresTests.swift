@@ -8,10 +8,10 @@ import Testing
 
 @testable import PusherClient
 
-/// After any failure, no secret is in the log, at any level, or in anything that can be printed.
-@Suite("Secrets stay secret, whatever fails", .timeLimit(.minutes(5)), .overEachTransport)
+/// Tests that no secret is in the log, at any level, or in a printed value after a failure.
+@Suite("Secrets after failures: logs and printed values", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyOfFailuresTests {
-    /// The bytes 100 to 131.
+    /// The master key, which consists of the bytes 100 to 131.
     private static let masterKey = Data(100...131).base64EncodedString()
     private static let names = ["private-a", "presence-a", "private-encrypted-a"]
 
@@ -41,7 +41,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// Everything that a client shows.
+    /// A collection of all strings that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let printed = Log<String>()
@@ -60,7 +60,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// Records every secret that is shown, including all secrets of the tests.
+    /// Records an issue for every secret in the shown strings.
     private func search(_ display: Display, for secrets: [String]) {
         for text in display.texts {
             for line in text.split(separator: "\n") {
@@ -70,7 +70,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// The written forms of a key: base64 with and without padding, hexadecimal digits, and a list of numbers.
+    /// Returns the written forms of a key: base64 with and without padding, hexadecimal digits, and a list of numbers.
     private func forms(ofKey base64: String) -> [String] {
         let bytes = [UInt8](Data(base64Encoded: base64) ?? Data())
         return [
@@ -124,9 +124,13 @@ struct SecrecyOfFailuresTests {
                 do { try await channel.subscribed() } catch { display.show(error) }
             }
         }
+        // On a busy machine, a wait could begin only after the client has disconnected, and would never end.
+        await world.runUntil {
+            pusher?.engine.read { $0.machine.wantedSubscriptions.allSatisfy { $0.waiters.count == 1 } } != false
+        }
         pusher?.signIn()
         pusher?.connect()
-        // Time for every try, and for the answers that never come.
+        // The time is enough for every try and for the timeouts.
         for _ in 1...40 {
             await world.run()
             await world.advance(by: .seconds(1))
@@ -160,7 +164,7 @@ struct SecrecyOfFailuresTests {
         #expect(display.lines.messages.count > 10)
     }
 
-    @Test("requests with tokens, cookies and parameters", arguments: Trouble.allCases)
+    @Test("failed requests show no token, cookie or parameter", arguments: Trouble.allCases)
     func endpoints(trouble: Trouble) async throws {
         let world = VirtualWorld(makeServerOptions())
         if let fault = trouble.fault {
@@ -190,7 +194,10 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("signatures of the client, valid and invalid", arguments: ["hush-application", "hush-other"])
+    @Test(
+        "the client shows none of the signatures that it makes, valid or invalid",
+        arguments: ["hush-application", "hush-other"]
+    )
     func inline(secret: String) async throws {
         let world = VirtualWorld(makeServerOptions())
         let display = Display()
@@ -203,9 +210,9 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("authorizers that throw secrets")
+    @Test("the client shows no secret in an error that an authorizer throws")
     func throwing() async throws {
-        // Its text is the app's. It is a cause, and the client never shows it by itself.
+        // The client keeps the app's error as a cause, and does not show the error's message.
         struct Failure: Error, CustomStringConvertible { var description: String { "hush-thrown" } }
         let lines = LogLines()
         let world = VirtualWorld(makeServerOptions())

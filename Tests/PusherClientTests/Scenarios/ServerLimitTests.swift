@@ -34,7 +34,7 @@ struct ServerLimitTests {
         world.server.sendText(#"{"event":"pusher_internal:\#(event)","channel":"presence-a","data":\#(data)}"#)
     }
 
-    @Test("a list of members that is too long is cut and reported; the own member stays")
+    @Test("the client shortens and reports a list of members that is too long, and keeps its own member")
     func memberList() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -48,19 +48,19 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
         #expect(delegate.errors.elements.first?.clientError.channelName == "presence-a")
         #expect(delegate.errors.elements.first?.message.contains("11 members") == true)
-        // The same subscription, whose list is still full.
+        // The list is still full, and the client reports this once for each subscription.
         sendMember("12")
         await world.run()
         #expect(delegate.errors.count == 1)
         guard case .replaced(let members, let added, _)? = await memberships.next() else {
-            Issue.record("no list was told")
+            Issue.record("no list was reported")
             return
         }
         #expect(members.map(\.userId) == ["1", "2", me])
         #expect(added.map(\.userId) == ["1", "2"])
     }
 
-    @Test("all messages of one read are handled before the next read")
+    @Test("the client handles all messages of one read before the next read")
     func oneRead() async throws {
         let pusher = try await world.makeConnectedClient()
         let received = Log<PusherEvent>()
@@ -71,7 +71,7 @@ struct ServerLimitTests {
         let server = world.server
         for _ in 1...2 {
             try await world.atOnce {
-                // The answer to it is the first effect, so all later messages have to wait behind it.
+                // The answer to this ping is the first effect, so all later messages wait behind the answer.
                 server.sendText(#"{"event":"pusher:ping","data":{}}"#)
                 for _ in 1...15_000 { server.sendText(#"{"event":"a"}"#) }
             }
@@ -83,7 +83,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 0)
     }
 
-    @Test("members beyond the limit are neither kept nor reported, and that is reported once")
+    @Test("the client ignores members beyond the limit, and reports the limit once")
     func membersWhoCome() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -97,7 +97,7 @@ struct ServerLimitTests {
         #expect(told.elements == ["+1", "+2"])
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // Another member takes the free place.
+        // A new member gets the free place.
         sendMember("1", isAdded: false)
         sendMember("11")
         sendMember("12")
@@ -112,7 +112,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 2)
     }
 
-    @Test("members take no more memory than one message, however few they are")
+    @Test("the limit on a message's size also limits the memory of all members")
     func memberSize() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -122,7 +122,7 @@ struct ServerLimitTests {
         await world.run()
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // The data of present members may not exceed the limit either. Members who leave free their places.
+        // The limit also applies to new data of present members. Members who leave free their memory.
         sendMember("1", info: long + long)
         await world.run()
         #expect(channel.findMember(userId: "1")?.userInfo as? String == long)
@@ -135,17 +135,17 @@ struct ServerLimitTests {
         #expect(channel.findMember(userId: "6")?.userInfo as? String == "short")
     }
 
-    @Test("the members of a list take no more memory than one message", .ofWebSocketOnly)
+    @Test("the limit on a message's size also limits the members of a list", .ofWebSocketOnly)
     func listSize() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
-        // Larger than a message may be: a transport would refuse it.
+        // This list is larger than a message may be, so a real transport would not deliver it.
         sendList((1...5).map { "\($0)" }, info: String(repeating: "x", count: 4_000))
         await world.run()
         #expect(channel.members.map(\.userId) == ["1", "2"])
         withExtendedLifetime(pusher) {}
     }
 
-    @Test("a member who grows beyond what there is room for stays as before, and that is what is reported")
+    @Test("a member keeps the old data if new data exceeds the limit, and the error says so")
     func grownMember() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -159,7 +159,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.first?.message.contains("a member of \"presence-a\" stays as before") == true)
     }
 
-    @Test("more watched users than may be are left out and reported, once for each connection")
+    @Test("the client ignores watched users beyond the limit, and reports them once for each connection")
     func watchlist() async throws {
         let method = UserAuthMethod.inline(secret: world.server.options.application.secret) { #"{"id":"ada"}"# }
         let pusher = try await world.makeConnectedClient(
@@ -176,7 +176,7 @@ struct ServerLimitTests {
         var changes = pusher.user.watchlist.events.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // The client reports the server's words.
+        // The event still contains all users that the server sent.
         #expect(await changes.next()?.userIds.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])
@@ -195,7 +195,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.count { $0.clientError.code == .tooManyMembers } == 2)
     }
 
-    @Test("texts and names of a server are cut in errors, even if one character is as long as a message")
+    @Test("errors contain shortened messages and names, even if one character has the length of a message")
     func errorTexts() async throws {
         let long = "e" + String(repeating: "\u{301}", count: 100_000)
         world.server.failConnections(1, with: .firstMessage(#"{"event":"\#(long)","data":{}}"#))
@@ -224,7 +224,7 @@ struct ServerLimitTests {
         }
     }
 
-    @Test("a socket id that is too long is rejected")
+    @Test("the client does not accept a socket id that is too long")
     func socketID() async throws {
         let id = String(repeating: "12.", count: 67)
         let data = #"{"socket_id":"\#(id)","activity_timeout":30}"#
@@ -240,7 +240,7 @@ struct ServerLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("changes that wait for a queue are limited too; the last state is delivered, and drops are reported")
+    @Test("the client limits changes of state that wait for a queue, and delivers the last state")
     func changes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = try await world.makeConnectedClient(
@@ -266,11 +266,11 @@ struct ServerLimitTests {
         while codes.count(where: { $0.code == .eventsDropped }) < 2, let error = await iterator.next() {
             codes.append(error)
         }
-        // Each loss causes four changes of state, of which ten were kept, and one error, of which ten were kept too.
+        // Each loss causes four changes of state and one error. The client kept ten changes and ten errors.
         #expect(codes.last?.message.contains("Callbacks dropped") == true)
     }
 
-    @Test("outcomes of subscriptions displace no change of state, and drops are reported to the delegate")
+    @Test("outcomes of subscriptions displace no change of state, and the delegate gets reports of drops")
     func outcomes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue)))

@@ -8,43 +8,47 @@ import Testing
 struct StatusTests {
     let world = VirtualWorld()
     private static let now = ContinuousClock.now
-    private static let reason = PusherClientError(.connectionClosed, "the link is gone")
+    private static let reason = PusherClientError(.connectionClosed, "the network is down")
 
     @Test(
-        "a status describes the connection in plain words, and since when",
+        "the description of a status names the state, the wait and the reason",
         arguments: [
             (.initialized, "not connected yet"), (.connecting, "connecting"),
             (.connected(socketID: "7.1"), "connected as 7.1"), (.unavailable(reason: nil), "still trying to connect"),
-            (.unavailable(reason: reason), "still trying to connect: the link is gone"),
+            (.unavailable(reason: reason), "still trying to connect: the network is down"),
             (
                 .waiting(until: now + .seconds(8), attempt: 2, reason: reason),
-                "retrying in 8 s (attempt 2): the link is gone"
+                "retrying in 8 s (attempt 2): the network is down"
             ),
             (
                 .waiting(until: now + .milliseconds(7_001), attempt: 2, reason: reason),
-                "retrying in 8 s (attempt 2): the link is gone"
+                "retrying in 8 s (attempt 2): the network is down"
             ),
-            (.waiting(until: now, attempt: 1, reason: reason), "retrying now (attempt 1): the link is gone"),
+            (
+                .waiting(until: now + .microseconds(19_500), attempt: 1, reason: reason),
+                "retrying in 20 ms (attempt 1): the network is down"
+            ),
+            (.waiting(until: now, attempt: 1, reason: reason), "retrying now (attempt 1): the network is down"),
             (
                 .waiting(until: now - .seconds(3), attempt: 1, reason: reason),
-                "retrying now (attempt 1): the link is gone"
+                "retrying now (attempt 1): the network is down"
             ),
-            (.refused(reason), "refused: the link is gone"), (.disconnecting, "disconnecting"),
+            (.refused(reason), "refused: the network is down"), (.disconnecting, "disconnecting"),
             (.disconnected(reason: nil), "disconnected"),
-            (.disconnected(reason: reason), "disconnected: the link is gone"),
+            (.disconnected(reason: reason), "disconnected: the network is down"),
         ] as [(ConnectionStatus, String)]
     )
     func words(status: ConnectionStatus, words: String) {
         #expect(status.description(at: Self.now) == words)
     }
 
-    @Test("a printed status counts from now, and shows no raw clock value")
+    @Test("a printed status shows the remaining time, not a raw clock value")
     func description() {
         let status = ConnectionStatus.waiting(until: .now + .seconds(86_400), attempt: 1, reason: Self.reason)
-        #expect("\(status)".hasPrefix("retrying in 86") && "\(status)".hasSuffix("s (attempt 1): the link is gone"))
+        #expect("\(status)".hasPrefix("retrying in 86") && "\(status)".hasSuffix("s (attempt 1): the network is down"))
     }
 
-    @Test("the remaining time falls to zero, and there is none without a wait")
+    @Test("the remaining time falls to zero, and is nil for a status without a wait")
     func remaining() {
         let status = ConnectionStatus.waiting(until: Self.now + .seconds(8), attempt: 2, reason: Self.reason)
         #expect(status.remaining(at: Self.now) == .seconds(8))
@@ -53,7 +57,7 @@ struct StatusTests {
         #expect(ConnectionStatus.connecting.remaining() == nil)
     }
 
-    @Test("a status after a failure has its reason")
+    @Test("a status after a failure contains the reason")
     func reasons() {
         let statuses: [ConnectionStatus] = [
             .waiting(until: Self.now, attempt: 1, reason: Self.reason), .refused(Self.reason),
@@ -63,7 +67,7 @@ struct StatusTests {
         #expect(ConnectionStatus.connecting.reason == nil && ConnectionStatus.disconnected(reason: nil).reason == nil)
     }
 
-    @Test("a wait lasts as long as the status says, and its reason is that of the loss")
+    @Test("a wait lasts as long as its status says, and the status contains the reason of the loss")
     func retry() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(8)])))
         world.network.cutLinks()
@@ -78,7 +82,7 @@ struct StatusTests {
     }
 
     @Test(
-        "every attempt to reconnect has its reason in the statuses, even an immediate one",
+        "before every attempt to reconnect, a status reports the reason, even if there is no wait",
         arguments: [4200, 4100]
     )
     func reasonOfEach(code: Int) async throws {
@@ -100,7 +104,7 @@ struct StatusTests {
         }
     }
 
-    @Test("switching to TLS has its reason in the statuses too")
+    @Test("when close code 4000 makes the client switch to TLS, a status reports the code")
     func overTLS() async throws {
         world.server.failConnections(1, with: .closed(code: 4000))
         let pusher = world.makeClient()
@@ -113,7 +117,7 @@ struct StatusTests {
         #expect(await statuses.next() == .connecting)
     }
 
-    @Test("the log gives the reason and the end of the wait, and afterwards the length of the outage")
+    @Test("the log contains the reason and length of the wait, and later the length of the outage")
     func log() async throws {
         let lines = LogLines()
         let options = PusherClientOptions.virtual(

@@ -6,11 +6,11 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Waits with a timeout", .timeLimit(.minutes(5)))
+@Suite("Waits with a timeout", .timeLimit(.minutes(5)), .overEachTransport)
 struct TimeoutTests {
     let world = VirtualWorld()
 
-    /// Begins a wait, advances the time, and returns the error that it threw.
+    /// Begins a wait, advances the time, and returns the error that the wait threw.
     private func error(
         after duration: Duration,
         _ call: @escaping @Sendable () async throws -> Void
@@ -32,7 +32,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("connected(timeout:) throws, describes the connection, and does not affect the attempts")
+    @Test("connected(timeout:) throws an error about the connection, and the attempts continue")
     func connected() async throws {
         world.network.failLinks(100, with: .unreachable)
         let pusher = world.makeClient()
@@ -40,7 +40,7 @@ struct TimeoutTests {
         let thrown = try #require(error as? PusherClientError)
         #expect(thrown.code == .waitTimedOut)
         #expect(thrown.message.contains("3 s"))
-        // An attempt may be running at that moment.
+        // The error names a wait or an attempt, because an attempt may be running at the timeout.
         #expect(["retrying", "connecting"].contains { thrown.message.contains($0) }, "\(thrown.message)")
         #expect(pusher.state != .disconnected)
     }
@@ -56,7 +56,7 @@ struct TimeoutTests {
         #expect(pusher.state == .connected && channel.isSubscribed)
     }
 
-    @Test("subscribed(timeout:) throws, and does not affect the subscription")
+    @Test("subscribed(timeout:) throws at its timeout, and the subscription continues")
     func subscribed() async throws {
         let pusher = world.makeClient()
         let channel = pusher.subscribe("orders")
@@ -68,7 +68,7 @@ struct TimeoutTests {
         await world.runUntil { channel.isSubscribed }
     }
 
-    @Test("signedIn(timeout:) throws, and does not affect the sign-in")
+    @Test("signedIn(timeout:) throws at its timeout, and the sign-in continues")
     func signedIn() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let error = await error(after: .seconds(2)) { try await pusher.signedIn(timeout: .seconds(2)) }
@@ -107,13 +107,13 @@ struct TimeoutTests {
         #expect(statuses.last == .disconnected(reason: nil))
     }
 
-    @Test("the timer of statuses(every:) runs from the beginning of a wait to its end only")
+    @Test("the timer of statuses(every:) runs only during a wait")
     func countdownTimer() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(8)])))
         let ticks = pusher.statuses(every: .seconds(3))
         await world.run()
         #expect(try await world.leftovers(of: pusher).countdowns == 0)
-        // A timer that had run since the sequence was made would fire after 1, 4 and 7 seconds of the wait.
+        // The wait begins 2 s later, so a timer that had run before would fire after 1, 4 and 7 s.
         await world.advance(by: .seconds(2))
         world.network.cutLinks()
         await world.run()
@@ -129,7 +129,7 @@ struct TimeoutTests {
         #expect(waiting == 3)
     }
 
-    @Test("a sequence that is made during a wait does not delay the others")
+    @Test("a new sequence during a wait does not delay other sequences")
     func severalCountdowns() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
         world.network.cutLinks()
@@ -153,7 +153,7 @@ struct TimeoutTests {
         #expect(waiting == 2)
     }
 
-    @Test("a sequence that is made during a wait counts it down, and its timer ends with it")
+    @Test("a new sequence during a wait counts down the wait, and its timer ends with the sequence")
     func countdownDuringWait() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
         world.network.cutLinks()
@@ -164,7 +164,9 @@ struct TimeoutTests {
         await world.advance(by: .seconds(3))
         var iterator = ticks?.makeAsyncIterator()
         for _ in 1...2 {
-            guard case .waiting = await iterator?.next() else { return #expect(Bool(false), "not counted down") }
+            guard case .waiting = await iterator?.next() else {
+                return #expect(Bool(false), "the wait is not counted down")
+            }
         }
         (ticks, iterator) = (nil, nil)
         await world.advance(by: .seconds(3))
@@ -172,11 +174,11 @@ struct TimeoutTests {
     }
 }
 
-@Suite("The log", .timeLimit(.minutes(5)))
+@Suite("The log", .timeLimit(.minutes(5)), .overEachTransport)
 struct LogLineTests {
     let world = VirtualWorld()
 
-    @Test("each reason appears once in a line, and in one line at debug")
+    @Test("a line of the log contains each reason at most once")
     func reasons() async throws {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
@@ -191,7 +193,7 @@ struct LogLineTests {
             #expect(lines.messages.contains { $0.contains(reason) })
             for line in lines.messages { #expect(line.components(separatedBy: reason).count <= 2, "\(line)") }
         }
-        // Before, the report to the delegate was another line of the log.
+        // The report to the delegate must not be another line of the log.
         let told = lines.messages.filter { $0.hasPrefix("error: ") }
         #expect(told.isEmpty, "\(told)")
     }

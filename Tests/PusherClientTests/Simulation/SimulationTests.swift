@@ -3,17 +3,17 @@ import PusherTestServer
 import Simulation
 import Testing
 
-/// A few seeds, and the tools themselves. `make simulate` runs many seeds.
+/// Tests of a few seeds, and of the simulation's tools. `make simulate` runs many seeds.
 @Suite("Simulation", .timeLimit(.minutes(5)))
 struct SimulationTests {
-    @Test("Whatever happens, the client keeps its promises", arguments: UInt64(1)...12)
+    @Test("The client breaks no rule in a random run", arguments: UInt64(1)...12)
     func seeds(seed: UInt64) async {
         let simulation = Simulation(seed: seed)
         let outcome = await run(simulation)
         #expect(outcome.violations == [], "\(simulation.transcript)")
     }
 
-    /// The seeds that are run for each choice of transports.
+    /// The first four seeds for each choice of transports.
     static let seedsOfTransports: [UInt64] = httpTransports.flatMap { transports in
         Array((UInt64(1)...100).filter { Self.transports(of: $0) == transports }.prefix(4))
     }
@@ -26,7 +26,7 @@ struct SimulationTests {
         Simulation(seed: seed, actionCount: 0).settings.transports
     }
 
-    @Test("The same over HTTP, and where WebSockets are blocked", arguments: seedsOfTransports)
+    @Test("The client breaks no rule in a random run over HTTP, or without WebSockets", arguments: seedsOfTransports)
     func seedsOverHTTP(seed: UInt64) async {
         let simulation = Simulation(seed: seed)
         let outcome = await run(simulation)
@@ -34,7 +34,7 @@ struct SimulationTests {
         #expect(outcome.trace.contains { $0.contains("  HTTP /pusher/app/") })
     }
 
-    @Test("Most seeds have WebSockets only")
+    @Test("Most seeds use only WebSockets")
     func transports() {
         let counts = Dictionary(grouping: UInt64(1)...1_000) { Self.transports(of: $0) }.mapValues(\.count)
         #expect((550...650).contains(counts[.webSocket] ?? 0))
@@ -44,7 +44,7 @@ struct SimulationTests {
     }
 
     @Test(
-        "A seed brings the same run again, to the nanosecond",
+        "A seed repeats the same run to the nanosecond",
         arguments: [77, seedsOfTransports[0], seedsOfTransports[4], seedsOfTransports[8]]
     )
     func sameRun(seed: UInt64) async {
@@ -52,13 +52,13 @@ struct SimulationTests {
         let second = await run(Simulation(seed: seed))
         #expect(first.messageCount > 20)
         #expect(first.digest == second.digest)
-        // What is encrypted differs each time.
+        // Encrypted data differs in each run.
         func comparable(_ trace: [String]) -> [String] { trace.filter { !$0.contains("private-encrypted-") } }
         #expect(comparable(first.trace) == comparable(second.trace))
         #expect(await run(Simulation(seed: seed + 1)).digest != first.digest)
     }
 
-    @Test("A stream moves to other responses, in the middle of what the server sends")
+    @Test("A stream moves to another response while the server sends events")
     func moves() async {
         var actions: [PlannedAction] = [
             .init(.latency(milliseconds: 10...50)), .init(.connect), .init(.subscribe("news")),
@@ -76,7 +76,40 @@ struct SimulationTests {
         #expect(outcome.trace.count { $0.contains("a socket is opened") } == 1)
     }
 
-    @Test("A stored script runs unchanged")
+    @Test("The client loses nothing if a stream overtakes the end of the stream before it")
+    func overtaking() async {
+        var actions: [PlannedAction] = [
+            .init(.connect), .init(.subscribe("news")), .init(.bind("news", event: nil)),
+            .init(.latency(milliseconds: 0...500)),
+        ]
+        for _ in 0..<60 {
+            actions.append(PlannedAction(.publish("news", event: "first"), settles: false))
+            actions.append(PlannedAction(.advance(milliseconds: 10)))
+        }
+        let settings = Settings(seed: 1, transports: .httpStreaming, streamLength: 1_000, serverStopsStreams: false)
+        let outcome = await run(Simulation(settings, actions))
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.contains { $0.contains("overtakes the end of another one") })
+    }
+
+    @Test("The app counts down while the client waits, takes some statuses, and releases sequences")
+    func countdowns() async {
+        let outcome = await run(
+            Simulation(
+                Settings(seed: 1, retryPolicy: .fixed(milliseconds: 5_000)),
+                [
+                    .connect, .countDown(milliseconds: 1_000, atMost: nil), .countDown(milliseconds: 500, atMost: 3),
+                    .countDown(milliseconds: 1_000, atMost: nil), .cut(heardAfter: 0), .advance(milliseconds: 2_000),
+                    .stopReading(0), .advance(milliseconds: 20_000),
+                ].map { PlannedAction($0) }
+            )
+        )
+        #expect(outcome.violations == [])
+        // The first sequence repeats twice until its release, the second once, and the third four times until the wait ends.
+        #expect(outcome.trace.count { $0.contains("repeats the status") } == 2 + 1 + 4)
+    }
+
+    @Test("The simulation runs a stored script unchanged")
     func script() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -98,7 +131,7 @@ struct SimulationTests {
         #expect(simulation.transcript.contains(".init(.close(code: Optional(4200)), isOnLoop: true, settles: false),"))
     }
 
-    @Test("A failing script is shrunk to the steps that fail")
+    @Test("The simulation shrinks a failing script to the steps that fail")
     func shrinking() async {
         let noChannel = "no channel!"
         let actions: [Action] = [
@@ -125,7 +158,7 @@ struct SimulationTests {
         #expect(line == nil)
     }
 
-    @Test("Events that need a connection are counted if there is one")
+    @Test("The coverage counts an event that needs a connection only during a connection")
     func coverage() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -146,27 +179,28 @@ struct SimulationTests {
     }
 }
 
-/// Defects that only seeds have found so far, each in as few steps as possible.
+/// Tests of defects that only seeds have found, each with as few steps as possible.
 @Suite("Simulation: defects that seeds have found", .timeLimit(.minutes(5)))
 struct SimulationRegressionTests {
-    @Test("A member stays on the list when an old connection of the same user ends (seed 8546)")
+    @Test("A member stays on the list when an old connection of the same user is closed (seed 8546)")
     func ownMember() async {
-        // A server that does not count the connections of a user reports the silent one.
+        // This server does not count a user's connections, so the server reports that the user left when the silent
+        // connection is closed.
         let outcome = await run(dialect: 7, [.connect, .subscribe("presence-room"), deaf, .disconnect, .connect])
         #expect(outcome.violations == [])
         #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
     }
 
-    @Test("Signing out and in again on one connection makes one subscription to the own channel (seed 15363)")
+    @Test("The client subscribes the user's own channel once when a user signs out and in again (seed 15363)")
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])
         #expect(outcome.violations == [])
         #expect(subscriptions(to: "#server-to-user-me", in: outcome) == 1)
     }
 
-    @Test("A confirmation during a new subscription is not lost (seed 229637)")
+    @Test("The client accepts a late confirmation during a new subscription (seed 229637)")
     func lateConfirmation() async {
-        // A server that does not answer a second subscription to the same channel.
+        // This server does not answer a second subscription to the same channel.
         let outcome = await run(
             dialect: 3,
             [
@@ -179,7 +213,7 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("A confirmation after an error with the wrong channel still counts during a new subscription (seed 309030)")
+    @Test("The client accepts a confirmation after an error with the wrong channel (seed 309030)")
     func confirmationAfterRefusal() async {
         let error = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no presence-cache-room")
         // The seed decides whether the app reacts before the confirmation arrives.
@@ -198,14 +232,14 @@ struct SimulationRegressionTests {
             #expect(outcome.violations == [])
             counts.insert(subscriptions(to: "presence-cache-room", in: outcome))
         }
-        // If the app reacts first, the confirmation belongs to its subscription. If not, that subscription is ended,
-        // and another one made.
+        // If the app reacts first, the confirmation belongs to the app's new subscription. If the confirmation comes
+        // first, the client unsubscribes and subscribes again.
         #expect(counts == [1, 2])
     }
 
-    @Test("An error without a channel fails no channel that is resubscribed before the server answers (seed 1571)")
+    @Test("An error without a channel fails no channel that the app resubscribes before the answer (seed 1571)")
     func refusalOfWhatIsGivenUp() async {
-        // The client's write is late: the error arrives before the server has seen the subscription.
+        // The client's messages arrive late, so the server sends the error before it gets the subscription.
         let outcome = await run(
             dialect: 3,
             [
@@ -220,11 +254,11 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("A message that was about to be sent when an error came may be repeated because of it (seed 8853324)")
+    @Test("The client may repeat a message that it was about to send when an error arrived (seed 8853324)")
     func errorBeforeWhatIsDecided() async {
         let error = Action.error(code: 4301, message: "no")
-        // The seed decides when the task subscribes. If it has just done so, the error arrives before the subscription
-        // is written, and the client treats it as one that may belong to it.
+        // The seed decides when the task subscribes. If the error arrives just before the client writes the
+        // subscription, the client repeats the subscription.
         var repeatedCount = 0
         for seed in UInt64(1)...64 {
             let simulation = Simulation(
@@ -243,7 +277,7 @@ struct SimulationRegressionTests {
         #expect(repeatedCount > 0)
     }
 
-    @Test("The server can reject a channel that it still has, if it missed the unsubscribe (seed 9060517)")
+    @Test("The server can refuse a subscribed channel if the server missed an unsubscribe (seed 9060517)")
     func refusedWhileSubscribed() async {
         let room = "private-cache-room"
         let outcome = await run(
@@ -260,7 +294,7 @@ struct SimulationRegressionTests {
         )
     }
 
-    @Test("A client event whose request is not answered is not sent again (seed 17)")
+    @Test("The client does not repeat a client event whose request gets no answer (seed 17)")
     func unansweredClientEvent() async {
         let simulation = Simulation(
             Settings(seed: 1, transports: .httpStreaming),
@@ -277,7 +311,7 @@ struct SimulationRegressionTests {
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
-    /// How often the client requested the channel before it stopped.
+    /// Returns the number of subscriptions to a channel during the planned actions.
     private func subscriptions(to channel: String, in outcome: Simulation.Outcome) -> Int {
         outcome.trace.prefix { !$0.contains("(left to itself)") }
             .count { $0.contains(##"→ {"event":"pusher:subscribe","data":{"channel":"\##(channel)""##) }
@@ -289,7 +323,7 @@ struct SimulationRegressionTests {
     }
 }
 
-/// On a separate thread, on which all tasks are captured.
+/// Runs a closure on a separate thread, where the simulation captures all tasks.
 private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         let thread = Thread { continuation.resume(returning: body()) }

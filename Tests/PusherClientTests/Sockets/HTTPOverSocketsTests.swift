@@ -8,7 +8,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("HTTP transports over real sockets", .timeLimit(.minutes(2)))
+@Suite("HTTP transports over real sockets", .timeLimit(.minutes(5)))
 struct HTTPOverSocketsTests {
     private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
 
@@ -36,7 +36,7 @@ struct HTTPOverSocketsTests {
         )
     }
 
-    @Test("events arrive once and in order, and a session moves to other streams", arguments: transports)
+    @Test("events arrive once and in order, even if a session continues with other streams", arguments: transports)
     func events(transport: PusherTransport) async throws {
         try await PusherTestServer.withServer { server in
             let pusher = makeClient(server, [transport])
@@ -102,7 +102,7 @@ struct HTTPOverSocketsTests {
     }
 
     @Test(
-        "if WebSockets are blocked, the client connects over HTTP",
+        "the client connects over HTTP if WebSockets are blocked",
         arguments: [.swallowed, .answered(status: 400), .answered(status: 426), .reset]
             as [PusherTestRelay.UpgradeFault]
     )
@@ -121,7 +121,7 @@ struct HTTPOverSocketsTests {
         }
     }
 
-    @Test("a stream that is cut is a loss, and the client reconnects")
+    @Test("the client reconnects after a stream that is cut")
     func cut() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = makeClient(server, [.httpStreaming])
@@ -136,7 +136,7 @@ struct HTTPOverSocketsTests {
         }
     }
 
-    @Test("a server that keeps the first stream is believed as soon as it says so")
+    @Test("the client continues with the first stream as soon as the server refuses the second")
     func refusedHandover() async throws {
         @Sendable func frame(_ message: String) -> String { "a[\"\(message.replacing("\"", with: "\\\""))\"]\n" }
         @Sendable func chunk(_ text: String) -> String { "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n" }
@@ -156,7 +156,7 @@ struct HTTPOverSocketsTests {
             } else {
                 try await peer.write(chunk(String(repeating: "h", count: 2_048) + "\n"))
                 try await peer.write(chunk("c[2010,\"Another connection still open\"]\n"))
-                // The client ends it, and reads on from the first.
+                // The client closes the second stream, and continues to read the first.
                 await peer.readToEnd()
                 refusal.yield()
             }
@@ -181,7 +181,7 @@ struct HTTPOverSocketsTests {
         }
     }
 
-    @Test("a client that is released leaves no request behind")
+    @Test("releasing a client closes its HTTP connection")
     func release() async throws {
         try await PusherTestServer.withServer { server in
             do {

@@ -8,16 +8,16 @@ import WebSocketClient
 
 @Suite("A server that sends but does not read", .timeLimit(.minutes(5)))
 struct UnreadingServerTests {
-    @Test("the client's answers are limited: it drops the connection, and reconnects")
+    @Test("the client drops the connection at the limit of unsent answers, and reconnects")
     func unread() async throws {
         let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
-        // The client answers each with an unsubscribe that repeats the name.
+        // After each success, the client sends an unsubscribe with the name, so a long name soon fills its buffers.
         let name = String(repeating: "x", count: 60_000)
         let unwanted = #"{"event":"pusher_internal:subscription_succeeded","channel":"\#(name)","data":{}}"#
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, greeting))
             try await peer.setReading(false)
-            // Ends with an error when the client has ended the connection.
+            // The loop ends with an error when the client has closed the connection.
             while true { try await peer.write(serverFrame(1, unwanted)) }
         } _: { port in
             let options = PusherClientOptions(
@@ -37,7 +37,7 @@ struct UnreadingServerTests {
                 if case .waiting = status { true } else { false }
             }
             guard case .waiting(_, _, let error)? = reason else {
-                Issue.record("the connection was not given up")
+                Issue.record("the client did not drop the connection")
                 return
             }
             #expect(error.code == .sendBufferFull)

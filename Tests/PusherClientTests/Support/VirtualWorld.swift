@@ -12,7 +12,7 @@ import Testing
 
 @testable import PusherClient
 
-/// A server and its clients without a socket, in a time that a test controls.
+/// A server and its clients without sockets, in virtual time that a test controls.
 final class VirtualWorld: Sendable {
     static let authEndpoint = "http://server.test/pusher/auth"
     static let userEndpoint = "http://server.test/pusher/user-auth"
@@ -21,9 +21,10 @@ final class VirtualWorld: Sendable {
     let network: InMemoryServer
     /// The default transport of the clients.
     let transport: PusherTransport
-    /// Clients hold the clock, but not the world, which holds them.
+    /// The clock of the clients. It is a separate object, because clients retain their clock, but must not retain the
+    /// world.
     private let clock: SuspendableClock
-    /// Clients end when they are released, which may be as soon as a test no longer uses its variable.
+    /// The clients that the world keeps alive, even if a test no longer uses its variable.
     private let held = Log<Pusher>()
 
     var server: PusherTestServer { network.server }
@@ -35,24 +36,27 @@ final class VirtualWorld: Sendable {
     ) {
         self.transport = transport
         var options = options
-        // The scenarios test the client's own pings, as on a WebSocket, so the server sends no heartbeat.
+        // The scenarios test the client's own pings, so the server sends no heartbeat during a test.
         if transport != .webSocket { options.httpTransports.heartbeatInterval = heartbeats }
         network = InMemoryServer(eventLoop: loop, options: options)
         clock = SuspendableClock { [loop] in loop.now }
     }
 
-    /// Server and clients refer to each other by links and by pending timers, which would keep them alive.
+    /// Ends the links and timers that retain the server and its clients.
     deinit {
         _ = held.take()
         server.dropConnections()
-        // After the work that the two lines above have put on the loop.
+        network.latency = .zero
+        network.restoreLinks()
+        network.cutLinks()
+        // The shutdown runs after the work that the lines above have put on the loop.
         loop.shutdownGracefully(queue: .global()) { _ in }
     }
 
     /// The time of the clock that continues while the machine is suspended.
     var now: ContinuousClock.Instant { clock.now }
 
-    /// - Parameter transport: The transport for its sockets; nil for links to the server.
+    /// - Parameter transport: The client's transport, or nil for the world's transport.
     func makeClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
@@ -64,14 +68,14 @@ final class VirtualWorld: Sendable {
         return pusher
     }
 
-    /// A client with random jitter.
+    /// Creates a client with random jitter.
     func makeClient(_ options: PusherClientOptions, random: @escaping @Sendable () -> Double) -> Pusher {
         let pusher = makeUnheldClient(options, random: random)
         held.append(pusher)
         return pusher
     }
 
-    /// A client that is released when the test releases it.
+    /// Creates a client that the test alone keeps alive.
     func makeUnheldClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
@@ -100,7 +104,7 @@ final class VirtualWorld: Sendable {
         )
     }
 
-    /// Opens links to the server.
+    /// Returns the world's transport, which opens links to the server.
     func makeTransport(_ options: PusherClientOptions = .virtual()) -> any Transport {
         let limits = HTTPTransport.Limits(
             messageSize: options.limits.messageSize,
@@ -116,7 +120,7 @@ final class VirtualWorld: Sendable {
         }
     }
 
-    /// A client that is connected.
+    /// Creates a client and connects it.
     func makeConnectedClient(_ options: PusherClientOptions = .virtual()) async throws -> Pusher {
         let pusher = makeClient(options)
         pusher.connect()
@@ -125,15 +129,15 @@ final class VirtualWorld: Sendable {
         return pusher
     }
 
-    /// Runs all work that is due.
+    /// Runs all due work on the loop.
     func run() async { await loop.run() }
 
-    /// Makes calls without any other work in between: otherwise the loop runs as soon as it has work.
+    /// Makes calls in one turn of the loop, without other work between the calls.
     func atOnce<Result: Sendable>(_ calls: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await loop.executeInContext(calls)
     }
 
-    /// Lets the server notice that clients have left, which takes time over HTTP.
+    /// Lets the server notice disconnected clients, which takes time over HTTP.
     func letServerNotice() async {
         await run()
         if transport != .webSocket { await advance(by: .seconds(6)) }
@@ -142,10 +146,10 @@ final class VirtualWorld: Sendable {
     /// Lets time pass.
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
-    /// The machine sleeps: the clock continues, the timers stop.
+    /// Suspends the machine. The clock continues, and the timers stop.
     func suspend(for duration: Duration) { clock.suspend(for: duration) }
 
-    /// The current timers and sockets of a client.
+    /// Returns the numbers of a client's current timers and sockets.
     func leftovers(of pusher: Pusher) async throws -> Leftovers {
         let engine = pusher.engine
         return try await loop.executeInContext {
@@ -167,7 +171,11 @@ final class VirtualWorld: Sendable {
             return try await call()
         }
         await runWhileWanted { isDone.withLockedValue { $0 } }
-        if Task.isCancelled { task.cancel() }
+        guard isDone.withLockedValue({ $0 }) else {
+            // The time limit of the test has cancelled it. The call may ignore the cancellation, so nobody waits for it.
+            task.cancel()
+            throw CancellationError()
+        }
         return try await task.value
     }
 
@@ -178,7 +186,7 @@ final class VirtualWorld: Sendable {
         await loop.run()
     }
 
-    /// A test that has timed out is cancelled, and has to end.
+    /// Runs the loop until a condition is true, or until the test is cancelled because of its time limit.
     private func runWhileWanted(until condition: () -> Bool) async {
         while !condition(), !Task.isCancelled {
             await loop.run()
@@ -188,7 +196,7 @@ final class VirtualWorld: Sendable {
 }
 
 extension PusherClientOptions {
-    /// Options for virtual time: callbacks directly on the loop, and no random waits.
+    /// Returns options for virtual time, with callbacks on the event loop and without random waits.
     static func virtual(
         authMethod: AuthMethod = .endpoint(authEndpoint: VirtualWorld.authEndpoint),
         userAuthMethod: UserAuthMethod = .noMethod,
@@ -225,7 +233,7 @@ extension PusherClientOptions {
 }
 
 extension PusherClientOptions {
-    /// Options for virtual time, for a client whose user the backend knows.
+    /// Returns options for virtual time, with a user that the backend knows.
     static func virtual(user: String, info: String? = nil, watchlist: String? = nil) -> PusherClientOptions {
         var parameters = ["user_id": user]
         parameters["user_info"] = info
@@ -242,7 +250,7 @@ struct Leftovers: Equatable, Sendable {
 
     var timers: Int
     var sockets: Int
-    /// The timers of `statuses(every:)`.
+    /// The number of timers of `statuses(every:)`.
     var countdowns = 0
 }
 

@@ -7,16 +7,23 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Through networks that block WebSockets", .timeLimit(.minutes(5)))
+@Suite("Connecting through networks that block WebSockets", .timeLimit(.minutes(5)))
 struct FallbackTests {
     let world = VirtualWorld()
 
     private func options(
         _ transports: PusherTransports = .webSocketWithHTTPFallback,
         log: LogLines? = nil,
-        tls: TLSOptions = TLSOptions()
+        tls: TLSOptions = TLSOptions(),
+        timeouts: PusherTimeouts = PusherTimeouts()
     ) -> PusherClientOptions {
-        .virtual(authMethod: .noMethod, transports: transports, tls: tls, logger: log?.logger(.notice))
+        .virtual(
+            authMethod: .noMethod,
+            timeouts: timeouts,
+            transports: transports,
+            tls: tls,
+            logger: log?.logger(.notice)
+        )
     }
 
     private static let pin = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
@@ -26,7 +33,10 @@ struct FallbackTests {
         (.answered(status: 426), .zero, .upgradeFailed), (.reset, .zero, .connectionClosed),
     ]
 
-    @Test("the client connects over HTTP streaming, and gives the reason against a WebSocket", arguments: Self.faults)
+    @Test(
+        "the client connects over HTTP streaming, and reports why it does not use a WebSocket",
+        arguments: Self.faults
+    )
     func blocked(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async throws {
         world.network.latency = .milliseconds(50)
         world.network.blockUpgrades(with: fault)
@@ -65,7 +75,7 @@ struct FallbackTests {
         #expect(line.contains(#""pusher.transport": HTTP streaming"#))
     }
 
-    @Test("if streams are buffered too, the client connects by HTTP polling within 10 s", arguments: Self.faults)
+    @Test("the client connects by HTTP polling within 10 s if the network also buffers streams", arguments: Self.faults)
     func buffered(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async {
         world.network.blockUpgrades(with: fault)
         world.server.bufferStreams(until: 1 << 20)
@@ -76,7 +86,7 @@ struct FallbackTests {
         #expect(Set(pusher.statistics.connections.unusedTransports.keys) == [.webSocket, .httpStreaming])
     }
 
-    @Test("if WebSockets work, no HTTP request is made")
+    @Test("the client makes no HTTP request if WebSockets work")
     func webSocket() async {
         let pusher = world.makeClient(options())
         pusher.connect()
@@ -87,7 +97,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty)
     }
 
-    @Test("a late WebSocket that is still before HTTP is used, and the other request is ended")
+    @Test("the client uses a late WebSocket that connects before HTTP, and cancels the HTTP request")
     func lateWebSocket() async {
         world.network.latency = .milliseconds(900)
         let pusher = world.makeClient(options())
@@ -99,7 +109,7 @@ struct FallbackTests {
         #expect(world.server.connections.map(\.transport) == [.webSocket])
     }
 
-    @Test("an unreachable server is one failed attempt, with the reasons of all transports")
+    @Test("an unreachable server causes one failed attempt, with the reasons of all transports")
     func unreachable() async {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(options())
@@ -115,7 +125,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .webSocket)
     }
 
-    @Test("a server's error about the app ends the attempt over every transport")
+    @Test("a server's error about the app fails the attempt over every transport")
     func refused() async {
         world.network.blockUpgrades(with: .answered(status: 426))
         let pusher = world.makeClient(key: "unknown", options())
@@ -128,7 +138,38 @@ struct FallbackTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("disconnect() or a timeout during the choice leaves nothing behind")
+    @Test("the client gets a refusal over HTTP that arrives while an open WebSocket is silent")
+    func refusedWhileWaiting() async {
+        world.network.latency = .milliseconds(300)
+        world.server.failConnections(1, with: .silent)
+        world.server.failConnections(with: .error(code: 4004, message: "over quota"))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(10))
+        guard case .refused(let error) = pusher.connection.status else {
+            Issue.record("\(pusher.connection.status)")
+            return
+        }
+        #expect(error.serverCode == 4004)
+        #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
+    }
+
+    @Test("all transports start within a short time limit, even after a connection by WebSocket")
+    func shortTimeLimit() async {
+        var timeouts = PusherTimeouts()
+        timeouts.connectionAttempt = .milliseconds(600)
+        let pusher = world.makeClient(options(timeouts: timeouts))
+        pusher.connect()
+        await world.run()
+        #expect(pusher.transport == .webSocket)
+        world.network.blockUpgrades(with: .swallowed)
+        world.server.closeConnections(code: 4200)
+        await world.advance(by: .milliseconds(1_500))
+        #expect(pusher.transport == .httpStreaming)
+        #expect(pusher.statistics.connections.failedAttempts.isEmpty)
+    }
+
+    @Test("disconnect() or a timeout during the choice cancels all requests, links and timers")
     func abandoned() async throws {
         world.network.blockUpgrades(with: .swallowed)
         world.server.failTransportRequests(with: .unanswered)
@@ -149,7 +190,7 @@ struct FallbackTests {
 
     // MARK: Memory
 
-    @Test("HTTP is tried first after WebSocket had three more chances, and a working WebSocket is used again")
+    @Test("three more attempts begin with the WebSocket, and later attempts begin with HTTP for half an hour")
     func memory() async {
         world.network.blockUpgrades(with: .swallowed)
         let pusher = world.makeClient(options())
@@ -173,7 +214,7 @@ struct FallbackTests {
         let timeout = "Connection timed out: there was no connection by WebSocket within 2 s."
         let remembered = "Not tried: HTTP streaming carried the last connections. The last try failed: \(timeout)"
         #expect(reasons == [timeout, timeout, timeout, remembered, remembered])
-        // After half an hour nothing is remembered.
+        // The client remembers nothing after half an hour.
         world.network.blockUpgrades(with: nil)
         await world.advance(by: .seconds(1_801))
         world.server.closeConnections(code: 4200)
@@ -181,24 +222,24 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .webSocket)
     }
 
-    @Test("a transport over which no server greets is not remembered")
+    @Test("the client does not remember a transport if the server sent no greeting over it")
     func noGreeting() async {
         world.server.failConnections(1, with: .error(code: 4100, message: "over capacity"))
         let pusher = world.makeClient(options())
         pusher.connect()
         await world.run()
         #expect(pusher.connection.connectionState == .reconnecting)
-        // Remembered, the WebSocket would be alone for another second.
+        // If the client remembered the WebSocket, it would try the WebSocket alone for one more second.
         world.network.blockUpgrades(with: .swallowed)
         let start = world.now
         while pusher.connection.connectionState != .connected, world.now - start < .seconds(10) {
             await world.advance(by: .milliseconds(100))
         }
-        // It has waited for a second.
+        // The client has waited for one second and tried the WebSocket alone for two seconds.
         #expect(world.now - start >= .seconds(3) && world.now - start < .seconds(3.5))
     }
 
-    @Test("another client has a memory of its own")
+    @Test("each client has its own memory of transports")
     func otherClient() async {
         world.network.blockUpgrades(with: .swallowed)
         for _ in 0..<2 {
@@ -211,7 +252,7 @@ struct FallbackTests {
         }
     }
 
-    @Test("a stream that ends early twice is replaced by polling")
+    @Test("polling replaces a stream that ends early twice")
     func unstableStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -227,7 +268,7 @@ struct FallbackTests {
         )
     }
 
-    @Test("a stream that becomes silent also counts as failed")
+    @Test("polling replaces a stream that becomes silent twice")
     func silentStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -240,7 +281,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .httpPolling)
     }
 
-    @Test("a stream that the app, the server or the machine's sleep ends costs no life")
+    @Test("a stream that ends because of the app, the server or a suspension does not count as lost early")
     func otherEnds() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -261,9 +302,42 @@ struct FallbackTests {
         #expect(pusher.transport == .httpStreaming)
     }
 
+    @Test("a stream that breaks off while the machine sleeps does not count as lost early")
+    func interruptedSleep() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        for _ in 0..<3 {
+            world.suspend(for: .seconds(600))
+            world.server.endStreams(cleanly: false)
+            await world.advance(by: .seconds(10))
+        }
+        #expect(pusher.statistics.connections.lost == [.suspended: 3])
+        #expect(pusher.transport == .httpStreaming)
+    }
+
+    @Test("a stream that is lost after a refused request or with its session does not count as lost early")
+    func refusedRequests() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        for status in [404, 413, 500] {
+            world.server.failTransportRequests(1, of: .sending, with: .status(status))
+            pusher.checkConnection()
+            await world.advance(by: .seconds(10))
+            world.server.loseSessions()
+            pusher.checkConnection()
+            await world.advance(by: .seconds(10))
+        }
+        #expect(pusher.statistics.connections.lost.values.reduce(0, +) == 6)
+        #expect(pusher.transport == .httpStreaming)
+    }
+
     // MARK: Options
 
-    @Test("with pins, the preset uses only WebSocket and gives the reason")
+    @Test("the preset with pins uses only WebSocket and reports the reason")
     func pins() async {
         let log = LogLines()
         let pusher = world.makeClient(options(log: log, tls: Self.pin))
@@ -282,7 +356,7 @@ struct FallbackTests {
     }
 
     @Test(
-        "with pins, HTTP alone is rejected",
+        "the client rejects options with pins and only HTTP",
         arguments: [[.httpStreaming], [.httpPolling], [.httpStreaming, .httpPolling]] as [PusherTransports]
     )
     func pinsAlone(transports: PusherTransports) async {
@@ -296,14 +370,14 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
     }
 
-    @Test("an empty list of transports is rejected")
+    @Test("the client rejects an empty list of transports")
     func none() {
         let pusher = world.makeClient(options([]))
         pusher.connect()
         #expect(pusher.connection.status.reason?.code == .invalidOption)
     }
 
-    @Test("one transport is used alone", arguments: PusherTransport.allCases)
+    @Test("the client uses the only transport in its options", arguments: PusherTransport.allCases)
     func one(transport: PusherTransport) async {
         let pusher = world.makeClient(options([transport]))
         pusher.connect()
@@ -312,7 +386,7 @@ struct FallbackTests {
         #expect(world.server.connections.map { "\($0.transport)" } == [transport.rawValue])
     }
 
-    @Test("the order is that of the list, without duplicates")
+    @Test("the client tries the transports in the order of the list, without duplicates")
     func order() async {
         #expect(PusherTransports([.httpPolling, .webSocket, .httpPolling]).elements == [.httpPolling, .webSocket])
         let pusher = world.makeClient(options([.httpPolling, .webSocket]))
@@ -321,7 +395,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .httpPolling)
     }
 
-    @Test("the server's address decides where its HTTP transports are")
+    @Test("the server's address determines the address of its HTTP transports")
     func addresses() throws {
         typealias Address = PusherEndpoint.HTTPAddress
         let expected: [(PusherEndpoint, Address)] = [
@@ -349,7 +423,7 @@ struct FallbackTests {
                 continue
             }
             #expect(error.code == code)
-            // A client that only uses WebSockets does not need it.
+            // A client that uses only WebSockets does not need the HTTP address.
             _ = try Endpoint(key: "key", options: PusherClientOptions(endpoint: own)).request.get()
         }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP transports and faults", .timeLimit(.minutes(5)))
 struct HTTPFaultTests {
-    @Test("a session moves to another stream after 256 KiB, and no event is lost or comes twice")
+    @Test("no event is lost or arrives twice when a session continues with another stream after 256 KiB")
     func moves() async throws {
         let world = VirtualWorld()
         let streamer = CountingStreamer(streamer: InMemoryStreamer(server: world.network))
@@ -24,12 +24,12 @@ struct HTTPFaultTests {
         await world.advance(by: .seconds(5))
         #expect(numbers.elements == Array(0..<500))
         #expect(pusher.statistics.connections.established == 1)
-        // Each has 256 KiB, and the rest of a frame.
+        // Each stream has 256 KiB, and then the rest of its last frame.
         #expect((15...20).contains(streamer.streams.count))
     }
 
     @Test(
-        "client events reach others once and in order, and one request runs at a time",
+        "other clients get client events once and in order over HTTP",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func sending(transport: PusherTransport) async throws {
@@ -52,7 +52,7 @@ struct HTTPFaultTests {
     }
 
     @Test(
-        "a client event whose request is not answered is not sent again, and the app hears of it",
+        "the client reports a client event whose request gets no answer, and does not repeat the event",
         arguments: [PusherTransport.httpStreaming, .httpPolling],
         [PusherTestServer.TransportRequestFault.answerLost, .dropped]
     )
@@ -74,17 +74,49 @@ struct HTTPFaultTests {
         channels[0].trigger(eventName: "client-n", data: 1)
         await world.advance(by: .seconds(5))
         await world.runUntil { channels[0].subscribed }
-        // Later client events are sent as usual.
+        // The client sends later client events as usual.
         channels[0].trigger(eventName: "client-n", data: 2)
         await world.advance(by: .seconds(2))
         #expect(received.elements == (fault == .answerLost ? ["1", "2"] : ["2"]))
         #expect(pushers[0].statistics.clientEvents.dropped == 1 && pushers[0].statistics.clientEvents.sent == 1)
         await world.runUntil { errors.elements.contains { $0.message.contains(#""client-n" may not have arrived"#) } }
+        #expect(errors.elements.filter { $0.channelName != nil }.map(\.code) == [.unanswered])
         reader.cancel()
     }
 
     @Test(
-        "the server's heartbeats keep a stream and polls alive, and are answered",
+        "send() throws different errors for an event that may have arrived and an event that was not sent",
+        arguments: [PusherTransport.httpStreaming, .httpPolling]
+    )
+    func unansweredSend(transport: PusherTransport) async throws {
+        let world = VirtualWorld(transport: transport)
+        let pusher = world.makeClient()
+        let channel = pusher.subscribe("private-chat")
+        pusher.connect()
+        await world.runUntil { channel.subscribed }
+        world.server.failTransportRequests(1, of: .sending, with: .unanswered)
+        let codes = Log<PusherClientError.Code?>()
+        var tasks: [Task<Void, Never>] = []
+        for number in 1...2 {
+            tasks.append(
+                Task {
+                    let error = await #expect(throws: PusherClientError.self) {
+                        try await channel.send("client-n", data: number)
+                    }
+                    codes.append(error?.code)
+                }
+            )
+            // The client sends the second event only after the first request has ended.
+            await world.runUntil { pusher.statistics.clientEvents.accepted == number }
+        }
+        world.network.cutLinks()
+        await world.runUntil { codes.elements.count == 2 }
+        for task in tasks { await task.value }
+        #expect(Set(codes.elements) == [.unanswered, .notSubscribed])
+    }
+
+    @Test(
+        "the server's heartbeats keep streams and polls alive",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func heartbeats(transport: PusherTransport) async throws {
@@ -99,7 +131,7 @@ struct HTTPFaultTests {
     }
 
     @Test(
-        "later requests go to the host that the server names",
+        "the client sends later requests to the host that the server names",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func hostname(transport: PusherTransport) async throws {
@@ -119,12 +151,12 @@ struct HTTPFaultTests {
         #expect(requests.first?.headers["Authorization"] == "hush")
         let later = requests.filter { $0.url.contains("/xhr_send") }
         #expect(!later.isEmpty && later.allSatisfy { $0.url.contains("//sticky.test:") })
-        // Secrets go only to the host that they were given for.
+        // The client sends secrets only to the host in its options.
         #expect(later.allSatisfy { $0.headers["Authorization"] == nil && $0.headers["X-Tenant"] == "7" })
     }
 
     @Test(
-        "a close code has the same effect as on a WebSocket",
+        "a close code over HTTP has the same effect as on a WebSocket",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func closeCodes(transport: PusherTransport) async throws {

@@ -6,16 +6,20 @@ import Testing
 
 @testable import PusherClient
 
-/// A source of numbered events that knows how far its one client has come. It sends them on the client's newest connection, and
-/// after the loss of one goes on with the first event that did not arrive.
+/// A source of numbered events that knows which events its client has received. The source sends events on the client's
+/// newest connection. After a loss, the source continues with the first event that did not arrive.
 ///
-/// So an event that comes twice, and one that is missing although no connection was lost, come out of turn.
+/// The source records an event as out of turn if the event arrives twice, or after a missing event on the same
+/// connection.
 private final class NumberedEvents: Sendable {
     private struct State: Sendable {
         var socketID: String?
         var next = 0
         var received = 0
         var repeated = 0
+        /// The bytes of the current connection's events that have arrived.
+        var size = 0
+        var largestSize = 0
         var outOfTurn: [Int] = []
         var generator = SeededGenerator(seed: 26)
     }
@@ -24,18 +28,24 @@ private final class NumberedEvents: Sendable {
 
     let total: Int
     private let window: Int
+    private let padding: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter window: How many may be under way.
-    init(_ total: Int, window: Int) {
+    /// - Parameters:
+    ///   - window: The maximum number of events in transit.
+    ///   - padding: The maximum number of further bytes of an event.
+    init(_ total: Int, window: Int, padding: Int = 300) {
         self.total = total
         self.window = window
+        self.padding = padding
     }
 
-    /// How many have arrived, each of them once and in order.
+    /// The number of events that have arrived once and in order.
     var received: Int { state.withLockedValue { $0.received } }
-    /// How many were lost with a connection, and sent again.
+    /// The number of events that were lost with a connection and sent again.
     var repeated: Int { state.withLockedValue { $0.repeated } }
+    /// The largest number of bytes that have arrived on one connection.
+    var largestSize: Int { state.withLockedValue { $0.largestSize } }
     var outOfTurn: [Int] { state.withLockedValue { $0.outOfTurn } }
 
     func random(_ range: ClosedRange<Int>) -> Int {
@@ -47,33 +57,35 @@ private final class NumberedEvents: Sendable {
             let number = event.data.flatMap { Int($0.prefix { $0 != " " }) } ?? -1
             self.state.withLockedValue { state in
                 if number == state.received { state.received += 1 } else { state.outOfTurn.append(number) }
+                state.size += event.data?.utf8.count ?? 0
+                state.largestSize = max(state.largestSize, state.size)
             }
             then()
         }
     }
 
-    /// Sends the next events. Returns `false` if there is nothing to send, or nobody to send it to.
+    /// Sends the next events. Returns `false` if no event may be sent, or the client has no connection.
     func send(_ count: Int, from server: PusherTestServer) -> Bool {
         let newest = server.connections.last { $0.subscribedChannels.contains(Self.channel) }
         guard let socketID = newest?.socketID else { return false }
         let numbers = state.withLockedValue { state in
             if socketID != state.socketID {
                 state.repeated += state.next - state.received
-                (state.socketID, state.next) = (socketID, state.received)
+                (state.socketID, state.next, state.size) = (socketID, state.received, 0)
             }
             let start = state.next
             state.next = max(start, min(start + count, total, state.received + window))
             return start..<state.next
         }
         for number in numbers {
-            let data = "\(number) \(String(repeating: "x", count: random(0...300)))"
+            let data = "\(number) \(String(repeating: "x", count: random(0...padding)))"
             server.sendEvent("e", data: data, channel: Self.channel, to: .socket(socketID))
         }
         return !numbers.isEmpty
     }
 }
 
-@Suite("10,000 events over HTTP, and connections that are lost among them", .timeLimit(.minutes(5)))
+@Suite("10,000 events over HTTP with lost connections", .timeLimit(.minutes(5)))
 struct HTTPReplayTests {
     private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
 
@@ -83,7 +95,7 @@ struct HTTPReplayTests {
     }
 
     @Test(
-        "each comes once and in order, if what was lost with a connection is sent again",
+        "each event arrives once and in order if the server repeats events that were lost with a connection",
         arguments: transports
     )
     func replayed(transport: PusherTransport) async throws {
@@ -110,7 +122,7 @@ struct HTTPReplayTests {
                 await world.advance(by: .milliseconds(50))
                 continue
             }
-            // In the middle of what is under way.
+            // The next fault comes while events are in transit.
             await world.advance(by: .milliseconds(events.random(0...12)))
             if events.random(0...40) == 0 {
                 world.server.bufferStreams(until: events.random(0...1) == 0 ? 5_000 : nil)
@@ -122,7 +134,7 @@ struct HTTPReplayTests {
         }
         #expect(events.outOfTurn == [])
         #expect(events.received == events.total)
-        // What is lost with a connection is no secret: it is the only way in which anything is lost.
+        // Events were lost only with connections, and the statistics count each loss.
         let statistics = pusher.statistics
         #expect(statistics.connections.lost.values.reduce(0, +) >= 10 && events.repeated > 100)
         #expect(statistics.events.dropped.isEmpty && statistics.messages.malformed == 0)
@@ -148,7 +160,7 @@ struct HTTPReplayTests {
         case .duplicated: server.failTransportRequests(1, of: .polling, with: .duplicated)
         case .delayedPoll: server.failTransportRequests(1, of: .polling, with: .delayed(.milliseconds(300)))
         }
-        // A request is a reason to notice.
+        // The request lets the client notice the fault.
         pusher.checkConnection()
     }
 
@@ -157,11 +169,11 @@ struct HTTPReplayTests {
             duplicated
     }
 
-    @Test("the same through a relay whose connections break", arguments: transports)
+    @Test("each event arrives once and in order through a relay whose connections break", arguments: transports)
     func relayed(transport: PusherTransport) async throws {
         try await withRelay(activityTimeout: 5, transports: [transport]) { server, relay, pusher in
             let channel = pusher.subscribe(NumberedEvents.channel)
-            let events = NumberedEvents(10_000, window: 300)
+            let events = NumberedEvents(10_000, window: 300, padding: 3_000)
             let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             let resubscriptions = channel.resubscriptions
             let watcher = Task { for await _ in resubscriptions { continuation.yield() } }
@@ -184,6 +196,10 @@ struct HTTPReplayTests {
             #expect(events.received == events.total)
             #expect(pusher.statistics.connections.lost.values.reduce(0, +) >= 10)
             #expect(events.repeated > 0)
+            // At this size, the server stops until the client moves its session to another stream.
+            if transport == .httpStreaming {
+                #expect(events.largestSize > 2 * server.options.httpTransports.streamLimit)
+            }
         }
     }
 

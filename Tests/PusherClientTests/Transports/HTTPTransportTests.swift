@@ -10,8 +10,8 @@ import Testing
 
 @Suite("An HTTP transport")
 struct HTTPTransportTests {
-    /// A connection whose requests the test answers.
-    private struct Connection {
+    /// A connection with a streamer whose requests the test answers.
+    private final class Connection {
         let loop = EmbeddedEventLoop()
         let streamer = ScriptedStreamer()
         let log = Log<String>()
@@ -49,9 +49,15 @@ struct HTTPTransportTests {
             }
         }
 
+        // Session, streamer and exchanges retain each other until the connection ends.
+        deinit {
+            connection.abort()
+            loop.run()
+        }
+
         var last: ScriptedStreamer.Exchange { get throws { try #require(streamer.exchanges.last) } }
 
-        /// Opens the session, and has its second response asked for, which takes over.
+        /// Opens the session, and lets it request a second response for a handover.
         func openForHandover() throws -> (ScriptedStreamer.Exchange, ScriptedStreamer.Exchange) {
             try open()
             let first = try last
@@ -62,7 +68,7 @@ struct HTTPTransportTests {
 
         static let longFrame = "a[\"\(String(repeating: "x", count: 300_000))\"]\n"
 
-        /// Opens the session by the first response.
+        /// Opens the session with the first response.
         func open() throws {
             loop.run()
             try last.head()
@@ -71,7 +77,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("requests are POSTs of JSON with the app's headers, to the address of the HTTP transports")
+    @Test("the transport sends POST requests with the app's headers to the address for HTTP transports")
     func requests() throws {
         let connection = Connection(.streaming)
         #expect(connection.streamer.exchanges.isEmpty)
@@ -86,7 +92,7 @@ struct HTTPTransportTests {
         #expect(connection.log.elements.isEmpty)
     }
 
-    @Test("messages of a frame are delivered one by one, and each piece is a read")
+    @Test("the transport delivers messages one by one, and reports each piece as one read")
     func messages() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -101,7 +107,7 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("the promise of a message succeeds when its request is answered, in order")
+    @Test("the promise of a message succeeds when the server answers its request")
     func sending() throws {
         let connection = Connection(.polling)
         try connection.open()
@@ -132,7 +138,7 @@ struct HTTPTransportTests {
         #expect(throws: PusherClientError.self) { try late.futureResult.wait() }
     }
 
-    @Test("held data of the next response is delivered when the first has ended, in order")
+    @Test("the transport delivers data of the next response when the first response has ended")
     func handover() throws {
         let connection = Connection(.streaming)
         let (first, second) = try connection.openForHandover()
@@ -152,12 +158,12 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("a server that keeps the first response is accepted, and nothing is lost")
+    @Test("no message is lost if the server refuses a handover")
     func refusedHandover() throws {
         let connection = Connection(.streaming)
         let (first, second) = try connection.openForHandover()
         second.head()
-        // Each as a read of its own.
+        // Each part arrives in a separate read.
         for part in ["hhhh\n", "c[2010,\"Another", " connection still open\"]\n"] {
             #expect(second.isReading && !second.isCancelled)
             second.body(part)
@@ -176,7 +182,7 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("a response that is to take over is not read further than to its first frame, or 4 KiB")
+    @Test("before the handover, the transport reads the next response up to its first frame, or up to 4 KiB")
     func boundedHandover() throws {
         let connection = Connection(.streaming)
         let (_, second) = try connection.openForHandover()
@@ -188,21 +194,21 @@ struct HTTPTransportTests {
         connection.connection.abort()
     }
 
-    @Test("a client that does not read does not read the response that takes over either")
+    @Test("a client that has paused reading does not read the next response after a handover")
     func pausedHandover() throws {
         let connection = Connection(.streaming)
         let (first, second) = try connection.openForHandover()
         second.head()
         connection.connection.setReading(false)
         #expect(!first.isReading && second.isReading)
-        // What was read before still comes.
+        // Data from before the pause still arrives.
         first.setReading(true)
         first.give(.end)
         #expect(!second.isReading)
         connection.connection.abort()
     }
 
-    @Test("a second response that has already ended is read to its end")
+    @Test("the transport reads a second response to its end, even if the response is already complete")
     func endedSuccessor() throws {
         let connection = Connection(.streaming)
         let (first, second) = try connection.openForHandover()
@@ -214,7 +220,7 @@ struct HTTPTransportTests {
     }
 
     @Test(
-        "a message whose request was not sent can be sent again, any other may have arrived",
+        "the client may repeat a message only if its request was not sent",
         arguments: [true, false]
     )
     func unsent(isUnsent: Bool) throws {
@@ -231,7 +237,23 @@ struct HTTPTransportTests {
         #expect(failures.elements == [!isUnsent])
     }
 
-    @Test("each end is reported once, and no event follows it")
+    @Test("messages that wait when the connection is aborted fail with the same error as later messages")
+    func lostMessages() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let messages = Log<String>()
+        func send(_ text: String) {
+            let promise = connection.loop.makePromise(of: Void.self)
+            promise.futureResult.whenFailure { messages.append(($0 as? PusherClientError)?.message ?? "") }
+            connection.connection.send(text, promise: promise)
+        }
+        send("waiting")
+        connection.connection.abort()
+        send("late")
+        #expect(messages.elements == Array(repeating: "Message not sent: the connection was lost.", count: 2))
+    }
+
+    @Test("the transport reports each close once, and no event afterwards")
     func ends() throws {
         let ends: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
             ("closed 0 connectionClosed", { $0.give(.end) }),
@@ -286,7 +308,7 @@ struct HTTPTransportTests {
         }
     }
 
-    @Test("close() ends the receiving request after pending messages, and reports from another turn of the loop")
+    @Test("close() sends pending messages, cancels the receiving request, and reports the close")
     func close() throws {
         let connection = Connection(.streaming)
         try connection.open()
@@ -300,7 +322,7 @@ struct HTTPTransportTests {
         #expect(connection.log.take() == ["closed 1000 "] && stream.isCancelled)
     }
 
-    @Test("a client that does not read pauses the stream, and the next poll")
+    @Test("a client that does not read pauses its stream, or its next poll")
     func backPressure() throws {
         let streaming = Connection(.streaming)
         try streaming.open()
@@ -314,7 +336,7 @@ struct HTTPTransportTests {
         try polling.last.give(.end)
         let poll = try polling.last
         polling.connection.setReading(false)
-        // What was read before still comes.
+        // Data from before the pause still arrives.
         poll.setReading(true)
         poll.head()
         poll.body("a[\"one\"]\n")
@@ -326,7 +348,7 @@ struct HTTPTransportTests {
         polling.connection.abort()
     }
 
-    @Test("a session that is ended in the middle of a frame delivers no more")
+    @Test("a session that the client closes in the middle of a frame delivers no more messages")
     func abortInFrame() throws {
         let aborted = Log<any TransportConnection>()
         let connection = Connection(.streaming) { _ in aborted.take().first?.abort() }

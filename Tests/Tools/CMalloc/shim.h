@@ -1,4 +1,4 @@
-// What the C library tells of its heap; Swift's module for it leaves this header out.
+// The C library's report about its heap. Swift's module for the C library lacks this header.
 #if defined(__GLIBC__) || defined(__linux__)
 #include <malloc.h>
 #endif

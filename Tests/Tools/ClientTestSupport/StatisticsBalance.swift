@@ -1,13 +1,13 @@
 package import PusherClient
 
-/// The rules that hold between the counts, whatever has happened.
+/// The rules that the counts of the statistics always satisfy.
 package struct StatisticsBalance {
     /// The rules that are violated; empty if there are none.
     package private(set) var violations: [String] = []
 
     /// - Parameters:
     ///   - attempts: The number of sockets that the machine has requested.
-    ///   - written: The number of client events on their way to a socket; nil if it is unknown.
+    ///   - written: The number of client events that are being written to a socket; nil if the number is unknown.
     package init(_ machine: ClientStateMachine, attempts: Int, written: Int? = nil) {
         let statistics = machine.statistics(now: Instant())
         check(statistics.connections, machine.connection, attempts)
@@ -15,7 +15,7 @@ package struct StatisticsBalance {
         let isLost = events.dropped[.notSubscribed, default: 0] + events.dropped[.notConnected, default: 0]
         expect(events.received == events.delivered + events.undecryptable + events.held + isLost, "\(events)")
         let held = machine.subscriptions.values.reduce(0) { $0 + ($1.decryption?.held.count ?? 0) }
-        expect(events.held == held, "\(events) where \(held) are held")
+        expect(events.held == held, "\(events), but the client holds \(held)")
         let isDone = authorizations.succeeded + authorizations.failed + authorizations.cancelled
         expect(authorizations.begun == isDone + machine.authorizations.jobs.count, "\(authorizations)")
         expect(authorizations.latency.count == authorizations.succeeded, "\(authorizations)")
@@ -23,15 +23,15 @@ package struct StatisticsBalance {
         expect(
             subscriptions.subscribedCount == subscriptions.values.count(where: \.isSubscribed)
                 && subscriptions.wantedCount == subscriptions.values.count(where: \.isWanted),
-            "\(subscriptions.subscribedCount) subscribed of \(subscriptions.wantedCount) wanted"
+            "\(subscriptions.subscribedCount) of \(subscriptions.wantedCount) wanted channels are subscribed"
         )
         let waiting = subscriptions.values.reduce(0) { $0 + machine.clientEvents.count(of: $1.id) }
         let clientEvents = statistics.clientEvents
-        expect(clientEvents.waiting == waiting, "\(clientEvents) where \(waiting) wait")
+        expect(clientEvents.waiting == waiting, "\(clientEvents), but \(waiting) are waiting")
         let isOver = clientEvents.sent + clientEvents.dropped + clientEvents.waiting
-        // Missing events are on their way to a socket.
+        // The client is writing the remaining events to a socket at the moment.
         let missing = clientEvents.accepted - isOver
-        expect(written.map { $0 == missing } ?? (missing >= 0), "\(clientEvents), and \(missing) are missing")
+        expect(written.map { $0 == missing } ?? (missing >= 0), "\(clientEvents), but \(missing) are missing")
     }
 
     private mutating func check(
@@ -43,7 +43,7 @@ package struct StatisticsBalance {
         if case .connecting = connection.state { underWay = 1 }
         let failed = connections.failedAttempts.values.reduce(0, +)
         let lost = connections.lost.values.reduce(0, +)
-        expect(connections.attempts == attempts, "\(connections) where \(attempts) sockets were opened")
+        expect(connections.attempts == attempts, "\(connections), but the machine has requested \(attempts) sockets")
         expect(
             attempts == connections.established + failed + connections.abandonedAttempts + underWay,
             "\(connections)"
@@ -56,6 +56,6 @@ package struct StatisticsBalance {
     }
 
     private mutating func expect(_ condition: Bool, _ counts: @autoclosure () -> String) {
-        if !condition { violations.append("the counts do not add up: \(counts())") }
+        if !condition { violations.append("the counts are inconsistent: \(counts())") }
     }
 }

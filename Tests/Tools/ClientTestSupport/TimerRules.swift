@@ -1,6 +1,6 @@
 package import PusherClient
 
-/// The timers that may run, and those that must, in a state of the connection.
+/// The timers that may run, and the timers that must run, in a state of the connection.
 package struct TimerRules {
     private let required: [TimerID.Purpose]
     private let allowed: [TimerID.Purpose]
@@ -30,15 +30,15 @@ package struct TimerRules {
             }
     }
 
-    /// The violated rules of the running timers, if there are any.
+    /// Returns the violated rules of the running timers, or nil.
     package func problem(with running: [TimerID.Purpose]) -> String? {
         let isSound =
             required.allSatisfy(running.contains)
             && running.allSatisfy { purpose in
                 allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
             }
-        guard isSound else { return "while \(state) the timers \(running) run" }
+        guard isSound else { return "in the state \(state), the wrong timers run: \(running)" }
         guard isConnected, running.contains(.activity) == running.contains(.pong) else { return nil }
-        return "nobody watches the server: \(running)"
+        return "no timer checks that the server still answers: \(running)"
     }
 }

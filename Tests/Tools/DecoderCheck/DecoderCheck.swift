@@ -1,8 +1,8 @@
 import EnvelopeCorpus
 import Foundation
 
-/// Compares the decoder of frames with Foundation's on any number of frames. Built with AddressSanitizer, it also shows
-/// that the decoder reads nothing beyond them.
+/// Compares our frame decoder with Foundation's decoder on any number of frames. With AddressSanitizer, the program
+/// also detects reads beyond the end of a frame.
 ///
 /// `decoder-check [COUNT [SEED]]`
 @main
@@ -23,6 +23,6 @@ enum DecoderCheck {
             print("frame \(index), \(kind): \(disagreement)\n\(frame.description)")
             exit(1)
         }
-        print("\(count) frames, \(messageCount) of them messages: the decoder agrees with Foundation's about all")
+        print("The decoder agrees with Foundation's on all \(count) frames, \(messageCount) of which are messages.")
     }
 }

@@ -1,15 +1,16 @@
 import Foundation
 import PusherProtocol
 
-/// Foundation's JSON is the second opinion about frames.
+/// Compares our decoder of frames with Foundation's JSON decoder.
 ///
-/// There are intended differences. Halves of surrogate pairs and bytes that are not UTF-8, which Foundation rejects,
-/// become U+FFFD. Of equal keys the last one counts, and Foundation may keep any. Numbers that Foundation cannot
-/// represent are passed on unchanged. For these, Foundation gets a frame without them. A comma before the end of an
-/// object or array, which Foundation accepts on Linux, is rejected. Foundation accepts encodings other than UTF-8 and
-/// byte order marks, which are not valid in WebSocket text.
+/// The comparison allows the following differences. Foundation rejects halves of surrogate pairs and bytes that are not
+/// UTF-8. Our decoder replaces them with U+FFFD. If several members have the same key, our decoder keeps the last
+/// value. Foundation may keep any of the values. Our decoder does not change numbers that Foundation cannot represent.
+/// Foundation gets a frame without these numbers. Our decoder rejects a comma before the end of an object or array.
+/// Foundation accepts this comma on Linux. Foundation also accepts byte order marks and encodings other than UTF-8,
+/// which are not valid in WebSocket text.
 package enum EnvelopeAgreement {
-    /// For Foundation, each of them becomes `0`. None of them is the beginning of another.
+    /// Numbers that become `0` in the frame for Foundation. No number in this list is the beginning of another one.
     static let hugeNumbers = [
         "1e400", "-7.5E+999", "31e-4000", String(repeating: "9", count: 400),
         "-0." + String(repeating: "0", count: 400) + "1",
@@ -19,30 +20,31 @@ package enum EnvelopeAgreement {
     /// Whether our decoder accepts a frame as a message.
     package static func isMessage(_ frame: CorpusFrame) -> Bool { (try? decode(frame.bytes)) != nil }
 
-    /// The difference between the two decoders, or nil.
+    /// Returns the difference between the two decoders, or nil.
     package static func disagreement(about frame: CorpusFrame) -> String? {
-        if frame.kind.isAlwaysMessage, !isMessage(frame) { return "it should be a message" }
+        if frame.kind.isAlwaysMessage, !isMessage(frame) { return "our decoder should accept the frame" }
         if let disagreement = scanDisagreement(about: frame.bytes) { return disagreement }
         let parsed = parse(frame.plain)
-        // Damage can make a number too large for it.
+        // A number in a damaged frame may be too large for Foundation.
         let theirs = parsed ?? parse(withShortExponents(frame.plain))
         do {
             let ours = try decode(frame.bytes)
-            guard let theirs = theirs as? [String: Any] else { return "only Foundation refuses it" }
+            guard let theirs = theirs as? [String: Any] else { return "only Foundation rejects the frame" }
             return parsed == nil ? nil : difference(between: ours, and: theirs)
         } catch EnvelopeError.notAnObject {
-            return theirs == nil || theirs is [String: Any] ? "we say that it is no object" : nil
+            return theirs == nil || theirs is [String: Any]
+                ? "only our decoder reports that the frame is not an object" : nil
         } catch EnvelopeError.noEvent {
             let isRight = (theirs as? [String: Any]).map { !($0["event"] is String) } == true
-            return isRight ? nil : "we say that it has no event"
+            return isRight ? nil : "only our decoder reports that the frame has no event"
         } catch EnvelopeError.malformed(let offset) where endsAfterComma(frame.bytes, at: offset) {
             return nil
         } catch {
-            return theirs == nil ? nil : "only we refuse it: \(error)"
+            return theirs == nil ? nil : "only our decoder rejects the frame: \(error)"
         }
     }
 
-    /// Whatever the scan of plain messages accepts, the decoder accepts with equal values.
+    /// Checks that the decoder accepts each frame that the scan of plain messages accepts, and reads equal values.
     private static func scanDisagreement(about bytes: [UInt8]) -> String? {
         guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
         return withExactMemory(of: bytes) { memory in
@@ -50,18 +52,18 @@ package enum EnvelopeAgreement {
                 var text = UnescapedText(isAccelerated: isAccelerated)
                 guard let message = PlainMessage(scanning: memory.span, unescapingInto: &text) else { continue }
                 guard (try? Envelope(decoding: memory.span)) == message.envelope(of: memory.span, text) else {
-                    return "the scan of plain messages (\(isAccelerated)) finds something else"
+                    return "the scan of plain messages (accelerated: \(isAccelerated)) has another result"
                 }
             }
             return nil
         }
     }
 
-    /// A number is kept as its text.
+    /// Compares user ids. The client keeps a number as its text.
     private static func isSameUser(_ ours: String?, _ theirs: Any?) -> Bool {
         switch theirs {
         case let theirs as String: ours == theirs
-        // For Foundation, booleans are numbers too.
+        // Foundation represents booleans as numbers too.
         case let theirs as NSNumber: ours.map { isEqual(parseWithoutHugeNumbers($0), theirs) } ?? (theirs is Bool)
         default: ours == nil
         }
@@ -83,7 +85,7 @@ package enum EnvelopeAgreement {
 
     private static func withShortExponents(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
-        /// The number of digits since the last `e`; nil after any other character.
+        /// The number of digits since the last `e`, or nil after any other character.
         var digits: Int?
         for byte in bytes {
             switch byte {
@@ -103,7 +105,8 @@ package enum EnvelopeAgreement {
         try withExactMemory(of: bytes) { memory throws(EnvelopeError) in try Envelope(decoding: memory.span) }
     }
 
-    /// In memory of exactly that size, so that AddressSanitizer detects a read of the first byte beyond it.
+    /// Calls a closure with a buffer of exactly the size of the bytes. AddressSanitizer then detects a read of the
+    /// first byte beyond the end.
     private static func withExactMemory<Result, Failure>(
         of bytes: [UInt8],
         _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Result
@@ -120,7 +123,7 @@ package enum EnvelopeAgreement {
         if !isSameUser(ours.userID, theirs["user_id"]) { return "the user ids differ" }
         let known: Set = ["event", "channel", "data", "user_id"]
         if (ours.unknownKeysText != nil) != theirs.keys.contains(where: { !known.contains($0) }) {
-            return "one of them has other keys"
+            return "only one decoder finds other keys"
         }
         switch ours.data {
         case .none:
@@ -132,7 +135,7 @@ package enum EnvelopeAgreement {
         }
     }
 
-    /// Not by way of `NSDictionary`: a deep one takes a second to compare.
+    /// Compares two JSON values. `NSDictionary` needs a second to compare deeply nested values.
     private static func isEqual(_ left: Any?, _ right: Any?) -> Bool {
         switch (left, right) {
         case (let left as [String: Any], let right as [String: Any]):

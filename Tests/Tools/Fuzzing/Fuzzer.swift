@@ -1,12 +1,12 @@
 import Foundation
 
-/// Gives inputs to a target: each of the given files once, or in a libFuzzer build the inputs of libFuzzer.
+/// Runs a target with inputs. The inputs are the given files, or in a libFuzzer build the inputs that libFuzzer makes.
 ///
 /// ```
 /// fuzzer TARGET FILE...                        an ordinary build; a file named .base64 has an input on each line
 /// FUZZ_TARGET=TARGET fuzzer [FLAGS] FOLDER...  a build by `make fuzz`; the flags are libFuzzer's
 /// ```
-/// A finding ends the process.
+/// A failed check ends the process.
 @main
 enum Fuzzer {
     static func main() {
@@ -30,7 +30,7 @@ enum Fuzzer {
     }
 
     private static func usage(_ name: String) -> Never {
-        fail("'\(name)' is no target; there are \(FuzzTarget.allCases.map(\.rawValue).joined(separator: ", "))")
+        fail("Invalid target \"\(name)\": use \(FuzzTarget.allCases.map(\.rawValue).joined(separator: ", ")).")
     }
 
     private static func fail(_ message: String) -> Never {
@@ -38,11 +38,12 @@ enum Fuzzer {
         exit(2)
     }
 
-    /// Printed before an input is tried, so that the last line names the input that ended the process.
+    /// Prints the name of an input before the target runs. If the input ends the process, the last line names the
+    /// input.
     private static func note(_ message: String) { FileHandle.standardError.write(Data("\(message)\n".utf8)) }
 
     private static func inputs(in file: String) -> [(name: String, bytes: [UInt8])] {
-        guard let contents = FileManager.default.contents(atPath: file) else { fail("\(file) cannot be read") }
+        guard let contents = FileManager.default.contents(atPath: file) else { fail("Cannot read \(file).") }
         guard file.hasSuffix(".base64") else { return [(file, Array(contents))] }
         return contents.split(separator: UInt8(ascii: "\n")).enumerated().map { index, line in
             guard let bytes = Data(base64Encoded: line) else { fail("\(file):\(index + 1) is not base64") }

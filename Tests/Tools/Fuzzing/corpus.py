@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The committed inputs of a target are one file, with an input a line, in base64. libFuzzer wants a folder of files.
+"""Converts the committed inputs of a target. They are in one file, with one base64 input on each line. libFuzzer needs a folder.
 
-corpus.py unpack FILE FOLDER    writes each input to a file named after its digest
-corpus.py pack FOLDER FILE      writes the inputs of a folder, and those that the file has already
+corpus.py unpack FILE FOLDER    writes each input to a file that is named after the digest of the input
+corpus.py pack FOLDER FILE      adds the inputs of a folder to the file
 """
 import base64
 import hashlib
@@ -22,7 +22,8 @@ def main(command, source, target):
             (target / hashlib.sha1(data).hexdigest()).write_bytes(data)
     elif command == "pack":
         inputs = read(target) | {file.read_bytes() for file in source.iterdir()}
-        # Sorted, so that an input more is a line more. Every run of libFuzzer begins with the empty input.
+        # The lines are sorted, so each new input adds one line. The file does not contain the empty input, because every
+# run of libFuzzer begins with it.
         target.write_text("".join(base64.b64encode(data).decode() + "\n" for data in sorted(inputs) if data))
 
 

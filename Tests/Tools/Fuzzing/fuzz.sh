@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # fuzz.sh build                  builds the fuzzer
-# fuzz.sh run SECONDS [TARGET]   gives it so much time, shared by all targets in turns, or for one; prints a table
-# fuzz.sh check                  tries so many inputs of each target, the same each time for the same program
-# fuzz.sh table                  prints what all runs so far have come to
-# fuzz.sh keep [TARGET]          puts the smallest inputs that reach all that was reached into the repository
+# fuzz.sh run SECONDS [TARGET]   runs all targets in turn, or one target, for this time; prints a table
+# fuzz.sh check                  runs a fixed number of inputs of each target; the same program gets the same inputs
+# fuzz.sh table                  prints the totals of all runs
+# fuzz.sh keep [TARGET]          stores the smallest inputs that together reach all reached code in the repository
 #
-# OUTPUT is the folder for inputs, findings, logs and counts; FUZZER the program, where it is not built here; SCRATCH the
-# build folder, which may be that of another optimized build: what the package depends on is the same in both.
+# OUTPUT: the folder for inputs, findings, logs and counts. FUZZER: the program, if another build has made it.
+# SCRATCH: the build folder. Another optimized build can share this folder, because the dependencies are the same.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -16,8 +16,8 @@ OUTPUT=${OUTPUT:-.build-fuzzer/output}
 FUZZER=${FUZZER:-$SCRATCH/release/fuzzer}
 here=Tests/Tools/Fuzzing
 
-# How much of the time each target gets, how long its inputs may become, and how many a check tries. The client is the
-# deepest.
+# For each target: the share of the time, the maximum length of an input, and the number of inputs of a check. The
+# client gets the largest share, because it has the most states.
 targets=(
     "utf8 1 256 100000" "upgrade 2 1024 5000" "frames 3 1024 60000" "httpframes 2 512 50000" "envelope 4 1024 300000" "json 2 512 180000"
     "presence 3 2048 120000" "encryption 2 512 100000" "authorization 2 1024 6000" "redirect 1 256 80000"
@@ -27,7 +27,8 @@ targets=(
 )
 
 export PUSHER_FUZZING=1
-# The runtime's own report of a crash takes long, and libFuzzer makes one. Dictionaries are to be in the same order.
+# The runtime's report of a crash takes long, and libFuzzer prints its own report. With deterministic hashing,
+# dictionaries have the same order in each run.
 export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
 export ASAN_OPTIONS=detect_leaks=${LEAKS:-1}:malloc_context_size=2:quarantine_size_mb=32:handle_abort=1
 
@@ -41,7 +42,7 @@ unpack() { # TARGET
     $here/corpus.py unpack "$here/Corpus/$1.base64" "$OUTPUT/corpus/$1"
 }
 
-# fuzz TARGET LENGTH LIMIT...: false where something was found.
+# fuzz TARGET LENGTH LIMIT...: runs a target. Fails if the run has a finding.
 fuzz() {
     local target=$1 length=$2 log status=0 cpu
     shift 2
@@ -65,7 +66,7 @@ fuzz() {
     return 1
 }
 
-# count TARGET CPU LOG: a line for the table. The last status line that the library has printed has all of it.
+# count TARGET CPU LOG: prints a line for the table, from the last status line of the library.
 count() {
     awk -v target="$1" -v cpu="$2" '
         /^#[0-9]+/ && / cov: / {
@@ -103,7 +104,7 @@ table() {
 
 findings() { find "$OUTPUT/findings/$1" -type f ! -name '*.log' 2>/dev/null | wc -l; }
 
-# each COMMAND [TARGET]: the command with name, share, length and number of each target, or of one.
+# each COMMAND [TARGET]: runs the command with the name, share, length and number of each target, or of one target.
 each() {
     local command=$1 only=${2:-} line name share length number known=""
     for line in "${targets[@]}"; do
@@ -112,7 +113,7 @@ each() {
         known=yes
         "$command" "$name" "$share" "$length" "$number"
     done
-    [ -n "$known" ] || { echo "There is no target '$only'." >&2; exit 2; }
+    [ -n "$known" ] || { echo "Invalid target \"$only\"." >&2; exit 2; }
 }
 
 run() {
@@ -136,7 +137,7 @@ check() {
     OUTPUT=.build-fuzzer/check
     rm -rf "$OUTPUT"
     mkdir -p "$OUTPUT"
-    # What fails here is to be what a change has broken. Inputs that nobody has thought of are for "run" to find.
+    # A fixed seed gives the same inputs each time, so a failure comes from a change of the code. "run" finds new inputs.
     turn() { fuzz "$1" "$3" -seed=1 -runs="$4" || status=1; }
     each turn
     table
@@ -148,7 +149,7 @@ keep() {
         rm -rf "$OUTPUT/kept"
         mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
         unpack "$1"
-        # How often something is reached makes no difference here, or there would be thousands.
+        # Without counters, the merge ignores how often an input reaches code. With counters, it would keep thousands.
         FUZZ_TARGET=$1 "$FUZZER" -set_cover_merge=1 -use_counters=0 -max_len="$3" -timeout=25 \
             "$OUTPUT/kept" "$OUTPUT/corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
         echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) inputs"

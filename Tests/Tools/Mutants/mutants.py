@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Takes one defence of the client out after the other, and has the simulation, or the tests, look for it.
+"""Removes one protection of the client at a time, and checks that the simulation or the tests detect the removal.
 
-Each is put back at once. One whose removal nothing finds is told, and the script fails.
-Usage: mutants.py simulation|tests [NAME...], in the package's folder; mutants.py check sees only whether every text still
-stands where it is looked for. It changes Sources while it runs, and wants nothing changed there.
+The script restores each protection at once. It prints the removals that were not detected, and fails if there are any.
+Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that each text to
+remove exists exactly once. The script changes Sources while it runs, so Sources must have no uncommitted changes.
 """
 
 import os
@@ -23,8 +23,8 @@ SWIFT = os.environ.get("SWIFT", "swift")
 FLAGS = os.environ.get("FLAGS", "").split()
 SEEDS = os.environ.get("SEEDS", "2000")
 
-# Seconds that a search may take, by what is searched: some times as many as the client as it is takes. One that loops or
-# hangs for ever is found as well.
+# The time limit of each search in seconds, by its test filter: several times the duration without a removal. A removal
+# that makes the client hang exceeds the limit, and is detected too.
 limits = {}
 
 
@@ -37,20 +37,20 @@ def main():
         sys.exit(__doc__)
     chosen = [mutant for mutant in mutants[kind] if not wanted or any(word in mutant[0] for word in wanted)]
     if not chosen:
-        sys.exit(f"No defence has one of these in its name: {', '.join(wanted)}")
+        sys.exit(f"No protection has one of these words in its name: {', '.join(wanted)}")
     if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "Sources"]).returncode:
-        sys.exit("There are changes in Sources: they would be in the way.")
+        sys.exit("Sources has uncommitted changes. Commit or stash them first.")
     target = ["--product", "simulate"] if kind == "simulation" else ["--build-tests"]
     search = simulate if kind == "simulation" else run_tests
     tests = sorted({mutant[4:] for mutant in chosen})
     if subprocess.run([SWIFT, "build", *FLAGS, *target]).returncode:
-        sys.exit("The client does not compile as it is.")
+        sys.exit("The unchanged client does not compile.")
     for names in tests:
         start = time.monotonic()
         unchanged = search(*names)
         limits[names] = 60 + 6 * (time.monotonic() - start)
         if unchanged != "NOT FOUND":
-            sys.exit(f"The client as it is does not pass {' '.join(names)}: {unchanged}")
+            sys.exit(f"The unchanged client does not pass {' '.join(names)}: {unchanged}")
     missed = []
     for mutant in chosen:
         result = try_mutant(mutant, target, search)
@@ -61,10 +61,10 @@ def main():
 
 
 def source(name):
-    """The file of that name, in whatever folder of Sources. A name can begin with a folder."""
+    """Returns the path of the file with this name in Sources. A name can begin with a folder."""
     files = list(pathlib.Path("Sources").rglob(name))
     if len(files) != 1:
-        sys.exit(f"There are {len(files)} files named {name} in Sources.")
+        sys.exit(f"Sources has {len(files)} files named {name}, expected one.")
     return files[0]
 
 
@@ -72,13 +72,13 @@ def misfits(mutants):
     for name, file, old, *_ in mutants:
         count = source(file).read_text().count(old)
         if count != 1:
-            yield f"{name}: its text stands {count} times in {file}"
+            yield f"{name}: {file} contains the text {count} times, expected once"
 
 
 def try_mutant(mutant, target, search):
     _, name, old, new, *tests = mutant
     if list(misfits([mutant])):
-        return "does not fit any more"
+        return "the text to remove was not found"
     file = source(name)
     text = file.read_text()
     try:
@@ -93,7 +93,7 @@ def try_mutant(mutant, target, search):
 
 
 def simulate():
-    """Says which seed finds something."""
+    """Runs the simulation, and returns the first seed that fails."""
     path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
     status, output = run([path.stdout.strip() + "/simulate", "--seeds", SEEDS, "--no-shrinking"], ())
     seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", output, re.MULTILINE)]
@@ -101,7 +101,7 @@ def simulate():
 
 
 def run_tests(names):
-    """Says which tests fail."""
+    """Runs the tests, and returns the names of the tests that fail."""
     command = [SWIFT, "test", "--skip-build", "--quiet", *FLAGS, "--filter", names]
     status, output = run(command, (names,), finding=" recorded an issue")
     failed = sorted(set(re.findall(r'^\S+ +Test ("[^"\n]*"|\S+\(.*?\)).* recorded an issue', output, re.MULTILINE)))
@@ -110,9 +110,9 @@ def run_tests(names):
 
 
 def run(command, names, finding=None):
-    """The status, None where it did not end by itself, and what was printed.
+    """Runs a command, and returns its exit status and its output. The status is None if the command exceeded its limit.
 
-    Once the finding was printed the rest has ten seconds: what was taken out may have other tests wait for minutes.
+    After the output contains the finding, the command gets ten more seconds, because other tests may wait for minutes.
     """
     environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"}
     process = subprocess.Popen(
@@ -139,7 +139,7 @@ def run(command, names, finding=None):
 
 
 def end_session(process):
-    """The package manager starts tests in a process group of their own, but not in a session."""
+    """Ends all processes of the session. The package manager starts the tests in another process group of this session."""
     subprocess.run(["pkill", "-KILL", "-s", str(process.pid)])
 
 
@@ -150,12 +150,12 @@ def result(status, finding):
         return "found by hanging"
     if status == 0:
         return "NOT FOUND"
-    # A trap is a finding; that something else has ended it is none.
+    # A crash of the program is a finding. Other signals come from outside.
     traps = (signal.SIGTRAP, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV)
     return f"found by {signal.Signals(-status).name}" if -status in traps else f"ended with {status}"
 
 
-# Put back what is changed also where the run is ended from outside.
+# On SIGTERM, exit in the normal way, so that the current removal is undone.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 if __name__ == "__main__":
     main()

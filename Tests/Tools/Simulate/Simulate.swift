@@ -2,15 +2,15 @@ import Foundation
 import NIOConcurrencyHelpers
 import Simulation
 
-/// Runs simulations, seed after seed, on all cores. A failing script is shrunk and printed.
+/// Runs simulations for consecutive seeds, on all cores. The program shrinks and prints each failing script.
 ///
 /// `simulate [--first SEED] [--seeds COUNT] [--histogram] [--no-shrinking] [--trace]`
 @main
 enum Simulate {
     static func main() {
-        // Sets and dictionaries must have the same order each time. Otherwise a seed would not repeat a run.
+        // A seed repeats a run only if sets and dictionaries have the same order each time.
         guard ProcessInfo.processInfo.environment["SWIFT_DETERMINISTIC_HASHING"] != nil else {
-            print("Set SWIFT_DETERMINISTIC_HASHING=1: without it a seed does not bring the same run again.")
+            print("Set SWIFT_DETERMINISTIC_HASHING=1. Without this setting, a seed does not repeat a run.")
             exit(2)
         }
         let first = UInt64(argument("--first", 1))
@@ -30,7 +30,7 @@ enum Simulate {
         let arguments = CommandLine.arguments
         guard let index = arguments.firstIndex(of: name) else { return standard }
         guard index + 1 < arguments.count, let number = Int(arguments[index + 1]), number > 0 else {
-            print("\(name) takes a number above zero.")
+            print("Invalid \(name): use a number above zero.")
             exit(2)
         }
         return number
@@ -52,10 +52,10 @@ private final class Progress: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let start = ContinuousClock.now
 
-    /// Counting takes time, so it is done for one seed of this many.
+    /// The program counts faults only for every seed that is a multiple of this number, because counting takes time.
     private static let coveragePeriod: UInt64 = 8
 
-    /// After this many failures the program stops.
+    /// The number of failures after which the program stops.
     private static let maximumFailures = 5
 
     init(next: UInt64, end: UInt64) {
@@ -92,11 +92,13 @@ private final class Progress: Sendable {
         for _ in 0..<threads { isDone.wait() }
     }
 
-    /// True if there was no failure.
+    /// Prints the results. Returns true if there was no failure.
     func report(first: UInt64, count: UInt64) -> Bool {
         let (coverage, failures, done) = state.withLockedValue { ($0.coverage, $0.failures, $0.doneSeeds) }
         if CommandLine.arguments.contains("--histogram") {
-            print("How often each kind of action met the client in each state, in every \(Self.coveragePeriod)th seed:")
+            print(
+                "The number of actions of each kind in each state of the client, for every \(Self.coveragePeriod)th seed:"
+            )
             print(coverage.table)
             for gap in coverage.gaps { print("never: \(gap)") }
         }
@@ -105,11 +107,11 @@ private final class Progress: Sendable {
             guard !CommandLine.arguments.contains("--no-shrinking"),
                 let shrunk = Simulation(seed: failure.seed).shrunk()
             else { continue }
-            print("\(shrunk.actions.count) actions are enough:\n\(shrunk.transcript)")
+            print("A script of \(shrunk.actions.count) actions fails too:\n\(shrunk.transcript)")
             let outcome = shrunk.run(hasTrace: CommandLine.arguments.contains("--trace"))
             print((outcome.trace + outcome.violations).joined(separator: "\n"))
         }
-        print("\(done) seeds from \(first) on, \(failures.count) failures, \(elapsed) s")
+        print("\(done) seeds, beginning with \(first): \(failures.count) failures, \(elapsed) s")
         return failures.isEmpty
     }
 }

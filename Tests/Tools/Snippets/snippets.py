@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Type-checks the Swift examples of README, Docs, the DocC articles and the doc comments, as they stand there.
+"""Type-checks the Swift examples of README, Docs, the DocC articles and the doc comments.
 
     snippets.py             after `swift build --build-tests`; exits with 1 if an example does not compile
     snippets.py NAME…       only pages whose path contains a name
-    snippets.py --list      what there is, and what is left out, without compiling
+    snippets.py --list      lists all examples and marks the skipped ones, without compiling
 
-Each example becomes a method of a class of its page, on the main actor as top-level code is. What a page takes for
-granted, such as `pusher` or `show(_:)`, is declared in Context/: `<Group>.swift` at the level of the file, and
-`<Group>.<Page>.swift` as members of the page's class.
+Each page becomes a class on the main actor, and each example becomes a method of this class. Examples may use
+declarations such as `pusher` or `show(_:)`, which are in Context/. `<Group>.swift` declares them at file level, and
+`<Group>.<Page>.swift` declares them as members of the page's class.
 
-A comment on the line before the fence says what cannot be seen from the example itself:
+A comment on the line before the fence can change how the script treats an example:
 
-    <!-- snippet: skip, because … -->      is no program, for example a part of a manifest
-    <!-- snippet: continues -->            goes on in the method of the example before it
+    <!-- snippet: skip, because … -->      skips an example that is not a program, such as a part of a manifest
+    <!-- snippet: continues -->            continues the method of the previous example
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONTEXT = pathlib.Path(__file__).resolve().parent / "Context"
 MARK = re.compile(r"<!-- snippet: (skip|continues)\b(.*?)-->")
 # Programs for PusherSwift are in Swift 5 mode.
 SWIFT_5 = {"MigratingFromPusherSwift"}
-# What an example may use of other modules than the one whose article it is in.
+# If an example contains one of these patterns, the script imports the module.
 IMPORTS = {
     r"\bPusher(ClientOptions)?\(": "PusherClient",
     r"\bPusherServerAPI\b": "PusherServerAPI",
@@ -45,7 +45,7 @@ IMPORTS = {
     r"\bLogger\(": "Logging",
     r"#expect\(": "Testing",
 }
-# Modules whose doc comments readers see as those of another one.
+# Internal modules, and the modules that re-export them. Readers see their doc comments there.
 EXPORTED = {
     "PusherCore": "PusherClient",
     "PusherProtocol": "PusherClient",
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
     skipped = [snippet for snippet in every if snippet.mark == "skip"]
     if "--list" in arguments:
         for snippet in every:
-            print(f"{snippet.path}:{snippet.line}" + (f": left out{snippet.reason}" if snippet.mark == "skip" else ""))
+            print(f"{snippet.path}:{snippet.line}" + (f": skipped{snippet.reason}" if snippet.mark == "skip" else ""))
         return 0
     groups: dict[str, dict[str, list[Snippet]]] = {}
     for (group_name, page_name), page_snippets in pages.items():
@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int:
         results = list(pool.map(lambda item: check(pathlib.Path(folder), *item), groups.items()))
     output = "".join(results)
     print(output, end="")
-    print(f"{len(every) - len(skipped)} examples of {len(pages)} pages; {len(skipped)} are marked as no program.")
+    print(f"{len(every) - len(skipped)} examples of {len(pages)} pages; {len(skipped)} are skipped.")
     if not every:
         print("No example was found.")
     return 1 if output or not every else 0
@@ -109,7 +109,7 @@ def group(path: str) -> str:
 
 
 def page(path: str) -> str:
-    """All doc comments of a module are one page."""
+    """Returns the name of the page. All doc comments of a module are one page."""
     return "DocComments" if path.endswith(".swift") else pathlib.PurePath(path).stem
 
 
@@ -137,7 +137,7 @@ def snippets(path: str):
 
 
 def check(folder: pathlib.Path, item_group: str, item_pages: dict[str, list[Snippet]]) -> str:
-    """The compiler's errors, with the places in the documents."""
+    """Returns the compiler's errors, with the lines of the documents."""
     place = folder / item_group
     place.mkdir()
     files = [CONTEXT / "Common.swift"]
@@ -183,7 +183,7 @@ def program(item_group: str, name: str, page_snippets: list[Snippet]) -> str:
 
 
 def parts(snippet: Snippet) -> tuple[set[str], str, str]:
-    """The imports, the declarations that only a file can have, and the rest."""
+    """Returns the imports, the declarations that are only allowed at file level, and the rest."""
     imports = set()
     regions: dict[bool, list[str]] = {True: [], False: []}
     is_outside, current = False, None
@@ -196,7 +196,7 @@ def parts(snippet: Snippet) -> tuple[set[str], str, str]:
         if is_outside != current:
             regions[is_outside].append(f'#sourceLocation(file: "{snippet.path}", line: {snippet.line + offset})')
             current = is_outside
-        # Two pages may have the same one.
+        # Two pages may declare the same extension.
         line = re.sub(r"^(extension [^:]*\{)", r"fileprivate \1", line)
         line = re.sub(r"^\s*…\s*$", "", line)
         regions[is_outside].append(re.sub(r"(\{|\bin) … \}", r"\1 }", line))
@@ -208,7 +208,7 @@ def parts(snippet: Snippet) -> tuple[set[str], str, str]:
 
 @functools.cache
 def compiler() -> list[str]:
-    """The compiler, with the modules of the last build. See .ci/symbol-graphs."""
+    """Returns the compiler's command, with the modules of the last build. See .ci/symbol-graphs."""
     swift = os.environ.get("SWIFT", "swift")
     flags = os.environ.get("FLAGS", "").split()
     build = [swift, "build", *flags, "--show-bin-path"]

@@ -9,21 +9,21 @@ import TestSupport
 struct BurstCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "burst",
-        abstract: "Events come as fast as the socket takes them, to listeners that are slower: all have to arrive.",
+        abstract: "Checks that slow listeners get all events if the server sends faster than they read.",
         discussion: """
-            A callback on the main queue and a sequence take 10 µs for each event of 1 kB. The client has to stop reading \
-            for them, so that nothing is dropped and the process does not grow by 64 MB.
+            A callback on the main queue and a sequence take 10 µs for each event of 1 kB. The client must stop reading \
+            while they are busy. It must drop no event, and the process must grow by less than 64 MB.
             """
     )
 
-    @Option(help: "How many events.")
+    @Option(help: "The number of events.")
     var events = 1_000_000
 
-    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    @Option(help: "The time limit of one step, in seconds.")
     var patience = 280
 
     func validate() throws {
-        guard events > 0, patience > 0 else { throw ValidationError("The numbers have to be above 0.") }
+        guard events > 0, patience > 0 else { throw ValidationError("The numbers must be above 0.") }
     }
 
     func run() async throws {
@@ -38,7 +38,7 @@ struct BurstCommand: AsyncParsableCommand {
         }
         hangGuard.begin("the end")
         if let fault = fault.withLockedValue({ $0 }) { throw ExitMessage(fault) }
-        print("\nall arrived")
+        print("\nall events arrived")
     }
 
     // MARK: The server
@@ -48,7 +48,7 @@ struct BurstCommand: AsyncParsableCommand {
         try await peer.acceptUpgrade(
             followedBy: serverFrame(1, #"{"event":"pusher:connection_established","data":"\#(greeting)"}"#)
         )
-        // The subscription.
+        // This frame is the subscription.
         _ = await peer.readFrame()
         try await peer.write(
             serverFrame(1, #"{"event":"pusher_internal:subscription_succeeded","channel":"news","data":"{}"}"#)
@@ -66,7 +66,7 @@ struct BurstCommand: AsyncParsableCommand {
 
     // MARK: The client
 
-    /// Returns the problems.
+    /// Receives the events, and returns a description of the first problem, or nil.
     private static func receive(_ count: Int, from port: Int) async throws -> String? {
         let pusher = Pusher(
             key: "key",
@@ -101,7 +101,7 @@ struct BurstCommand: AsyncParsableCommand {
         return growth < 64_000_000 ? nil : "resident memory grew by \(growth) bytes"
     }
 
-    /// Takes 10 µs for each event, and checks that none is missing.
+    /// A listener that takes 10 µs for each event, and checks that no event is missing.
     private final class Counted: Sendable {
         private struct State {
             var count = 0
@@ -119,7 +119,7 @@ struct BurstCommand: AsyncParsableCommand {
             let number = event.data.flatMap { $0.split(separator: " ").first }.flatMap { Int($0) }
             let waiting: CheckedContinuation<Void, Never>? = state.withLockedValue { state in
                 if number != state.count, state.fault == nil {
-                    state.fault = "\(number.map { "\($0)" } ?? "no number") came instead of \(state.count)"
+                    state.fault = "expected event \(state.count), received \(number.map { "\($0)" } ?? "no number")"
                 }
                 state.count += 1
                 guard let waiting = state.waiting, waiting.count == state.count else { return nil }

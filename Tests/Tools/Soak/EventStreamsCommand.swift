@@ -6,17 +6,17 @@ import TestSupport
 struct EventStreamsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "event-streams",
-        abstract: "Opens event streams and leaves them, again and again, and measures what is left behind."
+        abstract: "Opens and cancels event streams repeatedly, and measures leaks."
     )
 
-    @Option(help: "How many streams, one after the other.")
+    @Option(help: "The number of streams. They are opened one at a time.")
     var rounds = 10_000
 
-    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    @Option(help: "The time limit of one step, in seconds.")
     var patience = 280
 
     func validate() throws {
-        guard rounds >= 100, patience > 0 else { throw ValidationError("The rounds have to be 100 or more.") }
+        guard rounds >= 100, patience > 0 else { throw ValidationError("Use at least 100 rounds.") }
     }
 
     func run() async throws {

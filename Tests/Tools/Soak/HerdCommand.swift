@@ -7,31 +7,33 @@ import TestSupport
 struct HerdCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "herd",
-        abstract:
-            "Many clients lose their server at once; their reconnects have to be spread, and all have to recover.",
+        abstract: "Checks that many clients that lose their server recover, and spread their reconnects.",
         discussion: """
-            The clients are in this process, and so is the server, which ends as if it were killed, and comes back on its \
-            port after a while. The waits that the retry policy drew after the loss are held against an even \
-            distribution (Kolmogorov and Smirnov), and no tenth of the time in which the clients come back may have more \
-            than four tenths of them, where they are \(Histogram.judgedArrivals) and more.
+            The clients and the server are in this process. The server stops suddenly, and starts again on its port \
+            after a while. The first waits of the retry policies must be spread evenly, by the test of Kolmogorov and \
+            Smirnov. With \(Histogram.judgedArrivals) or more clients, at most four tenths of them may reconnect in any \
+            tenth of the time.
             """
     )
 
-    @Option(help: "How many clients.")
+    @Option(help: "The number of clients.")
     var clients = 1_000
 
-    @Option(help: "The bound of the first wait, in milliseconds; it doubles, up to eight times as much.")
+    @Option(
+        help:
+            "The limit of the first wait, in milliseconds. It doubles with each attempt, up to eight times this limit."
+    )
     var base = 1_000
 
-    @Option(help: "How long there is no server, in milliseconds.")
+    @Option(help: "The length of the outage, in milliseconds.")
     var outage = 3_000
 
-    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    @Option(help: "The time limit of one step, in seconds.")
     var patience = 280
 
     func validate() throws {
         let isSensible = clients > 0 && base > 0 && outage > 0 && patience > 0
-        guard isSensible else { throw ValidationError("The numbers have to be above 0.") }
+        guard isSensible else { throw ValidationError("The numbers must be above 0.") }
     }
 
     func run() async throws {
@@ -63,7 +65,7 @@ struct HerdCommand: AsyncParsableCommand {
 
         hangGuard.begin("the outage")
         await server.shutdown()
-        // The length of the outage, not a wait for an event.
+        // This wait is the length of the outage.
         try await Task.sleep(for: .milliseconds(outage))
         let arrivals = Arrivals(server)
         let back = ContinuousClock.now
@@ -74,20 +76,22 @@ struct HerdCommand: AsyncParsableCommand {
             _ = try await client.waitForRecovery(from: socketIDs[index])
         }
         let recovered = ContinuousClock.now - back
-        hangGuard.begin("the arrivals, as the server has recorded them")
+        hangGuard.begin("the arrivals in the server's records")
         let times = await watch.value
-        guard server.subscriptionCount(of: "news") == clients else { throw ExitMessage("not all are subscribed") }
+        guard server.subscriptionCount(of: "news") == clients else {
+            throw ExitMessage("not all clients are subscribed")
+        }
         for index in 0..<clients where server.subscriptionCount(of: "private-client-\(index)") != 1 {
             throw ExitMessage("client \(index) is not subscribed to its channel")
         }
-        print("all \(clients) clients are back, with all channels, \(recovered.formatted()) after the server")
+        print("all \(clients) clients recovered with all channels, \(recovered.formatted()) after the server's restart")
         let first = policies.compactMap(\.first)
         let fault = Histogram.waits(first) ?? Histogram.arrivals(times)
         hangGuard.begin("the server's end")
         for client in herd { client.pusher.disconnect() }
         await server.shutdown()
         if let fault { throw ExitMessage(fault) }
-        print("\nspread")
+        print("\nthe reconnects are spread")
     }
 }
 
@@ -103,7 +107,7 @@ struct Arrivals: Sendable {
         begin = server.records.last?.index ?? 0
     }
 
-    /// The times of this many connections, in seconds since the given moment.
+    /// Waits for a number of connections, and returns their times in seconds since the given moment.
     func watch(since moment: ContinuousClock.Instant, count: Int) async -> [Double] {
         var times: [Double] = []
         for await record in records where record.index > begin && record.event == .connectionAccepted {

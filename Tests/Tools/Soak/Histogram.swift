@@ -2,36 +2,38 @@ import Foundation
 
 /// Shows the distribution of numbers, and checks it.
 enum Histogram {
-    /// The problem with the first waits after a loss; nil if they are spread evenly from zero to their limit.
+    /// Returns the problem with the first waits after a loss, or nil if the waits are spread evenly up to their limit.
     static func waits(_ waits: [Double]) -> String? {
         let parts = waits.sorted()
-        print("\nthe first wait of each client, as a part of its bound")
+        print("\nthe first wait of each client, as a fraction of its limit")
         show(parts)
-        guard !parts.isEmpty else { return "no client was asked how long to wait" }
+        guard !parts.isEmpty else { return "no retry policy was asked for a delay" }
         let count = Double(parts.count)
         let distance =
             parts.enumerated().map { index, part in
                 max(abs(part - Double(index) / count), abs(Double(index + 1) / count - part))
             }.max() ?? 1
-        // With 1,000 clients, an even distribution exceeds this by chance about once in 36 million runs.
+        // With 1,000 clients, an even distribution exceeds this limit by chance about once in 36 million runs.
         let limit = 3 / count.squareRoot()
-        print(String(format: "  distance from an even distribution: %.3f, of at most %.3f", distance, limit))
-        return distance <= limit ? nil : "the first waits are bunched"
+        print(String(format: "  distance from an even distribution: %.3f, limit %.3f", distance, limit))
+        return distance <= limit ? nil : "the first waits are not spread evenly"
     }
 
-    /// With the few clients of a short run, one late client may leave all others in one tenth.
+    /// The minimum number of clients for this check. With fewer clients, a single late client may put all others into
+    /// one tenth of the time.
     static let judgedArrivals = 500
 
-    /// The problem with the times at which clients reconnected.
+    /// Returns the problem with the times at which clients reconnected, or nil.
     static func arrivals(_ times: [Double]) -> String? {
         let last = times.max() ?? 0
-        print("\nwhen the clients came back, in seconds since the server did")
+        print("\nthe reconnects of the clients, in seconds after the server's restart")
         let busiest = show(times, upTo: last)
         guard times.count >= judgedArrivals else { return nil }
-        return busiest * 10 <= times.count * 4 ? nil : "the reconnects are bunched: \(busiest) of \(times.count)"
+        return busiest * 10 <= times.count * 4
+            ? nil : "too many reconnects in one tenth of the time: \(busiest) of \(times.count)"
     }
 
-    /// Prints ten rows, and returns the count of the longest one.
+    /// Prints ten rows, and returns the highest count of a row.
     @discardableResult
     private static func show(_ values: [Double], upTo end: Double = 1) -> Int {
         let rows = 10

@@ -7,37 +7,38 @@ import TestSupport
 struct ReconnectsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reconnects",
-        abstract: "One client loses its connection again and again; memory, descriptors and threads have to stay flat.",
+        abstract: "Checks that a client that loses its connection repeatedly leaks no memory, descriptors or threads.",
         discussion: """
-            The client, with a channel of each kind, reaches the test server through a relay, which are both in the same \
-            process. The connection is lost in seven ways in turn, and has to come back with all channels each time. \
-            After a warm-up the usage of the process is taken a hundred times; it is flat where a line through those \
-            points does not rise by more than the limits: the heap's, and two descriptors or threads over the whole run.
+            The client has a channel of each kind, and connects through a relay to the test server. All three are in the \
+            same process. The connection is lost in seven ways in turn, and the client must recover with all channels \
+            each time. After a warm-up, the command measures the process about a hundred times. A line through these \
+            measurements must not rise by more than the limits. The limits are the heap limit, and two descriptors or \
+            threads for the whole run.
             """
     )
 
-    @Option(help: "How many losses to measure.")
+    @Option(help: "The number of losses to measure.")
     var rounds = 10_000
 
-    @Option(help: "How many losses to begin with, which are not measured.")
+    @Option(help: "The number of losses before the measurement.")
     var warmUp = 1_000
 
-    @Option(help: "What the heap may grow by with each reconnect, in bytes.")
+    @Option(help: "The allowed growth of the heap for each reconnect, in bytes.")
     var heapLimit = 16.0
 
-    @Option(help: "Only this way to lose the connection, to find out which one leaves something behind.")
+    @Option(help: "Loses the connection only in this way, to find the cause of a leak.")
     var only: Loss?
 
-    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    @Option(help: "The time limit of one step, in seconds.")
     var patience = 280
 
     func validate() throws {
-        guard rounds > 0, warmUp >= 0, patience > 0 else { throw ValidationError("The numbers have to be above 0.") }
+        guard rounds > 0, warmUp >= 0, patience > 0 else { throw ValidationError("The numbers must be above 0.") }
     }
 
     func run() async throws {
         var options = PusherTestServer.Options()
-        // Data that is kept on purpose must not look like a leak.
+        // Without a limit, the server's records would look like a leak.
         options.maximumRecordCount = 100
         try await PusherTestServer.withServer(options: options) { server in
             var relayOptions = PusherTestRelay.Options(serverHost: server.host, serverPort: server.port)
@@ -72,7 +73,7 @@ struct ReconnectsCommand: AsyncParsableCommand {
             socketID = try await client.waitForRecovery(from: socketID)
             guard round >= warmUp else { continue }
             counts[loss, default: 0] += 1
-            // Always after the same kind of loss, so that differences between the kinds do not cause a slope.
+            // All samples follow the same kind of loss, because differences between the kinds would cause a slope.
             guard loss == losses.last, Double(samples.count) * Double(rounds) <= 100 * Double(round - warmUp)
             else { continue }
             samples.append((Double(round - warmUp), .now()))
@@ -80,21 +81,22 @@ struct ReconnectsCommand: AsyncParsableCommand {
         let duration = ContinuousClock.now - start
         hangGuard.begin("disconnecting")
         await client.pusher.disconnected()
-        print("\(rounds) reconnects after \(warmUp) that were not measured, in \(duration.formatted())")
+        print("\(rounds) reconnects after a warm-up of \(warmUp), in \(duration.formatted())")
         for loss in losses { print("  \(counts[loss] ?? 0) by \(loss.rawValue)") }
         try report(samples)
     }
 
     private func report(_ samples: [(step: Double, usage: ProcessUsage)]) throws {
         // A sample may be taken while an object is about to be released. In a short run one such object causes a slope.
-        // A leak in each loss, or in each one of a kind, is many times as large.
+        // A leak at each loss of one kind causes a much larger slope.
         let countLimit = 2 / Double(rounds)
-        // The memory from the system may grow until the allocator has enough; it is shown, not checked.
+        // The resident memory may grow until the allocator has enough memory. So the command reports this memory, but
+        // does not limit it.
         let rows: [(name: String, path: KeyPath<ProcessUsage, Double>, limit: Double?)] = [
             ("heap, bytes", \.heap, heapLimit), ("resident, bytes", \.resident, nil),
             ("descriptors", \.descriptors, countLimit), ("threads", \.threads, countLimit),
         ]
-        print("\n" + ["", "first", "last", "least", "most", "slope for each reconnect"].joined(separator: " | "))
+        print("\n" + ["", "first", "last", "minimum", "maximum", "slope for each reconnect"].joined(separator: " | "))
         var faults: [String] = []
         for row in rows {
             let points = samples.map { (step: $0.step, value: $0.usage[keyPath: row.path]) }
@@ -102,7 +104,9 @@ struct ReconnectsCommand: AsyncParsableCommand {
             let slope = Slope(points).perStep
             let shown = [values.first, values.last, values.min(), values.max()].map { String(format: "%.0f", $0 ?? 0) }
             print(([row.name] + shown + [String(format: "%+.5f", slope)]).joined(separator: " | "))
-            if let limit = row.limit, slope > limit { faults.append("\(row.name): \(slope) is more than \(limit)") }
+            if let limit = row.limit, slope > limit {
+                faults.append("\(row.name): the slope \(slope) exceeds \(limit)")
+            }
         }
         guard faults.isEmpty else { throw ExitMessage("not flat: \(faults.joined(separator: "; "))") }
         print("\nflat")

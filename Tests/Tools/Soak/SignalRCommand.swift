@@ -6,29 +6,29 @@ import TestSupport
 struct SignalRCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "signalr",
-        abstract: "Connects to a hub and stops, again and again, and measures what is left behind.",
+        abstract: "Connects to a hub and stops repeatedly, and measures leaks.",
         discussion: """
-            Over every transport and with both protocols in turn. Half of the connections are stopped, the others are only \
-            released. Each makes a call, and leaves a stream open.
+            The command uses each transport with each protocol in turn. It stops half of the connections, and only \
+            releases the others. Each connection makes a call, and leaves a stream open.
             """
     )
 
-    @Option(help: "How many connections, one after the other.")
+    @Option(help: "The number of connections. They are opened one at a time.")
     var rounds = 10_000
 
-    @Option(help: "What the heap may grow by with each connection, in bytes.")
+    @Option(help: "The allowed growth of the heap for each connection, in bytes.")
     var heapLimit = 64.0
 
-    @Option(help: "Only this route, by its index, to find out which one leaves something behind.")
+    @Option(help: "Uses only the route with this index, to find the cause of a leak.")
     var only: Int?
 
-    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    @Option(help: "The time limit of one step, in seconds.")
     var patience = 280
 
     func validate() throws {
         guard rounds >= 200, patience > 0, only.map(Self.routes.indices.contains) != false else {
             throw ValidationError(
-                "The rounds have to be 200 or more, and the index from 0 to \(Self.routes.count - 1)."
+                "Use at least 200 rounds, a patience above 0, and an index from 0 to \(Self.routes.count - 1)."
             )
         }
     }
@@ -44,8 +44,8 @@ struct SignalRCommand: AsyncParsableCommand {
         let server = try await SignalRTestServer.start()
         var leftovers = Leftovers()
         var objects: [WeakReference] = []
-        // The same number of connections of each kind between two samples, so that differences between the kinds do not
-        // cause a slope.
+        // Between two samples, the number of connections of each kind is constant. If it varied, differences between
+        // the kinds would cause a slope.
         let kinds = 2 * Self.routes.count
         let interval = max(rounds / 20 / kinds, 1) * kinds
         for round in 1...rounds {
@@ -62,7 +62,7 @@ struct SignalRCommand: AsyncParsableCommand {
             objects.append(WeakReference(connection.engineObject))
             if round.isMultiple(of: 2) { await connection.stop() }
             guard round.isMultiple(of: interval) else { continue }
-            // All except the connection of this round, which is still in use here.
+            // The connection of this round is still in use here.
             await server.waitForEnds(objects.count - 1)
             await waitUntil { objects.dropLast().allSatisfy { $0.object == nil } }
             objects.removeAll()

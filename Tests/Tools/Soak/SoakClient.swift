@@ -3,7 +3,7 @@ import Logging
 import PusherClient
 import PusherTestServer
 
-/// A client with a channel of each kind, and its statuses, one after the other.
+/// A client with a channel of each kind, and the sequence of its statuses.
 final class SoakClient {
     let pusher: Pusher
     let channels: [PusherChannel]
@@ -29,17 +29,17 @@ final class SoakClient {
         self.pusher = pusher
         statuses = pusher.statuses.makeAsyncIterator()
         channels = channelNames.map { pusher.subscribe($0) }
-        // Every part of the client should own an object.
+        // A callback on each channel lets the command find leaks of callbacks too.
         for channel in channels { channel.bind(eventName: "created") { _ in } }
     }
 
-    /// The first status of that kind from now on.
+    /// Waits for the next status that satisfies a condition.
     @discardableResult
     func waitForStatus(where matches: (ConnectionStatus) -> Bool) async throws -> ConnectionStatus {
         while let status = await statuses.next(isolation: #isolation) {
             if matches(status) { return status }
         }
-        throw ExitMessage("the client's statuses have ended")
+        throw ExitMessage("the sequence of statuses ended")
     }
 
     /// Waits for a new connection with all channels.

@@ -1,18 +1,18 @@
 import ArgumentParser
 
-/// Long runs. Each prints its measurements, and fails if one exceeds its limits.
+/// Runs long tests. Each command prints its measurements, and fails if a measurement exceeds its limit.
 @main
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "Loses connections again and again, or receives more than listeners take, and measures what is left.",
+        abstract: "Runs long tests: many lost connections, and bursts of events. Measures leaks and growth.",
         subcommands: [
             ReconnectsCommand.self, HerdCommand.self, BurstCommand.self, EventStreamsCommand.self, SignalRCommand.self,
         ]
     )
 }
 
-/// An error that consists of a text.
+/// An error with a message for the user.
 struct ExitMessage: Error, CustomStringConvertible {
     let description: String
 

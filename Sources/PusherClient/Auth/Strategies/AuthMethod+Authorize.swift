@@ -1,8 +1,8 @@
-/// An authorizer that only works inside a client.
+/// An authorizer that works only inside a client.
 protocol BuiltInAuthorizer: Authorizer, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     var maximumBatchSize: Int { get }
 
-    /// One result for each request, in order. All are for the same connection.
+    /// Returns one result for each request, in order. All requests belong to one connection.
     func authorize(
         _ requests: [AuthorizationRequest],
         in context: AuthorizationContext
@@ -12,7 +12,7 @@ protocol BuiltInAuthorizer: Authorizer, CustomStringConvertible, CustomDebugStri
 extension BuiltInAuthorizer {
     var maximumBatchSize: Int { 1 }
 
-    /// Returns nil, because requests need a client. The client does not call it.
+    /// Returns nil, because requests need a client. The client does not call this method.
     func fetchAuthValue(
         socketID: String,
         channelName: String,
@@ -26,7 +26,7 @@ extension BuiltInAuthorizer {
 }
 
 extension AuthMethod {
-    /// How many channels one call may authorize: 1 unless the strategy batches.
+    /// The maximum number of channels that one call may authorize: 1 unless the strategy supports batches.
     package var maximumBatchSize: Int {
         guard case .authorizer(let authorizer) = self else { return 1 }
         return switch authorizer {
@@ -35,11 +35,11 @@ extension AuthMethod {
         }
     }
 
-    /// One result for each request, in order. It never blocks the caller's thread, and ends soon after its task is
-    /// cancelled.
+    /// Returns one result for each request, in order. The method never blocks the caller's thread, and returns soon
+    /// after its task is cancelled.
     ///
-    /// - Parameter requests: All for one connection, and not more than ``maximumBatchSize``. The caller splits them
-    ///   into batches.
+    /// - Parameter requests: At most ``maximumBatchSize`` requests, all for one connection. The caller splits a longer
+    ///   list into batches.
     package func authorize(
         _ requests: [AuthorizationRequest],
         in context: AuthorizationContext
@@ -66,8 +66,8 @@ extension AuthorizationError {
     fileprivate static func noMethod(_ request: AuthorizationRequest) -> AuthorizationError {
         AuthorizationError(
             .noMethod,
-            "Authorization of channel '\(request.channelName)' failed: there is no authMethod. Set one in the options, for "
-                + "example .endpoint(\"https://…\"), or pass the signature when you subscribe."
+            "Authorization of channel '\(request.channelName)' failed: there is no authMethod. Set authMethod in the options, "
+                + "for example .endpoint(\"https://…\"), or pass the signature when you subscribe."
         )
     }
 }

@@ -37,7 +37,7 @@ struct BatchClosureAuthorizer: BuiltInAuthorizer {
 }
 
 extension Result<Authorization, AuthorizationError> {
-    /// - Parameter answer: What the app's closure gave; nil if the task was cancelled.
+    /// - Parameter answer: The result of the app's closure; nil if the task was cancelled.
     fileprivate init(_ answer: Result<PusherAuth, any Error>?, to request: AuthorizationRequest) {
         let subject = AuthorizationSubject.channel(request.channelName)
         self =
@@ -50,12 +50,12 @@ extension Result<Authorization, AuthorizationError> {
 }
 
 extension AuthorizationError {
-    /// For an authorizer that left a channel of a batch out.
+    /// Makes the error for an authorizer that gave no result for a channel of a batch.
     fileprivate static func missing(_ channelName: String) -> AuthorizationError {
         AuthorizationError(
             .authorizerFailed,
             "Authorization of channel '\(channelName)' failed: the authorizer gave no result for it. "
-                + "Its answer to a batch must have one for each channel, keyed by the channel's name."
+                + "The answer to a batch must have a result for each channel, keyed by the channel's name."
         )
     }
 }

@@ -5,7 +5,7 @@ package struct AuthorizationContext: Sendable {
     /// The app key in its original case.
     package var key: String
     private let requester: any HTTPRequester
-    /// Nil if the options pin no key of the server.
+    /// The server's host, if the options pin the server's key.
     private let pinnedHost: PinnedHost?
     /// The user on presence channels, if the client makes the signatures.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
@@ -46,7 +46,7 @@ extension AuthorizationContext {
     }
 }
 
-/// The subject of a message.
+/// The subject of an error message.
 package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
     case channel(String)
     case channels(Int)
@@ -71,13 +71,13 @@ extension AuthorizationError {
         )
     }
 
-    /// Makes the error for a failure in the app's code. The text of that error is not repeated, because it may contain
-    /// secrets.
+    /// Makes the error for a failure in the app's code. The message does not contain the description of the app's
+    /// error, because the description may contain secrets.
     static func thrown(_ error: any Error, by who: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         if let error = error as? AuthorizationError { return error }
         return AuthorizationError(
             .authorizerFailed,
-            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. The cause has it.",
+            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. See the cause.",
             cause: error
         )
     }

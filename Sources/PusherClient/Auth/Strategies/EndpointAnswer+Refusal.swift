@@ -2,9 +2,10 @@ package import Foundation
 import RealtimeHTTP
 
 extension EndpointAnswer {
-    /// The longest body of a refusal that an error holds, in bytes. The number of characters would not limit it.
+    /// The maximum number of bytes of a refusal's body that an error keeps. A limit in characters would not limit the
+    /// memory, because one character may have many bytes.
     package static let maximumBodySize = 10_000
-    /// The longest `Retry-After` that is obeyed, in seconds.
+    /// The maximum `Retry-After` that the client obeys, in seconds.
     package static let maximumRetryDelay = 60
 
     func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
@@ -29,17 +30,17 @@ extension EndpointAnswer {
 
     private static func advice(_ status: Int) -> String? {
         switch status {
-        case 300..<400: "It redirects without a location."
+        case 300..<400: "The redirect has no location."
         case 401: "The backend does not know the user. Check the headers."
-        case 403: "The backend does not allow it."
+        case 403: "The backend does not allow the request."
         case 404: "Check the URL."
         case 405: "Check the HTTP method."
-        case 419: "It requires a CSRF token. Send one in a header, or exempt the endpoint."
+        case 419: "The backend requires a CSRF token. Send a token in a header, or exempt the endpoint."
         default: nil
         }
     }
 
-    /// Seconds or a date; zero for anything else.
+    /// Reads a delay in seconds, or a date; returns zero for any other value.
     package static func retryDelay(_ text: String?, now: Date) -> Duration {
         RetryAfter.delay(text, now: now, maximum: maximumRetryDelay)
     }

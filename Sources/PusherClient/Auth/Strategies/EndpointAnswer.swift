@@ -1,16 +1,17 @@
 import PusherProtocol
 package import RealtimeHTTP
 
-/// The answer of an authorization endpoint, and its possible defects (protocol clause 8).
+/// The answer of an authorization endpoint, and the checks of its members (protocol clause 8).
 package struct EndpointAnswer {
-    /// In bytes. Signatures have about 90, shared secrets 44.
+    /// The maximum size of a signature or shared secret, in bytes. Signatures have about 90 bytes, and shared secrets
+    /// have 44.
     package static let maximumAuthSize = ClientStateMachine.maximumAuthLength
-    /// In bytes. Servers accept less.
+    /// The maximum size of signed data, in bytes. Servers have lower limits.
     package static let maximumDataSize = ClientStateMachine.maximumDataLength
 
     let response: HTTPResponse
     let url: String
-    /// Whether another request may differ, for example by a fresh token.
+    /// Whether a second request may differ from this request, for example because of a fresh token.
     let canAskOnceMore: Bool
 
     package init(response: HTTPResponse, url: String, canAskOnceMore: Bool) {
@@ -26,7 +27,7 @@ package struct EndpointAnswer {
         try authorization(in: try object(for: subject), of: subject)
     }
 
-    /// Throws if no channel has an answer.
+    /// Returns a result for each channel. Throws if the answer as a whole is a refusal or is unusable.
     package func authorizations(
         ofChannels names: [String]
     ) throws(AuthorizationError) -> [Result<Authorization, AuthorizationError>] {
@@ -40,23 +41,23 @@ package struct EndpointAnswer {
         }
     }
 
-    /// One member of `{"private-a":{"status":200,"data":{…}}}`.
+    /// Reads one member of `{"private-a":{"status":200,"data":{…}}}`.
     private func authorization(
         inBatch answers: JSONValue,
         ofChannel name: String
     ) throws(AuthorizationError) -> Authorization {
         let subject = AuthorizationSubject.channel(name)
         guard let answer = answers[name] else {
-            throw invalid("has no member for \(subject). The answer to a batch is keyed by channel", subject)
+            throw invalid("has no member for the channel. The answer to a batch is keyed by channel", subject)
         }
         guard let status = answer["status"]?.integer else {
-            throw invalid(#"has no whole number as "status" of \#(subject)"#, subject)
+            throw invalid(#"has no whole number as "status""#, subject)
         }
         guard (200..<300).contains(status) else {
             throw refusal(status: status, body: answer["data"].map { $0.string ?? $0.jsonText }, subject)
         }
         guard let data = answer["data"], data.object != nil else {
-            throw invalid(#"has no object as "data" of \#(subject)"#, subject)
+            throw invalid(#"has no object as "data""#, subject)
         }
         return try authorization(in: data, of: subject)
     }
@@ -70,7 +71,7 @@ package struct EndpointAnswer {
             )
         }
         guard !response.isCut else { throw invalid("has more than \(response.body.count) bytes", subject) }
-        // The files of some backends begin with a byte-order mark, which is invisible and not JSON.
+        // The answers of some backends begin with an invisible byte order mark, which is not JSON.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let body = response.body.dropFirst(response.body.starts(with: mark) ? mark.count : 0)
         guard let text = String(validating: body, as: UTF8.self) else {
@@ -78,7 +79,7 @@ package struct EndpointAnswer {
         }
         guard let value = JSONValue(parsing: text) else {
             throw invalid(
-                body.isEmpty ? "is empty" : isHTML(text) ? Self.htmlPage : "is not JSON, or nested too deep",
+                body.isEmpty ? "is empty" : isHTML(text) ? Self.htmlPage : "is not JSON, or is nested too deeply",
                 subject
             )
         }
@@ -104,7 +105,7 @@ package struct EndpointAnswer {
     ) throws(AuthorizationError) -> Authorization {
         let auth = try string("auth", of: object, subject, maximumSize: Self.maximumAuthSize)
         guard let auth, !auth.isEmpty else {
-            throw invalid(#"has no "auth" for \#(subject). It must be a string of the form KEY:SIGNATURE"#, subject)
+            throw invalid(#"has no "auth". It must be a string of the form KEY:SIGNATURE"#, subject)
         }
         if subject == .user {
             guard let data = try string("user_data", of: object, subject, maximumSize: Self.maximumDataSize) else {
@@ -119,7 +120,7 @@ package struct EndpointAnswer {
         )
     }
 
-    /// Nil if there is none, or `null`.
+    /// Returns a string; nil if the member is missing or `null`.
     private func string(
         _ name: String,
         of object: JSONValue,
@@ -130,7 +131,7 @@ package struct EndpointAnswer {
         case nil, .null?: return nil
         case .string(let text)?:
             guard text.utf8.count <= maximumSize else {
-                throw invalid(#"has a "\#(name)" of more than \#(maximumSize) bytes for \#(subject)"#, subject)
+                throw invalid(#"has more than \#(maximumSize) bytes in "\#(name)""#, subject)
             }
             return text
         case let value?:
@@ -139,7 +140,7 @@ package struct EndpointAnswer {
                 ? "It must be a string"
                 : "It must be a string with the JSON text that was signed. Encode the object to JSON, sign that text, "
                     + "and send it as a string"
-            throw invalid(#"has \#(value.kindName) as "\#(name)" for \#(subject). \#(advice)"#, subject)
+            throw invalid(#"has \#(value.kindName) as "\#(name)". \#(advice)"#, subject)
         }
     }
 
@@ -151,7 +152,8 @@ package struct EndpointAnswer {
         )
     }
 
-    /// A field with one of these in its name may hold a secret that lets anybody act as the user.
+    /// If the name of a header field contains one of these words, the field may be secret. Errors omit such fields,
+    /// because anybody who knows the secret can act as the user.
     private static let secretFields = [
         "auth", "cookie", "credential", "csrf", "jwt", "key", "location", "password", "refresh", "secret", "session",
         "signature", "token", "xsrf",
@@ -159,11 +161,11 @@ package struct EndpointAnswer {
 
     private static func isSecret(_ field: String) -> Bool {
         let field = field.lowercased()
-        // This field is not secret, and describes the problem.
+        // The field `WWW-Authenticate` is not secret, and describes the problem.
         return field != "www-authenticate" && secretFields.contains { field.contains($0) }
     }
 
-    /// The error with the known parts of the answer, except those that may be secret.
+    /// Makes an error with the known parts of the answer, except parts that may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,

@@ -1,6 +1,6 @@
 import RealtimeHTTP
 
-/// Sends requests to an ``AuthEndpoint`` (protocol clause 8).
+/// An authorizer that sends requests to an ``AuthEndpoint`` (protocol clause 8).
 struct EndpointAuthorizer: BuiltInAuthorizer {
     let endpoint: AuthEndpoint
 
@@ -103,7 +103,7 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         }
     }
 
-    /// The form with `socket_id`, the channels and the parameters, in this order.
+    /// Makes the form with `socket_id`, the channels and the parameters, in this order.
     private func form(
         for request: AuthEndpoint.Request,
         parameters: AuthEndpoint.Parameters,
@@ -115,7 +115,7 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         for parameter in parameters.elements {
             guard !["socket_id", "channel_name", "channel_name[]"].contains(parameter.name) else {
                 throw .invalidRequest(
-                    "the parameter '\(parameter.name)' belongs to the protocol. Leave it out",
+                    "the parameter '\(parameter.name)' is reserved for the protocol. Remove it",
                     subject
                 )
             }

@@ -1,8 +1,8 @@
 import PusherEncryption
 
 extension UserAuthMethod {
-    /// The user's signature; its `data` is the `user_data`. It never blocks the caller's thread, and ends soon after
-    /// its task is cancelled.
+    /// Returns the user's signature, with the `user_data` as `data`. The method never blocks the caller's thread, and
+    /// returns soon after its task is cancelled.
     package func authenticate(
         socketID: String,
         in context: AuthorizationContext
@@ -25,7 +25,7 @@ extension UserAuthMethod {
             return .failure(
                 AuthorizationError(
                     .noMethod,
-                    "Authorization of the user failed: there is no userAuthMethod. Set one in the options, for example "
+                    "Authorization of the user failed: there is no userAuthMethod. Set userAuthMethod in the options, for example "
                         + ".endpoint(\"https://…\")."
                 )
             )

@@ -1,14 +1,14 @@
 import PusherClient
 import PusherProtocol
 
-/// Records the reports to the app about its channels, and checks that they are consistent: no member joins twice or
-/// leaves without having joined, held events of an encrypted channel keep their order, and a client event goes out
-/// once, in order, and on a subscribed channel.
+/// Records the reports to the app about its channels, and checks that they are consistent. No member joins twice, or
+/// leaves without having joined. Held events of an encrypted channel keep their order. A client event is sent once, in
+/// order, and on a subscribed channel.
 ///
-/// Numbers show the order: encrypted events are called `e1`, `e2`…, client events `client-1`, `client-2`…
+/// The names of events contain their order. Encrypted events are `e1`, `e2`…, and client events `client-1`, `client-2`…
 struct ChannelLedger {
     private(set) var violations: [String] = []
-    /// The channels that are subscribed, with their names.
+    /// The names of the subscribed channels.
     private var subscribed: [ChannelID: String] = [:]
     private var members: [ChannelID: Set<String>] = [:]
     private var lastEncrypted: [ChannelID: Int] = [:]
@@ -29,14 +29,14 @@ struct ChannelLedger {
         case .membersReplaced(let id, let list, let difference):
             replace(id, list, difference)
         case .memberAdded(let id, let member, _):
-            check(subscribed[id] != nil, "\(member.id) comes to a channel that is not subscribed")
-            check(members[id, default: []].insert(member.id).inserted, "\(member.id) comes twice")
+            check(subscribed[id] != nil, "\(member.id) joins a channel that is not subscribed")
+            check(members[id, default: []].insert(member.id).inserted, "\(member.id) joins twice")
         case .memberRemoved(let id, let member, _):
             check(subscribed[id] != nil, "\(member.id) leaves a channel that is not subscribed")
-            check(members[id, default: []].remove(member.id) != nil, "\(member.id) goes, and was not there")
+            check(members[id, default: []].remove(member.id) != nil, "\(member.id) leaves, but is not a member")
         case .deliver(.channel(let id), let event), .failedToDecrypt(let id, let event, _):
             guard let number = Self.number(event.event, after: "e") else { return }
-            check(lastEncrypted[id, default: 0] < number, "encrypted event \(number) comes out of order")
+            check(lastEncrypted[id, default: 0] < number, "encrypted event \(number) arrives out of order")
             lastEncrypted[id] = number
         case .sendClientEvent(_, let item):
             let (name, event) = (item.name, item.envelope)
@@ -52,14 +52,17 @@ struct ChannelLedger {
 
     private mutating func replace(_ id: ChannelID, _ list: [PresenceMember], _ difference: PresenceRoster.Difference) {
         let new = Set(list.map(\.id))
-        check(new.count == list.count, "somebody stands twice in \(list.map(\.id))")
+        check(new.count == list.count, "a member occurs twice in \(list.map(\.id))")
         if let old = members[id] {
             let isSound =
                 Set(difference.added.map(\.id)) == new.subtracting(old)
                 && Set(difference.removed.map(\.id)) == old.subtracting(new)
-            check(isSound, "the difference of \(new) to \(old) is told as \(difference)")
+            check(isSound, "the difference between \(old) and \(new) is reported as \(difference)")
         } else {
-            check(difference.added.isEmpty && difference.removed.isEmpty, "the first list differs from another")
+            check(
+                difference.added.isEmpty && difference.removed.isEmpty,
+                "the first list is reported with a difference"
+            )
         }
         members[id] = new
     }
@@ -68,7 +71,7 @@ struct ChannelLedger {
         event.hasPrefix(prefix) ? Int(event.dropFirst(prefix.count)) : nil
     }
 
-    // MARK: What must hold between two inputs
+    // MARK: Invariants between two inputs
 
     mutating func check(_ machine: ClientStateMachine) {
         var wanted: Set<AuthorizationID> = []
@@ -78,16 +81,16 @@ struct ChannelLedger {
             check(subscription)
         }
         let begun = Set(machine.authorizations.jobs.keys)
-        check(begun == wanted, "the authorizations \(begun) are under way, and \(wanted) are awaited")
+        check(begun == wanted, "the authorizations \(begun) are pending, expected \(wanted)")
     }
 
     private mutating func check(_ subscription: SubscriptionStateMachine) {
         let name = subscription.name
         if subscription.isSubscribed {
-            check(subscribed[subscription.id] == name, "\(name) is subscribed, and nobody was told")
-            check(subscription.decryption?.phase != .awaitingKey, "\(name) is subscribed, and has no key")
+            check(subscribed[subscription.id] == name, "\(name) is subscribed without a report")
+            check(subscription.decryption?.phase != .awaitingKey, "\(name) is subscribed without a key")
         } else {
-            check(subscription.roster?.members.isEmpty ?? true, "\(name) has members, and is not subscribed")
+            check(subscription.roster?.members.isEmpty ?? true, "\(name) has members, but is not subscribed")
         }
     }
 

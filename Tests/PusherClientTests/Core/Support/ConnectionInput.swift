@@ -14,7 +14,7 @@ enum ConnectionInput: CaseIterable {
 }
 
 extension ConnectionInput {
-    /// A timer that does not run in this state does not fire.
+    /// Gives the input to the client. A timer that does not run in this state does not fire.
     func apply(to client: inout CoreClient) -> Transcript {
         switch self {
         case .connect: client.connect()
@@ -26,7 +26,7 @@ extension ConnectionInput {
         case .greetedUnusably: client.received(Envelope(event: EventName.connectionEstablished))
         case .message: client.received(.message(nil))
         case .malformed: client.malformed()
-        case .control: client.activity()
+        case .control: client.frameReceived()
         case .serverPing: client.received(.ping)
         case .subscriptionSucceeded: client.received(.success("a"))
         case .errorWithoutCode: client.received(.error(nil))

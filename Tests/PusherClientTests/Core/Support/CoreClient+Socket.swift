@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The input from the socket.
+/// The inputs that come from the socket.
 extension CoreClient {
     @discardableResult
     mutating func opened(_ attempt: Int? = nil) -> Transcript {
@@ -23,7 +23,7 @@ extension CoreClient {
         return input { $0.received(envelope, on: id, now: $1, into: &$2) }
     }
 
-    /// If the machine names the recipient of an event, the event only has to be delivered.
+    /// Checks that an event whose recipient the machine names has no effect except its delivery.
     private func checkRecipient(of envelope: Envelope, on id: AttemptID) {
         guard let recipient = machine.recipient(ofEvent: envelope.event, on: envelope.channel, id) else { return }
         var received = machine
@@ -31,7 +31,7 @@ extension CoreClient {
         received.received(envelope, on: id, now: now, into: &effects)
         var handedOver = machine
         var otherEffects: [Effect] = []
-        handedOver.activity(on: id, now: now, into: &otherEffects)
+        handedOver.frameReceived(on: id, now: now, into: &otherEffects)
         handedOver.countDelivered()
         #expect(effects == otherEffects + [.deliver(recipient, envelope)])
         #expect(received == handedOver)
@@ -49,9 +49,9 @@ extension CoreClient {
     }
 
     @discardableResult
-    mutating func activity(_ attempt: Int? = nil) -> Transcript {
+    mutating func frameReceived(_ attempt: Int? = nil) -> Transcript {
         let id = id(of: attempt)
-        return input { $0.activity(on: id, now: $1, into: &$2) }
+        return input { $0.frameReceived(on: id, now: $1, into: &$2) }
     }
 
     @discardableResult
@@ -61,13 +61,13 @@ extension CoreClient {
         return input { $0.closed(id, TransportClosure(code: code, error: error), now: $1, into: &$2) }
     }
 
-    /// `pusher:connection_established`. The socket id is the attempt's number and `.1`.
+    /// Receives `pusher:connection_established`. The socket id is the attempt's number and `.1`.
     @discardableResult
     mutating func greeted(activityTimeout: String? = "120", on attempt: Int? = nil) -> Transcript {
         received(.greeting(attempt ?? self.attempt, activityTimeout: activityTimeout), on: attempt)
     }
 
-    /// The socket opens, and the server greets.
+    /// Opens the socket, and receives the greeting.
     @discardableResult
     mutating func establish(activityTimeout: String? = "120") -> Transcript {
         opened() + greeted(activityTimeout: activityTimeout)

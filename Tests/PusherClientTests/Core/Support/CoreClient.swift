@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The machine with a clock and timers that a test controls. Attempts, channels and waiting calls have numbers or names
-/// in their order of appearance, and the ledger is checked after each input.
+/// The machine with a clock and timers that a test controls. Tests use numbers or names for attempts, channels and
+/// waiting calls, in the order of their appearance. The client checks the ledger after each input.
 struct CoreClient {
     private(set) var machine: ClientStateMachine
     var ledger = Ledger()
@@ -12,7 +12,7 @@ struct CoreClient {
     private var loopTime = Duration.zero
     private var channels: [ChannelID: String] = [:]
     private var waiters: [WaiterID] = []
-    /// The client events that were handed to a socket.
+    /// The client events that the machine has passed to a socket.
     private var sent: [(attempt: AttemptID, item: ClientEventQueue.Item)] = []
 
     private static let origin = Instant(after: .seconds(1_000))
@@ -24,7 +24,7 @@ struct CoreClient {
         machine = ClientStateMachine(configuration: configuration)
     }
 
-    /// A client whose first attempt has succeeded.
+    /// Returns a client whose first attempt has succeeded.
     static func connected(_ configure: (inout CoreConfiguration) -> Void = { _ in }) -> CoreClient {
         var client = CoreClient(configure)
         client.connect()
@@ -35,7 +35,7 @@ struct CoreClient {
     var state: ConnectionState { machine.connectionState }
     var attempt: Int { ledger.attempts.count }
 
-    /// The ids of a channel's members, as the app sees them.
+    /// Returns the ids of a channel's members, in the order that the app sees.
     func members(of name: String) -> [String] { machine.subscriptions[name]?.roster?.members.map(\.id) ?? [] }
 
     mutating func keepSamples() { machine.keepSamples() }
@@ -63,7 +63,7 @@ struct CoreClient {
         return take(effects)
     }
 
-    /// Subscribes until the lease ends.
+    /// Subscribes to a channel until the lease ends.
     mutating func lease(_ name: String) -> ChannelID {
         var effects: [Effect] = []
         let result = machine.subscribe(name, isLease: true, now: now, into: &effects)
@@ -105,7 +105,7 @@ struct CoreClient {
 
     // MARK: Authorizations, sign-in, client events
 
-    /// Answers the oldest question about this channel; nil for the user.
+    /// Answers the oldest question about a channel, or about the user if the name is nil.
     @discardableResult
     mutating func authorized(
         _ name: String?,
@@ -119,14 +119,14 @@ struct CoreClient {
         return answer(id, result ?? .success(.good(question)))
     }
 
-    /// Answers a question, whether it is pending or not.
+    /// Answers a question, even if it is not pending.
     @discardableResult
     mutating func answer(_ id: AuthorizationTry, _ result: Result<Authorization, AuthorizationError>) -> Transcript {
         ledger.authorized(id)
         return input { $0.authorized(id, result, now: $1, into: &$2) }
     }
 
-    /// The connection is open, and the channel is subscribed.
+    /// Returns a connected client with a subscribed channel.
     static func subscribed(
         _ name: String,
         _ success: Envelope? = nil,
@@ -162,7 +162,7 @@ struct CoreClient {
         return input { $0.trigger([.init(event: event, data: .json("1"))], on: name, id, now: $1, into: &$2) }
     }
 
-    /// A client event that replaces earlier ones of its name.
+    /// Sends a client event that replaces waiting events with the same name.
     @discardableResult
     mutating func sendLatest(
         _ event: String,
@@ -184,7 +184,7 @@ struct CoreClient {
         }
     }
 
-    /// A client event that goes out in this many parts.
+    /// Triggers a client event that consists of several parts.
     @discardableResult
     mutating func trigger(_ event: String, parts: Int, on name: String) -> Transcript {
         let id = id(ofChannel: name)
@@ -199,17 +199,21 @@ struct CoreClient {
         return input { $0.send(messages, on: name, id, waiter: waiter, now: $1, into: &$2) }
     }
 
-    /// The wait with that number, for a client event that was handed to the socket.
+    /// Reports that the socket has written the client event of a waiting call, or failed to write it.
     @discardableResult
     mutating func written(_ number: Int, error: PusherClientError? = nil) -> Transcript {
         let waiter = waiters[number - 1]
         return written(error: error) { $0.waiter == waiter }
     }
 
-    /// The socket had ended when this event was to be written.
+    /// Reports that the socket has written an event.
     @discardableResult
-    mutating func notWritten(_ event: String) -> Transcript {
-        written(error: PusherClientError(.notSubscribed, "lost")) { $0.envelope.event == event }
+    mutating func written(_ event: String) -> Transcript { written(error: nil) { $0.envelope.event == event } }
+
+    /// Reports that the socket was closed before it wrote this event, or before the server answered its request.
+    @discardableResult
+    mutating func notWritten(_ event: String, _ code: PusherClientError.Code = .notSubscribed) -> Transcript {
+        written(error: PusherClientError(code, "lost")) { $0.envelope.event == event }
     }
 
     private mutating func written(
@@ -217,7 +221,7 @@ struct CoreClient {
         _ isMeant: (ClientEventQueue.Item) -> Bool
     ) -> Transcript {
         guard let (attempt, item) = sent.last(where: { isMeant($0.item) }) else {
-            Issue.record("no such event was handed to a socket")
+            Issue.record("no socket got such an event")
             return []
         }
         return input { $0.clientEventWritten(item, on: attempt, error: error, now: $1, into: &$2) }
@@ -229,7 +233,7 @@ struct CoreClient {
 
     // MARK: Policy, waiting calls
 
-    /// Answers the last question to the retry policy, or an older one.
+    /// Answers the last question to the retry policy, or an older question.
     @discardableResult
     mutating func decide(_ delay: Duration?, question: RetryQuestionID? = nil) -> Transcript {
         guard let question = question ?? ledger.questions.last else { return [] }
@@ -270,7 +274,7 @@ struct CoreClient {
 
     // MARK: Time
 
-    /// Advances the time: timers fire when they are due.
+    /// Advances the time, and fires the timers that are due.
     @discardableResult
     mutating func advance(by duration: Duration) -> Transcript {
         let end = loopTime + duration
@@ -287,23 +291,24 @@ struct CoreClient {
         return transcript
     }
 
-    /// The computer sleeps: the clock continues, and the event loop's timers stop.
+    /// Suspends the computer. The clock continues, and the event loop's timers stop.
     mutating func suspend(for duration: Duration) { now += duration }
 
-    /// The running timer for a purpose.
+    /// Returns the running timer for a purpose.
     func timer(_ purpose: TimerID.Purpose) -> TimerID? { ledger.timers.keys.first { $0.purpose == purpose } }
 
-    /// Fires a timer, whether or not it is due, or still valid.
+    /// Fires a timer, even if it is not due or no longer valid.
     @discardableResult
     mutating func fire(_ timer: TimerID) -> Transcript {
         ledger.fired(timer)
         let pending = machine.subscriptions.values.filter(\.isPending).map(\.name)
-        // The client repeats subscriptions that the server seems to have dropped.
+        // After these timers, the client may repeat an unanswered subscription, so the ledger must allow the
+        // repetition.
         if [.subscriptionPace, .subscription].contains(timer.purpose) { for name in pending { ledger.answered(name) } }
         return input { $0.timerFired(timer, now: $1, into: &$2) }
     }
 
-    /// Fires the running timer for a purpose, now.
+    /// Fires the running timer for a purpose immediately.
     @discardableResult
     mutating func fire(_ purpose: TimerID.Purpose) -> Transcript { timer(purpose).map { fire($0) } ?? [] }
 
@@ -335,14 +340,15 @@ struct CoreClient {
 }
 
 extension ClientStateMachine {
-    /// The next turn of the loop comes at once, and each request is for one channel.
+    /// Gathers authorizations at once, as the shell does in the next turn of the loop. By default, each request has one
+    /// channel.
     mutating func gatherAuthorizations(askedBy effects: inout [Effect], batchSize: Int = 1, now: Instant) {
         guard effects.contains(.gatherAuthorizations) else { return }
         effects.removeAll { $0 == .gatherAuthorizations }
         authorizationsGathered(batchSize: batchSize, now: now, into: &effects)
     }
 
-    /// Outgoing messages are written at once.
+    /// Reports an outgoing message as written.
     mutating func wrote(_ effect: Effect, now: Instant) {
         switch effect {
         case .send(let id, _), .sendMessage(let id, _), .sendClientEvent(let id, _): wrote(on: id, now: now)
@@ -350,7 +356,8 @@ extension ClientStateMachine {
         }
     }
 
-    /// The tests look up the reason why the call waits, which the shell would know.
+    /// Cancels a waiting call. The shell knows the call's channel, but a test does not, so the method looks up the
+    /// channel.
     mutating func cancel(_ waiter: WaiterID, into effects: inout [Effect]) {
         let name = subscriptions.values.first { $0.waiters.contains(waiter) }?.name
         cancelWaiter(waiter, subscribing: name, into: &effects)

@@ -1,16 +1,16 @@
 import PusherClient
 import PusherProtocol
 
-/// The states that a random walk has reached: a walk that reaches few shows little.
+/// The states and events that a random walk has reached. `RandomWalkTests` fails if a required event is missing.
 struct Coverage {
     private(set) var counts: [String: Int] = [:]
 
-    /// Each must happen, or the walk needs another mixture of steps.
+    /// The events that must happen. If one of these events does not happen, the walk needs another mixture of steps.
     static let required: Set<String> = [
         "sign-in", "sign-in failed", "members", "members with a difference", "member added", "member removed",
         "event held", "key refresh", "read after a refresh", "unreadable", "client event", "client event paced",
         "authorization retried", "authorization queued", "authorization timed out", "presence waits for sign-in",
-        "started over", "reinstated", "refused", "timed out", "confirmed late", "own event of the user",
+        "started over", "wanted again", "refused", "timed out", "confirmed late", "own event of the user",
         "keep-alive",
         "subscription queued", "subscriptions paced",
     ]
@@ -62,11 +62,11 @@ struct Coverage {
         if let held = subscription.decryption?.held, held.count > 1 { count("event held") }
     }
 
-    /// Records what only a comparison of the states before and after an input shows.
+    /// Records events that only a comparison of the states before and after an input shows.
     mutating func record(before: ClientStateMachine, after: ClientStateMachine, _ effects: [Effect]) {
         for old in before.subscriptions.values {
             guard let new = after.subscriptions[old.name] else { continue }
-            if !old.isWanted, new.isWanted { count("reinstated") }
+            if !old.isWanted, new.isWanted { count("wanted again") }
             if case .failed = old.phase, new.phase == .subscribed { count("confirmed late") }
             guard case .refreshing? = old.decryption?.phase else { continue }
             let isRead = effects.contains { effect in

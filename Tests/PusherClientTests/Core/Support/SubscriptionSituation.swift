@@ -2,13 +2,13 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The phases of a subscription, and their history if it matters.
+/// The phases of a subscription. Some phases have several cases with a different history.
 enum SubscriptionSituation: CaseIterable {
     case absent
     /// There is no connection yet.
     case idle
     case authorizing, awaitingSignIn, subscribing
-    /// Started again after the server did not answer in time.
+    /// The client authorizes again because the server did not answer in time.
     case authorizingAnew
     /// The app has unsubscribed, and the server has not answered.
     case unwanted
@@ -19,7 +19,7 @@ enum SubscriptionSituation: CaseIterable {
     var phase: String {
         switch self {
         case .absent: "gone"
-        case .unwanted: "unsubscribing"
+        case .unwanted: "subscribingUnwanted"
         case .authorizingAnew: "authorizing"
         case .refused: "failed subscriptionRefused"
         case .timedOut: "failed subscriptionTimedOut"
@@ -31,7 +31,8 @@ enum SubscriptionSituation: CaseIterable {
 
     var isPending: Bool { self == .subscribing || self == .unwanted }
 
-    /// The only channels that wait for a sign-in are presence channels, and public ones wait for no authorization.
+    /// Whether a channel of this kind can be in this phase. Only presence channels wait for a sign-in, and public
+    /// channels wait for no authorization.
     func exists(for kind: ChannelKind) -> Bool {
         switch self {
         case .awaitingSignIn: kind.base == .presence
@@ -42,7 +43,7 @@ enum SubscriptionSituation: CaseIterable {
 
     func name(_ channel: String) -> String { self == .invalid ? "\(channel) b" : channel }
 
-    /// The channel, in this phase, on the first connection.
+    /// Returns a client whose channel is in this phase, on the first connection.
     func client(_ channel: String) -> CoreClient {
         let name = name(channel)
         var client = self == .idle ? CoreClient() : CoreClient.connected()
@@ -71,14 +72,14 @@ enum SubscriptionSituation: CaseIterable {
 }
 
 extension Envelope {
-    /// A success in the form that suits the kind of channel.
+    /// Returns a success in the form for the kind of channel.
     static func anySuccess(_ channel: String) -> Envelope {
         ChannelKind(ofChannelNamed: channel).base == .presence ? .members(channel, ["1"]) : .success(channel)
     }
 }
 
 extension CoreClient {
-    /// The phase of a channel in words.
+    /// Returns the phase of a channel as a string.
     func phase(of name: String) -> String {
         guard let subscription = machine.subscriptions[name] else { return "gone" }
         return switch subscription.phase {
@@ -87,7 +88,7 @@ extension CoreClient {
         case .awaitingSignIn: "awaitingSignIn"
         case .queued: "queued"
         case .subscribing: "subscribing"
-        case .unsubscribing: "unsubscribing"
+        case .subscribingUnwanted: "subscribingUnwanted"
         case .subscribed: "subscribed"
         case .failed(let error): "failed \(error.kind)"
         case .invalid: "invalid"

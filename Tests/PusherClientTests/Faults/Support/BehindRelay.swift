@@ -6,7 +6,7 @@ import TestTLS
 
 @testable import PusherClient
 
-/// A server, a relay to it, and a client that can reach the server only through the relay.
+/// Runs a test with a server, a relay, and a client that can reach the server only through the relay.
 func withRelay(
     useTLS: Bool = false,
     activityTimeout: Double? = nil,
@@ -16,6 +16,8 @@ func withRelay(
 ) async throws {
     let chain = try TestChain(.direct)
     var options = PusherTestServer.Options()
+    // A stream that does not move to another response must not go on.
+    options.httpTransports.moveTime = .patience
     if useTLS { options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM) }
     try await PusherTestServer.withServer(options: options) { server in
         var relayOptions = PusherTestRelay.Options(serverPort: server.port)
@@ -30,7 +32,7 @@ func withRelay(
                     activityTimeout: activityTimeout,
                     timeouts: timeouts,
                     retryPolicy: .delays([.milliseconds(20)]),
-                    // The certificate is for another address of this machine.
+                    // The certificate does not contain the relay's address, so the client must not check the address.
                     tls: TLSOptions(
                         trustRoots: .only(pem: chain.rootPEM),
                         certificateVerification: .noHostnameVerification
@@ -62,8 +64,8 @@ struct WatchedChannel {
         try await channel.subscribed()
     }
 
-    /// Publishes an event, and returns the data of the event that arrives. On a machine that stops for a while, the
-    /// connection may be lost again, and the event with it. It is then published again.
+    /// Publishes an event, and returns the data of the event that arrives. If a slow machine loses the connection and
+    /// the event, the method publishes the event again.
     mutating func relayed(_ data: String, by server: PusherTestServer) async throws -> String? {
         let (more, name) = (channel.resubscriptions, channel.name)
         let publishing = Task {
@@ -81,15 +83,15 @@ struct WatchedChannel {
 }
 
 extension PusherTimeouts {
-    /// With a short connection timeout; attempts that fail because of it are repeated.
+    /// Timeouts with a short limit for attempts. The client repeats attempts that exceed the limit.
     static var hasty: Self {
         var timeouts = Self.patient
         timeouts.connectionAttempt = .seconds(3)
         return timeouts
     }
 
-    /// With a short pong timeout, but longer than any machine needs for an answer on loopback. An attempt that begins
-    /// before the fault has ended may fail, and is then repeated.
+    /// Timeouts with a short limit for pongs, which is enough for an answer on loopback. The client repeats an
+    /// attempt that fails before the fault has ended.
     static var alert: Self {
         var timeouts = Self.hasty
         timeouts.pong = .seconds(10)

@@ -1,7 +1,7 @@
 import PusherClient
 import PusherProtocol
 
-/// The properties that must hold after the server has become a good one.
+/// The checks at the end of a run. Before the checks, the target makes the server and the network work properly.
 struct ClientEnding {
     let world: ClientWorld
 
@@ -13,29 +13,30 @@ struct ClientEnding {
         disconnectAndDrop()
     }
 
-    // MARK: Left to itself
+    // MARK: Without calls of the app
 
-    /// Longer than the sum of all timers that may be needed.
+    /// The number of seconds that the client may need. This number exceeds the sum of all timers that the client may
+    /// wait for.
     private static let patience = 180
 
-    /// No call reaches it, and no socket is closed.
+    /// Waits until the client is idle. During the wait, the target makes no calls and closes no sockets.
     private func comeToRest() {
         for _ in 0..<Self.patience where !isAtRest { world.advance(seconds: 1) }
         guard let client = world.client else { return }
-        require(isAtRest, "it is stuck: \(client.connection.status), \(unfinished), \(client.engine.holdings)")
+        require(isAtRest, "the client is stuck: \(client.connection.status), \(unfinished), \(client.engine.holdings)")
         guard client.connection.connectionState == .connected else { return }
         for subscription in client.engine.machine.wantedSubscriptions {
             let outcome: SubscriptionOutcome = subscription.isSubscribed ? .subscribed : .failed
             require(
                 world.outcome(of: subscription.name) == outcome,
-                "\(subscription.name) is \(subscription.phase), and the application was told otherwise"
+                "\(subscription.name) is \(subscription.phase), but the last report to the app differs"
             )
         }
         guard let server = world.network.current, server.isHeard else { return }
         let unknown = subscribed.subtracting(server.claimed)
-        require(unknown.isEmpty, "\(unknown.sorted()) are subscribed, and the server has never heard of them")
+        require(unknown.isEmpty, "the client has subscribed to \(unknown.sorted()), but the server has not")
         let forgotten = server.channels.subtracting(subscribed)
-        require(forgotten.isEmpty, "the server still has \(forgotten.sorted()), which are not subscribed")
+        require(forgotten.isEmpty, "the server has \(forgotten.sorted()), but the client has not subscribed")
     }
 
     private var isAtRest: Bool {
@@ -48,14 +49,14 @@ struct ClientEnding {
         }
     }
 
-    /// A channel that is neither subscribed nor failed.
+    /// The channels that are neither subscribed nor failed.
     private var unfinished: [String] {
         guard let machine = world.client?.engine.machine else { return [] }
         var names: [String] = []
         for subscription in machine.wantedSubscriptions {
             switch subscription.phase {
             case .subscribed, .failed, .invalid: break
-            case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing:
+            case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted:
                 names.append(subscription.name)
             }
         }
@@ -71,11 +72,11 @@ struct ClientEnding {
         Set(world.client?.engine.machine.wantedSubscriptions.filter(\.isSubscribed).map(\.name) ?? [])
     }
 
-    // MARK: Told to connect
+    // MARK: After a call of connect
 
     private func connectAtLast() {
         world.connect()
-        // If the server was not clear, a disagreement is not the client's fault.
+        // If the client and the server could not understand each other, a disagreement is not a defect of the client.
         if let server = world.network.current, !server.isHeard || server.claimed != server.subscriptions {
             server.end()
             world.settle()
@@ -97,12 +98,15 @@ struct ClientEnding {
     private func recover() {
         for _ in 0..<40 where !isRecovered { world.advance(seconds: 1) }
         guard let client = world.client else { return }
-        require(client.connection.connectionState == .connected, "it is stuck: \(client.connection.status)")
-        require(isRecovered, "\(missing.sorted()) are not subscribed again, or the user is not signed in")
+        require(client.connection.connectionState == .connected, "the client is stuck: \(client.connection.status)")
+        require(isRecovered, "the client has not subscribed to \(missing.sorted()) again, or the user is not signed in")
         let unwanted = client.connection.channels.channels.keys.filter { !world.wanted.contains($0) }
-        require(unwanted.isEmpty, "\(unwanted) are still there")
+        require(unwanted.isEmpty, "the client still has \(unwanted)")
         let channels = world.network.current?.channels ?? []
-        require(channels == subscribed, "the server has \(channels.sorted()), the client \(subscribed.sorted())")
+        require(
+            channels == subscribed,
+            "the server has \(channels.sorted()), but the client has \(subscribed.sorted())"
+        )
     }
 
     private var isRecovered: Bool {
@@ -114,18 +118,21 @@ struct ClientEnding {
         world.wanted.filter { (try? ChannelName($0)) != nil }.subtracting(subscribed)
     }
 
-    // MARK: Its end
+    // MARK: The end of the client
 
-    /// Everything is repeated on a connection that the input does not affect.
+    /// Loses the connection, and repeats the checks on a connection that the input does not affect.
     private func loseConnection() {
         for server in world.network.servers { server.end() }
         world.settle()
         recover()
         guard let client = world.client else { return }
-        require(!world.wantsSignIn || client.user.userId == "me", "\(client.user.userId ?? "") is signed in")
+        require(!world.wantsSignIn || client.user.userId == "me", "the user is \(client.user.userId ?? ""), not me")
         for case let channel as PusherPresenceChannel in client.connection.channels.channels.values {
             let members = channel.members.map(\.userId)
-            require(members == ["me"] || !channel.subscribed, "\(members) are on \(channel.name)")
+            require(
+                members == ["me"] || !channel.subscribed,
+                "the members of \(channel.name) are \(members), not only me"
+            )
         }
     }
 
@@ -139,7 +146,7 @@ struct ClientEnding {
             )
             require(client.engine.holdings.isIdle, "after disconnect(): \(client.engine.holdings)")
         }
-        require(world.network.servers.isEmpty, "after disconnect() a socket is open")
+        require(world.network.servers.isEmpty, "a socket is open after disconnect()")
         weak let engine = world.client?.engine
         world.drop()
         world.settle()

@@ -1,4 +1,4 @@
-/// Parses the client's output, and requires it to be valid.
+/// Parses the client's output, and requires valid frames.
 struct ClientFrames {
     struct Frame {
         var opcode: UInt8
@@ -9,11 +9,11 @@ struct ClientFrames {
 
     mutating func append(_ more: [UInt8]) { bytes += more }
 
-    /// The next complete frame.
+    /// Returns the next complete frame.
     mutating func next() -> Frame? {
         guard bytes.count >= 2 else { return nil }
-        require(bytes[0] & 0xF0 == 0x80, "the client sends fragments, or reserved bits")
-        require(bytes[1] & 0x80 != 0, "the client sends a frame that is not masked")
+        require(bytes[0] & 0xF0 == 0x80, "the client sends a fragment or reserved bits")
+        require(bytes[1] & 0x80 != 0, "the client sends an unmasked frame")
         let opcode = bytes[0] & 0x0F
         require([1, 2, 8, 9, 10].contains(opcode), "the client sends the opcode \(opcode)")
         var length = Int(bytes[1] & 0x7F)

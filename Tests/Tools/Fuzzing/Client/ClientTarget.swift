@@ -3,11 +3,12 @@ import PusherClient
 import PusherProtocol
 import TestSupport
 
-/// No input ends the process. After each input the client has the timers and the channels of its state. When the server
-/// behaves, the client comes to rest by itself, and both agree about its subscriptions. It connects and subscribes
-/// again when it is told to. After `disconnect()` nothing is left, not even memory.
+/// Checks that no input ends the process. After each line of the input, the client has the timers and the channels that
+/// its state requires. When the server works properly, the client becomes idle by itself. The client and the server
+/// then agree about the subscriptions. At the end, the target calls `connect()` and `subscribe()`, and checks that both
+/// work. After `disconnect()`, the client keeps no work and no memory.
 ///
-/// Input: lines, each a command: see ``ClientScript``.
+/// Input: one command of ``ClientScript`` on each line.
 enum ClientTarget {
     static func run(_ input: [UInt8]) {
         CapturedTasks.capturing { run(input, ClientWorld($0)) }
@@ -27,7 +28,7 @@ enum ClientTarget {
         ClientEnding(world: world).run()
     }
 
-    /// Its state is consistent, and a timer or an answer will change it.
+    /// Checks that the client's state is consistent, and that a timer or an answer will change the state.
     private static func checkState(of world: ClientWorld, after line: [UInt8]) {
         guard let client = world.client else { return }
         let (machine, holdings) = (client.engine.machine, client.engine.holdings)
@@ -43,27 +44,30 @@ enum ClientTarget {
                 true
             default: false
             }
-        demand(isRight, "it is \(state)")
+        demand(isRight, "the state \(state) does not match the status")
         let problem = TimerRules(machine.connection.state).problem(with: holdings.timers)
         demand(problem == nil, problem ?? "")
-        demand(holdings.sockets.count <= 1, "\(holdings.sockets) are the sockets")
-        demand(state != .connected || holdings.sockets.count == 1, "there is no socket")
-        if state == .disconnected { demand(holdings.isIdle, "\(holdings) goes on") }
-        demand(state == .connected || holdings.authorizations == 0, "\(holdings.authorizations) authorizations go on")
+        demand(holdings.sockets.count <= 1, "the client has several sockets: \(holdings.sockets)")
+        demand(state != .connected || holdings.sockets.count == 1, "the client has no socket")
+        if state == .disconnected { demand(holdings.isIdle, "the client still holds \(holdings)") }
+        demand(
+            state == .connected || holdings.authorizations == 0,
+            "\(holdings.authorizations) authorizations are still running"
+        )
         demand(
             machine.connection.isWanted == world.wantsConnection || machine.connection.failure != nil,
-            "the last call asked for \(world.wantsConnection ? "a connection" : "none")"
+            "the app wants a connection: \(world.wantsConnection)"
         )
-        demand(machine.isSignInWanted == world.wantsSignIn, "the last call asked for \(world.wantsSignIn)")
+        demand(machine.isSignInWanted == world.wantsSignIn, "the app wants a sign-in: \(world.wantsSignIn)")
         let known = Set(machine.wantedSubscriptions.map(\.name))
-        demand(known == world.wanted, "it has the channels \(known.sorted()), not \(world.wanted.sorted())")
+        demand(known == world.wanted, "the channels are \(known.sorted()), not \(world.wanted.sorted())")
         for channel in client.connection.channels.channels.values where channel.subscribed {
-            demand(state == .connected, "\(channel.name) is subscribed")
+            demand(state == .connected, "\(channel.name) is subscribed without a connection")
         }
         checkServer(of: world, client, machine, after: line)
     }
 
-    /// The server has no subscription that the client does not know.
+    /// Checks that the client knows each subscription of the server.
     private static func checkServer(
         of world: ClientWorld,
         _ client: Pusher,

@@ -9,21 +9,21 @@ import PusherProtocol
 import TestSupport
 import WebSocketClient
 
-/// A whole client, whose server and time follow an input.
+/// A whole client. The input controls the time and the client's server.
 final class ClientWorld {
     let network = ScriptedNetwork()
     let requester = ScriptedRequester()
     private(set) var client: Pusher?
     private let listener = Listener()
-    /// The channel of the last call of `subscribe` and `unsubscribe`.
+    /// The channels that the last calls of `subscribe` and `unsubscribe` requested.
     private(set) var wanted: Set<String> = []
-    /// Whether the last call asked for a connection.
+    /// Whether the last call requested a connection.
     private(set) var wantsConnection = false
-    /// Whether the last call asked for the user to be signed in.
+    /// Whether the last call requested a sign-in.
     private(set) var wantsSignIn = false
     private let clock: SuspendableClock
     var attention = ScriptedServer.Attention.answering
-    /// Whether it upgrades and greets on its own.
+    /// Whether the server upgrades and greets without a command.
     var isGreeting = true
     private var sequence: EventSequence<PusherEvent>?
 
@@ -50,7 +50,7 @@ final class ClientWorld {
         client.delegate = listener
         let limit = ScriptedNetwork.options.maximumMessageSize
         client.bind { event in
-            require((event.data ?? "").utf8.count <= limit, "an event is larger than a message may be")
+            require((event.data ?? "").utf8.count <= limit, "an event exceeds the maximum message size")
             _ = event.property(withKey: "data")
         }
         sequence = client.events
@@ -73,7 +73,7 @@ final class ClientWorld {
         logger: .attentive
     )
 
-    // MARK: What the app does
+    // MARK: Calls of the app
 
     func subscribe(_ name: String) {
         guard let channel = client?.subscribe(name) else { return }
@@ -112,11 +112,11 @@ final class ClientWorld {
         client?.signOut()
     }
 
-    /// The last report about the channel; nil if there is none.
+    /// Returns the last report about the channel, or nil if there is none.
     func outcome(of name: String) -> SubscriptionOutcome? { listener.outcome(of: name) }
 
-    /// From now on, the server and the network work properly. The client still has to find by itself that, for example,
-    /// no data arrives on its socket.
+    /// Makes the server and the network work properly. The client still has to detect some faults by itself, for
+    /// example a silent socket.
     func heal() {
         attention = .answering
         isGreeting = true
@@ -144,10 +144,10 @@ final class ClientWorld {
             network.forgetClosed()
             if !hasHappened { return }
         }
-        require(false, "it does not come to rest")
+        require(false, "the client and its server do not become idle")
     }
 
-    /// Advances the time second by second, so that the server can answer meanwhile.
+    /// Advances the time second by second. The server answers after each second.
     func advance(seconds: Int) {
         for _ in 0..<seconds {
             network.loop.advanceTime(by: .seconds(1))
@@ -155,7 +155,7 @@ final class ClientWorld {
         }
     }
 
-    /// The machine sleeps: the clock continues, the timers stop.
+    /// Suspends the machine. The clock continues, but the timers stop.
     func suspend(seconds: Int) { clock.suspend(for: .seconds(seconds)) }
 
     func drop() {
@@ -169,7 +169,7 @@ enum SubscriptionOutcome: Sendable {
     case failed
 }
 
-/// Reads every report, like an app that shows them.
+/// Reads every report of the client, like an app that displays the reports.
 private final class Listener: PusherDelegate {
     private let outcomes = NIOLockedValueBox<[String: SubscriptionOutcome]>([:])
 
@@ -179,12 +179,12 @@ private final class Listener: PusherDelegate {
     func subscribedToChannel(name: String) { outcomes.withLockedValue { $0[name] = .subscribed } }
 
     func debugLog(message: String) {
-        require(message.utf8.count < 20_000, "a message to the log is long")
+        require(message.utf8.count < 20_000, "a log message has \(message.utf8.count) bytes")
         requireOneLine(message)
     }
 
     func receivedError(error: PusherError) {
-        require(!"\(error)".isEmpty, "an error says nothing")
+        require(!"\(error)".isEmpty, "an error has no text")
         requireOneLine("\(error)\(error.message)")
     }
 
@@ -192,23 +192,23 @@ private final class Listener: PusherDelegate {
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
         require(
             !text.unicodeScalars.contains(where: isControl),
-            "a control character is shown: \(text.debugDescription)"
+            "a text contains a control character: \(text.debugDescription)"
         )
     }
 
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
-        require(error?.localizedDescription.isEmpty == false, "a failure says nothing")
+        require(error?.localizedDescription.isEmpty == false, "a subscription failure has no error text")
         requireOneLine(error?.localizedDescription ?? "")
         outcomes.withLockedValue { $0[name] = .failed }
     }
 
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
-        require(old != new, "a change from \(old) to the same is told")
+        require(old != new, "a report says that the state changed from \(old) to \(new)")
     }
 }
 
 extension Logger {
-    /// Writes nothing, but formats every line.
+    /// A logger that formats every line, but writes nothing.
     fileprivate static var attentive: Logger {
         var logger = Logger(label: "fuzzer") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .trace

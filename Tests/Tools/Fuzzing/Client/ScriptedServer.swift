@@ -3,15 +3,15 @@ import NIOCore
 import NIOEmbedded
 import PusherProtocol
 
-/// The server's end of one connection. It answers the upgrade and later messages of the client as a server does, unless
-/// the input says otherwise.
+/// The server's end of one connection. The server answers the upgrade and later messages correctly, unless the input
+/// says otherwise.
 final class ScriptedServer {
-    /// How it handles the client's messages.
+    /// How the server handles the client's messages.
     enum Attention {
         case answering
-        /// It answers no message, and makes no subscription.
+        /// The server reads messages, but does not answer or subscribe.
         case ignoring
-        /// It reads nothing until later.
+        /// The server reads nothing until the input changes this state.
         case stalled
     }
 
@@ -23,14 +23,14 @@ final class ScriptedServer {
     private var position = FramePosition()
     private(set) var isUpgraded = false
     private(set) var hasSentClose = false
-    /// False after the server has sent any malformed data.
+    /// Whether the server has sent no bytes of the input so far.
     private(set) var isPlain = true
-    /// False after one of its own messages was not a frame of its own, because it became part of one that the input had
-    /// begun.
+    /// Whether all of the server's own messages were whole frames. If the input has begun a frame, the server's next
+    /// message becomes a part of that frame.
     private var isUnderstood = true
-    /// The channels that the client has subscribed to, according to the server.
+    /// The client's subscriptions, according to the server.
     private(set) var subscriptions: Set<String> = []
-    /// The channels whose subscription it has ignored.
+    /// The channels of `subscribe` messages that the server has ignored.
     private var ignored: Set<String> = []
 
     init(number: Int, channel: EmbeddedChannel) {
@@ -41,18 +41,19 @@ final class ScriptedServer {
     var isOpen: Bool { channel.isActive }
     var socketID: String { "1.\(number)" }
 
-    /// Whether the client has received the server's own messages, and will receive later ones.
+    /// Whether the client could read all of the server's own messages, and can read the next one.
     var isHeard: Bool { isUnderstood && position.isBetweenFrames }
 
-    /// The subscriptions, without the user's own channel, which the app has not requested.
+    /// The subscriptions that the app has requested. The user's own channel is not among them.
     var channels: Set<String> { subscriptions.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) } }
 
-    /// The subscriptions that the client may believe in, because the input has confirmed them.
+    /// The subscriptions that the client may have. The input may have confirmed subscriptions that the server does not
+    /// know.
     var claimed: Set<String> { isPlain ? subscriptions : subscriptions.union(ignored) }
 
     // MARK: Sending
 
-    /// Each in one read.
+    /// Passes each piece to the client in a separate read.
     private func write(_ pieces: [[UInt8]]) {
         for piece in pieces where channel.isActive {
             channel.pipeline.fireChannelRead(ByteBuffer(bytes: piece))
@@ -66,7 +67,7 @@ final class ScriptedServer {
         write([frame])
     }
 
-    /// Answers that the input has made up.
+    /// Sends bytes of the input.
     func sendScripted(_ pieces: [[UInt8]]) {
         isPlain = false
         if !isUpgraded { isUnderstood = false }
@@ -81,7 +82,8 @@ final class ScriptedServer {
             HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
             Sec-WebSocket-Accept: {accept}\r\n\r\n
             """
-        // This does not look for the end of such an answer and the beginning of frames.
+        // The input's answer may contain frames too. The server does not parse the answer, so its own messages may not
+        // be whole frames afterwards.
         if answer != nil { (isPlain, isUnderstood) = (false, false) }
         write([(answer ?? Array(usual.utf8)).replacing("{accept}".utf8, with: accept.utf8)])
     }
@@ -107,7 +109,7 @@ final class ScriptedServer {
 
     var hasRequest: Bool { request.suffix(4) == [13, 10, 13, 10] }
 
-    /// Reads the client's messages; false if there are none.
+    /// Reads the client's messages. Returns false if there are none.
     func receive(_ attention: Attention) -> Bool {
         var hasReceived = false
         while let buffer = (try? channel.readOutbound(as: ByteBuffer.self)) ?? nil {
@@ -127,7 +129,7 @@ final class ScriptedServer {
         switch frame.opcode {
         case 1:
             guard let message = try? Envelope(decoding: frame.payload.span) else {
-                return require(false, "the client sends what is no message: \(frame.payload.text)")
+                return require(false, "the client sends an invalid message: \(frame.payload.text)")
             }
             check(message)
             if isAnswering {
@@ -136,9 +138,12 @@ final class ScriptedServer {
                 ignore(message)
             }
         case 8:
-            require(frame.payload.count != 1, "the client sends half a close code")
+            require(frame.payload.count != 1, "the client sends a close frame of one byte")
             let reason = frame.payload.dropFirst(2)
-            require(String(validating: reason, as: UTF8.self) != nil, "the client gives a reason that is not UTF-8")
+            require(
+                String(validating: reason, as: UTF8.self) != nil,
+                "the client sends a close reason that is not UTF-8"
+            )
             guard isAnswering, !hasSentClose else { return }
             hasSentClose = true
             send(ServerFrame.bytes(0x88, frame.payload.prefix(2)))
@@ -147,15 +152,15 @@ final class ScriptedServer {
         }
     }
 
-    /// A signature for one connection is never sent on another.
+    /// Checks that a signature for one connection is not sent on another.
     private func check(_ message: Envelope) {
         guard isPlain, message.event == EventName.subscribe || message.event == EventName.signIn,
             let auth = message.data.value?["auth"]?.string, auth.hasPrefix("key:1.")
         else { return }
-        require(auth == "key:\(socketID)", "the signature \(auth) is sent on \(socketID)")
+        require(auth == "key:\(socketID)", "the client sends the signature \(auth) on the connection \(socketID)")
     }
 
-    /// An unsubscribe has no answer, so it is not pending.
+    /// Handles a message without an answer. An `unsubscribe` needs no answer, so the server still carries it out.
     private func ignore(_ message: Envelope) {
         let name = message.data.value?["channel"]?.string ?? ""
         switch message.event {

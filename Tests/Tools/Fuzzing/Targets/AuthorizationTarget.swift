@@ -3,11 +3,11 @@ import PusherProtocol
 import RealtimeHTTP
 import TestSupport
 
-/// The answer of an authorization endpoint becomes an authorization within its limits, or an error within its own
-/// limits that contains no secret.
+/// Checks how the client reads an authorization endpoint's answer. The result is an authorization within the limits, or
+/// an error. The error also stays within limits, and contains no secret.
 ///
-/// Input: a byte for the subject, two for the status, and the body. In it `{pad}` stands for 1,000 bytes, and
-/// `{secret}` for text that must not be shown.
+/// Input: a byte for the subject, two bytes for the status, and the body. In the body, `{pad}` stands for 1,000 bytes.
+/// `{secret}` stands for a secret that no error may contain.
 enum AuthorizationTarget {
     /// A part of every secret.
     private static let mark = "hush-hush"
@@ -55,39 +55,57 @@ enum AuthorizationTarget {
         case .success(let authorization):
             require(
                 (200..<300).contains(response.status) && !response.isCut,
-                "\(response.status) is taken for a success"
+                "the client treats status \(response.status) as a success"
             )
-            require(!authorization.auth.isEmpty, "an empty signature is taken")
-            require(authorization.auth.utf8.count <= EndpointAnswer.maximumAuthSize, "a signature is too long")
-            require((authorization.data ?? "").utf8.count <= EndpointAnswer.maximumDataSize, "data are too long")
-            require((authorization.sharedSecret ?? "").utf8.count <= EndpointAnswer.maximumAuthSize, "a long secret")
-            require(!isUser || authorization.data != nil, "a user without data")
+            require(!authorization.auth.isEmpty, "the client accepts an empty signature")
+            require(
+                authorization.auth.utf8.count <= EndpointAnswer.maximumAuthSize,
+                "the client accepts a signature that is too long"
+            )
+            require(
+                (authorization.data ?? "").utf8.count <= EndpointAnswer.maximumDataSize,
+                "the client accepts data that is too long"
+            )
+            require(
+                (authorization.sharedSecret ?? "").utf8.count <= EndpointAnswer.maximumAuthSize,
+                "the client accepts a shared secret that is too long"
+            )
+            require(!isUser || authorization.data != nil, "the client accepts a user without data")
             checkSecrecy(of: authorization)
         case .failure(let error):
-            guard let error = error as? AuthorizationError else { return require(false, "\(error) is thrown") }
-            require(!error.message.isEmpty && error.message.utf8.count < 1_000, "the error is \(error.message)")
-            require((error.body ?? "").utf8.count <= EndpointAnswer.maximumBodySize, "the error has a long body")
+            guard let error = error as? AuthorizationError else { return require(false, "the client throws \(error)") }
+            require(
+                !error.message.isEmpty && error.message.utf8.count < 1_000,
+                "the error's message is empty or too long: \(error.message)"
+            )
+            require(
+                (error.body ?? "").utf8.count <= EndpointAnswer.maximumBodySize,
+                "the error has a body that is too long"
+            )
             if case .retry(let delay) = error.recovery {
-                require(delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay), "a retry after \(delay)")
+                require(
+                    delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay),
+                    "the retry delay is \(delay)"
+                )
             }
             checkSecrecy(of: error, response, inBatch: name)
         }
     }
 
-    /// Only the body of a refusal is shown, on purpose.
+    /// Checks that an error shows no secret. Only the error for a refusal shows the body, on purpose.
     private static func checkSecrecy(of error: AuthorizationError, _ response: HTTPResponse, inBatch name: String?) {
         var bare = error
         bare.body = nil
         checkSecrecy(of: bare)
         guard let body = error.body else { return }
-        require(error.kind == .refused, "an answer that was none of a refusal is shown: \(body)")
+        require(error.kind == .refused, "an error that is not a refusal shows the body \(body)")
         guard (200..<300).contains(response.status) else { return }
         let refusal = name.flatMap { JSONValue(parsing: response.body.text)?[$0]?["data"] }
         let own = refusal.map { $0.string ?? $0.jsonText } ?? ""
-        require(own.hasPrefix(body), "what was said of another channel is shown: \(body)")
+        require(own.hasPrefix(body), "the error shows the answer for another channel: \(body)")
     }
 
     private static func checkSecrecy(of value: Any) {
-        for form in PrintedForms.of(value) { require(!form.contains(mark), "what is secret is shown: \(form)") }
+        for form in PrintedForms.of(value) { require(!form.contains(mark), "the error shows a secret: \(form)") }
     }
 }

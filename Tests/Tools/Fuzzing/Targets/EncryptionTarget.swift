@@ -2,11 +2,11 @@ import Foundation
 import PusherEncryption
 import PusherProtocol
 
-/// Only sealed events are accepted as such, a sealed text can be opened again, one changed bit is detected, and base64
-/// is decoded as by Foundation.
+/// Checks encrypted events and base64. The client opens only events that were sealed with the key. It cannot open an
+/// event after a bit has changed. The client's base64 decoder agrees with Foundation's.
 ///
-/// Input: a byte for the kind of the rest: `e` the data of an event, `b` base64, `k` a key in base64, `s` two bytes for
-/// the change, and a text to seal.
+/// Input: a byte for the kind, and the rest. The kinds are `e` for the data of an event, `b` for base64, and `k` for a
+/// key in base64. After `s` come two bytes for the changed bit, and a string to seal.
 enum EncryptionTarget {
     private static let keyBytes = [UInt8](0..<32)
     private static let nonce = [UInt8](100..<124)
@@ -28,9 +28,9 @@ enum EncryptionTarget {
     private static func open(_ text: String, _ key: SecretKey) {
         for payload in [Envelope.Payload.string(text), .json(text)] {
             guard let message = try? EncryptedEvent.open(payload, with: key) else { continue }
-            // It was made with the key, so the plain implementation must give the same result.
+            // The event was sealed with the key, so the plain implementation must give the same result.
             guard case .value(.object(let members)) = PlainJSON.parse(Array(text.utf8)) else {
-                return require(false, "what is no object is opened: \(text)")
+                return require(false, "the client opens an invalid object: \(text)")
             }
             func bytes(_ key: String) -> [UInt8]? {
                 members.last { $0.key == key }?.value.string.flatMap { Data(base64Encoded: $0) }.map { Array($0) }
@@ -38,7 +38,10 @@ enum EncryptionTarget {
             let plain = bytes("ciphertext").flatMap { box in
                 bytes("nonce").flatMap { SecretBox.open(box, nonce: $0, key: key) }
             }
-            require(plain == Array(message.utf8), "it is opened to \(message)")
+            require(
+                plain == Array(message.utf8),
+                "the client opens the event to \(message), not \(String(describing: plain))"
+            )
         }
     }
 
@@ -50,32 +53,34 @@ enum EncryptionTarget {
             defer { memory.deallocate() }
             return Base64.decode(bytes.bindMemory(to: UInt8.self).span, into: memory).map { Array(memory[..<$0]) }
         }
-        // Foundation accepts more: padding that is too long, and text after it.
-        if let ours { require(ours == expected, "\(text.text) is \(ours), not \(String(describing: expected))") }
+        // Foundation also accepts too much padding, and text after the padding.
+        if let ours {
+            require(ours == expected, "the client decodes \(text.text) to \(ours), not \(String(describing: expected))")
+        }
         if let expected, Data(expected).base64EncodedString() == text.text {
-            require(ours != nil, "\(text.text) is refused")
+            require(ours != nil, "the client rejects \(text.text)")
         }
     }
 
     private static func makeKey(_ text: String) {
         let bytes = Data(base64Encoded: text).map { Array($0) }
         guard let key = SecretKey(base64: text) else {
-            return require(bytes?.count != 32 || text.utf8.count > 64, "the key \(text) is refused")
+            return require(bytes?.count != 32 || text.utf8.count > 64, "the client rejects the key \(text)")
         }
-        require(bytes.flatMap { SecretKey($0) } == key, "the key \(text) is another one")
-        require("\(key)" == "SecretKey(…)", "a key is printed")
+        require(bytes.flatMap { SecretKey($0) } == key, "the client decodes the key \(text) to other bytes")
+        require("\(key)" == "SecretKey(…)", "a key's description shows the key")
     }
 
     private static func seal(_ message: [UInt8], _ place: Int, _ key: SecretKey) {
         guard var box = SecretBox.seal(message, nonce: nonce, key: key) else { return require(false, "not sealed") }
         let text = String(validating: message, as: UTF8.self)
-        require((try? EncryptedEvent.open(payload(box), with: key)) == text, "what was sealed is not opened")
+        require((try? EncryptedEvent.open(payload(box), with: key)) == text, "the client does not open a sealed event")
         box[(place >> 3) % box.count] ^= 1 << UInt8(place & 7)
         do throws(EncryptedEvent.Failure) {
             _ = try EncryptedEvent.open(payload(box), with: key)
-            require(false, "what was changed is opened")
+            require(false, "the client opens a changed event")
         } catch {
-            require(error == .wrongKey, "what was changed is \(error)")
+            require(error == .wrongKey, "a changed event fails with \(error), not wrongKey")
         }
     }
 

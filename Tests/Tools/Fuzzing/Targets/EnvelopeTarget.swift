@@ -1,9 +1,8 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// The decoder of messages, which looks at each byte once, agrees with a plain one that builds a tree. An encoded
-/// result decodes to the same. For a plain message, the scan of plain ones gives the same values, with the processor's
-/// vectors and without.
+/// Checks that the decoder of messages agrees with a plain decoder that builds a tree. An encoded result decodes to the
+/// same message. For a plain message, the scan gives the same values, with and without vector instructions.
 ///
 /// Input: the frame.
 enum EnvelopeTarget {
@@ -22,28 +21,33 @@ enum EnvelopeTarget {
         let plain = PlainJSON.parse(input)
         guard let ours else {
             switch error {
-            case .malformed(let offset): require((0...input.count).contains(offset), "the offset \(offset) is outside")
-            case .tooDeep(let offset): require((511...input.count).contains(offset), "\(offset) is not deep")
+            case .malformed(let offset):
+                require((0...input.count).contains(offset), "the offset \(offset) is not in the input")
+            case .tooDeep(let offset):
+                require(
+                    (511...input.count).contains(offset),
+                    "the input cannot exceed the depth limit at offset \(offset)"
+                )
             case .notAnObject, .noEvent, nil: break
             }
-            return require(error == reason(plain), "\(String(describing: error)) of \(input.text)")
+            return require(error == reason(plain), "the decoder throws \(String(describing: error)) for \(input.text)")
         }
-        require(reason(plain) == nil, "only we take \(input.text)")
+        require(reason(plain) == nil, "only our decoder accepts \(input.text)")
         check(ours, plain, input)
         checkEncoding(ours)
     }
 
-    /// At this point frames are valid UTF-8.
+    /// Checks the scan of plain messages. The client scans a frame only if the frame is valid UTF-8.
     private static func checkScan(_ input: [UInt8]) {
         guard input.withUnsafeBytes(\.isUTF8) else { return }
         let expected = try? input.withExactMemory(decode)
         for isAccelerated in [true, false] {
             let scanned = input.withExactMemory { Envelope(scanning: $0, isAccelerated: isAccelerated) }
             guard let scanned else {
-                require(expected.map { !$0.isPlain(in: input) } != false, "the scan refuses \(input.text)")
+                require(expected.map { !$0.isPlain(in: input) } != false, "the scan rejects \(input.text)")
                 continue
             }
-            require(scanned == expected, "the scan (\(isAccelerated)) says \(scanned) of \(input.text)")
+            require(scanned == expected, "the scan (accelerated: \(isAccelerated)) reads \(scanned) from \(input.text)")
         }
     }
 
@@ -51,7 +55,7 @@ enum EnvelopeTarget {
         try Envelope(decoding: bytes.bindMemory(to: UInt8.self).span)
     }
 
-    /// The reason why it is not a message.
+    /// Returns the reason why a value is not a message.
     private static func reason(_ plain: PlainJSON.Outcome) -> EnvelopeError? {
         switch plain {
         case .value(.object(let members)):
@@ -65,31 +69,34 @@ enum EnvelopeTarget {
     private static func check(_ ours: Envelope, _ plain: PlainJSON.Outcome, _ input: [UInt8]) {
         guard case .value(.object(let members)) = plain else { return }
         func last(_ key: String) -> PlainJSON? { members.last { $0.key == key }?.value }
-        require(ours.event == last("event")?.string, "the event \(ours.event) of \(input.text)")
-        require(ours.channel == last("channel")?.string, "the channel of \(input.text)")
+        require(ours.event == last("event")?.string, "the event names differ for \(input.text)")
+        require(ours.channel == last("channel")?.string, "the channels differ for \(input.text)")
         let user = last("user_id")
         if case .number(let text) = user {
-            require(ours.userID == text, "the user id of \(input.text)")
+            require(ours.userID == text, "the user ids differ for \(input.text)")
         } else {
-            require(ours.userID == user?.string, "the user id of \(input.text)")
+            require(ours.userID == user?.string, "the user ids differ for \(input.text)")
         }
         switch (ours.data, last("data")) {
         case (.none, nil), (.none, .null): break
-        case (.string(let text), .string(let other)): require(text == other, "the data of \(input.text)")
+        case (.string(let text), .string(let other)): require(text == other, "the data differ for \(input.text)")
         case (.json(let text), let other?):
-            require(PlainJSON.parse(Array(text.utf8)) == .value(other), "the data of \(input.text)")
-        default: require(false, "the kind of the data of \(input.text)")
+            require(PlainJSON.parse(Array(text.utf8)) == .value(other), "the data differ for \(input.text)")
+        default: require(false, "the kinds of data differ for \(input.text)")
         }
         let known = ["event", "channel", "data", "user_id"]
         let hasOthers = members.contains { !known.contains($0.key) }
-        require((ours.unknownKeysText != nil) == hasOthers, "the other keys of \(input.text)")
+        require((ours.unknownKeysText != nil) == hasOthers, "the decoders differ about unknown keys in \(input.text)")
     }
 
     private static func checkEncoding(_ envelope: Envelope) {
         var expected = envelope
         expected.unknownKeysText = nil
         let text = envelope.jsonText
-        require((try? Envelope(decoding: text)) == expected, "\(envelope) becomes \(text)")
+        require(
+            (try? Envelope(decoding: text)) == expected,
+            "\(envelope) is written as \(text), which has another meaning"
+        )
     }
 }
 
@@ -101,8 +108,8 @@ extension Envelope {
         self = message.envelope(of: bytes, text)
     }
 
-    /// Whether the message has the shape that the scan expects: as the client would write it, or with the keys in
-    /// another order.
+    /// Whether the client would write the same bytes for the message, and the names need no escapes. In this case, the
+    /// scan must accept the message.
     fileprivate func isPlain(in input: [UInt8]) -> Bool {
         if case .json = data { return false }
         return !event.isEmpty && channel?.isEmpty != true && userID?.isEmpty != true && Array(jsonText.utf8) == input

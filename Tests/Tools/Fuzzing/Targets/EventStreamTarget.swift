@@ -1,10 +1,11 @@
 import EventStreamTestSupport
 import ServerSentEvents
 
-/// A stream gives the events of the standard's algorithm, however it is split, and no event is larger than the limit.
+/// Checks that the parser gives the events of the standard's algorithm for every split, and that no event exceeds the
+/// limit.
 ///
-/// Input: a byte for the limit, the number of bytes with the lengths of pieces, those bytes, and the stream. In it
-/// `{pad}` stands for 1,000 bytes.
+/// Input: a byte for the limit, a byte for the number of lengths, a byte for the length of each piece, and the stream.
+/// In the stream, `{pad}` stands for 1,000 bytes.
 enum EventStreamTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -12,16 +13,25 @@ enum EventStreamTarget {
         let lengths = reader.bytes(Int(reader.byte() % 8))
         let stream = reader.remaining().padded
         let expected = PlainParser.run(stream)
-        require(ParserRun([stream]) == expected, "it is not \(expected)")
-        require(ParserRun(stream.pieces(lengths)) == expected, "in pieces it is not \(expected)")
-        require(ParserRun(stream.map { [$0] }) == expected, "byte by byte it is not \(expected)")
+        require(ParserRun([stream]) == expected, "the whole stream does not give \(expected)")
+        require(ParserRun(stream.pieces(lengths)) == expected, "the pieces do not give \(expected)")
+        require(ParserRun(stream.map { [$0] }) == expected, "the single bytes do not give \(expected)")
 
         let bounded = ParserRun([stream], limit: limit)
-        require(ParserRun(stream.pieces(lengths), limit: limit) == bounded, "in pieces, bounded, it is not \(bounded)")
-        require(ParserRun(stream.map { [$0] }, limit: limit) == bounded, "byte by byte, bounded, it is not \(bounded)")
-        require(expected.elements.starts(with: bounded.elements), "what is bounded is something else: \(bounded)")
+        require(
+            ParserRun(stream.pieces(lengths), limit: limit) == bounded,
+            "with a limit, the pieces do not give \(bounded)"
+        )
+        require(
+            ParserRun(stream.map { [$0] }, limit: limit) == bounded,
+            "with a limit, the single bytes do not give \(bounded)"
+        )
+        require(
+            expected.elements.starts(with: bounded.elements),
+            "with a limit, the elements are not the first elements of the stream: \(bounded)"
+        )
         for event in bounded.events {
-            // A byte that is not UTF-8 becomes three.
+            // The parser replaces each byte that is not UTF-8 with three bytes.
             require(event.data.utf8.count <= limit * 3, "an event has more than \(limit) bytes")
         }
     }

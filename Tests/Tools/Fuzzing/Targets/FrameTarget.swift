@@ -3,10 +3,11 @@ import PusherClient
 import PusherProtocol
 import WebSocketClient
 
-/// The frame reader agrees with a plain one that sees the whole stream at once, however it is split.
+/// Checks that the frame reader agrees with a plain reader for every split. The plain reader gets the whole stream at
+/// once.
 ///
-/// Input: the number of bytes with the lengths of pieces, those bytes, the size of the largest message as two bytes,
-/// and the stream.
+/// Input: a byte for the number of lengths, a byte for the length of each piece, a byte for the largest message in
+/// units of two bytes, and the stream.
 enum FrameTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -52,23 +53,27 @@ enum FrameTarget {
         for output in outputs { check(output, limit) }
         require(
             violation?.closeCode.rawValue == expected.violation,
-            "\(String(describing: violation)), not \(expected)"
+            "the violation is \(String(describing: violation)), expected \(expected)"
         )
-        // A text may be rejected before it is complete.
-        require(outputs.filter { $0 != .fragment } == expected.outputs, "\(outputs), not \(expected)")
+        // The frame reader may reject a text message before the message is complete.
+        require(
+            outputs.filter { $0 != .fragment } == expected.outputs,
+            "the outputs are \(outputs), expected \(expected)"
+        )
         let fragments = outputs.count { $0 == .fragment }
-        require(fragments == expected.fragments, "\(fragments) fragments, not \(expected)")
+        require(fragments == expected.fragments, "the reader reports \(fragments) fragments, expected \(expected)")
     }
 
     private static func check(_ output: WebSocketFrameReader.Output, _ limit: Int) {
         switch output {
         case .text(let payload):
-            require(payload.readableBytes <= limit, "a text is larger than \(limit)")
-            require(String(validating: payload.readableBytesView, as: UTF8.self) != nil, "a text is not UTF-8")
-        case .binary(let payload): require(payload.readableBytes <= limit, "a binary message is larger than \(limit)")
+            require(payload.readableBytes <= limit, "a text message is larger than \(limit) bytes")
+            require(String(validating: payload.readableBytesView, as: UTF8.self) != nil, "a text message is not UTF-8")
+        case .binary(let payload):
+            require(payload.readableBytes <= limit, "a binary message is larger than \(limit) bytes")
         case .ping(let payload), .pong(let payload):
-            require(payload.readableBytes <= 125, "a control frame is larger than 125")
-        case .close(_, let reason): require(reason.utf8.count <= 123, "a reason is larger than 123")
+            require(payload.readableBytes <= 125, "a control frame is larger than 125 bytes")
+        case .close(_, let reason): require(reason.utf8.count <= 123, "a close reason is larger than 123 bytes")
         case .fragment: break
         }
     }

@@ -1,10 +1,11 @@
 import PusherCore
 import PusherProtocol
 
-/// The reader of HTTP frames makes of a response what a plain one does that sees all of it at once, however it is cut.
+/// Checks that the reader of HTTP frames agrees with a plain reader for every split. The plain reader gets the whole
+/// response at once.
 ///
-/// Input: the number of bytes for the lengths of pieces, those, the size of the largest message by eight, the response. In it
-/// `{pad}` stands for 1,000 bytes.
+/// Input: a byte for the number of lengths, a byte for the length of each piece, a byte for the largest message in
+/// units of eight bytes, and the response. In the response, `{pad}` stands for 1,000 bytes.
 enum HTTPFrameTarget {
     private static let joinedSize = 64
 
@@ -16,11 +17,14 @@ enum HTTPFrameTarget {
         let expected = PlainHTTPFrameReader.read(response, maximumMessageSize: limit, joinedSize: joinedSize)
         for pieces in [[response], response.pieces(lengths), response.map { [$0] }] {
             let result = read(pieces, limit)
-            require(result == expected, "\(result), not \(expected)")
+            require(result == expected, "the result is \(result), expected \(expected)")
         }
-        // A receiver that stops gets no more.
+        // The reader must stop when its receiver stops.
         let first = read([response], limit, mostFrames: 1)
-        require(first.frames == Array(expected.frames.prefix(1)), "\(first) at once, not the first of \(expected)")
+        require(
+            first.frames == Array(expected.frames.prefix(1)),
+            "the reader did not stop after one frame: \(first), of \(expected)"
+        )
     }
 
     private static func read(_ pieces: [[UInt8]], _ limit: Int, mostFrames: Int = .max) -> PlainHTTPFrameReader.Result {

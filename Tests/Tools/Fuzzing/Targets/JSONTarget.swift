@@ -1,7 +1,7 @@
 import PusherProtocol
 
-/// The values that the client itself reads: they are never nested deeper than the limit, always come from valid JSON,
-/// and stay the same when they are written and read again.
+/// Checks the client's own JSON reader. The reader accepts only valid JSON within the depth limit. A value stays the
+/// same when the client writes and reads it again.
 ///
 /// Input: the text.
 enum JSONTarget {
@@ -9,13 +9,15 @@ enum JSONTarget {
         let text = input.text
         guard let value = JSONValue(parsing: text) else { return }
         guard case .value(let plain) = PlainJSON.parse(Array(text.utf8)) else {
-            return require(false, "what is no JSON is read: \(text)")
+            return require(false, "the client accepts invalid JSON: \(text)")
         }
-        require(plain.depth <= JSONValue.maximumDepth, "\(plain.depth) levels are read")
-        require(isSame(value, plain), "\(value) is read of \(text)")
+        require(plain.depth <= JSONValue.maximumDepth, "the client accepts \(plain.depth) levels")
+        require(isSame(value, plain), "the client reads \(value) from \(text)")
         let written = value.jsonText
-        guard let again = JSONValue(parsing: written) else { return require(false, "\(written) is not read") }
-        require(isSame(again, plain), "\(value) becomes \(written)")
+        guard let again = JSONValue(parsing: written) else {
+            return require(false, "the client does not read its own output \(written)")
+        }
+        require(isSame(again, plain), "the client writes \(value) as \(written), which has another meaning")
     }
 
     private static func isSame(_ value: JSONValue, _ plain: PlainJSON) -> Bool {
@@ -28,7 +30,7 @@ enum JSONTarget {
         case (.array(let values), .array(let others)):
             values.count == others.count && zip(values, others).allSatisfy { isSame($0, $1) }
         case (.object(let members), .object(let others)):
-            // It is not defined which of equal keys counts.
+            // If several members have the same key, the client may keep the value of any of them.
             Set(members.keys) == Set(others.map(\.key))
                 && members.allSatisfy { key, value in others.contains { $0.key == key && isSame(value, $0.value) } }
         default: false

@@ -1,15 +1,16 @@
 import PusherClient
 import PusherProtocol
 
-/// The list of members equals a plain list by ids, and each reported change is the difference.
+/// Checks that the roster equals a plain list by ids, and that each reported change is the difference.
 ///
-/// Input: lines. The first byte is the event, the rest is the payload: `=` a subscription succeeded, `+` a member
-/// joined, `-` a member left, `~` the connection was lost. After a small letter, the payload is a string.
+/// Input: lines. The first byte is the event, and the rest is the payload. The events are `=` (a subscription
+/// succeeded), `+` (a member joined), `-` (a member left) and `~` (the connection was lost). If a line begins with `s`,
+/// the payload is passed as a string.
 enum PresenceTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
         var roster = PresenceRoster()
-        /// The ids, in the order in which they joined.
+        /// The ids of the members, in the order in which they joined.
         var ids: [String] = []
         var isCurrent = false
         var isFirst = true
@@ -21,7 +22,7 @@ enum PresenceTarget {
             let payload: Envelope.Payload = isString ? .string(text) : .json(text)
             switch kind {
             case UInt8(ascii: "="):
-                guard let members = PresenceRoster.members(payload) else { continue }
+                guard let members = PresenceRoster.confirmedMembers(payload) else { continue }
                 let difference = roster.replace(with: members)
                 check(members)
                 check(difference, from: isFirst ? members.map(\.id) : ids, to: members.map(\.id))
@@ -32,41 +33,52 @@ enum PresenceTarget {
                 check([member])
                 let isNew = !ids.contains(member.id)
                 let arrival = roster.add(member, PresenceRoster.Limit())
-                require(arrival == (isNew ? .new : .known), "\(member.id) is new: \(isNew)")
+                require(
+                    arrival == (isNew ? .new : .known),
+                    "the roster reports \(arrival) for \(member.id), and the plain list has the member: \(!isNew)"
+                )
                 if isNew { ids.append(member.id) }
             case UInt8(ascii: "-"):
                 guard let member = PresenceMember(payload) else { continue }
                 let wasThere = ids.contains(member.id)
-                require((roster.remove(member.id) != nil) == wasThere, "\(member.id) was there: \(wasThere)")
+                require(
+                    (roster.remove(member.id) != nil) == wasThere,
+                    "the roster removed \(member.id): \(!wasThere), expected \(wasThere)"
+                )
                 ids.removeAll { $0 == member.id }
             case UInt8(ascii: "~"):
-                roster.connectionLost()
+                roster.subscriptionLost()
                 isCurrent = false
             default: continue
             }
             let expected = isCurrent ? ids : []
-            require(roster.members.map(\.id) == expected, "\(roster.members.map(\.id)), not \(expected)")
-            for id in expected { require(roster.member(id)?.id == id, "\(id) is not found") }
+            require(
+                roster.members.map(\.id) == expected,
+                "the members are \(roster.members.map(\.id)), expected \(expected)"
+            )
+            for id in expected { require(roster.member(id)?.id == id, "the roster does not find \(id)") }
         }
     }
 
-    /// Each change is reported as an event, whose data must be JSON with the same content.
+    /// Checks that the client reports each change as an event with the same content as JSON data.
     private static func check(_ members: [PresenceMember]) {
-        require(Set(members.map(\.id)).count == members.count, "a member stands twice in \(members)")
+        require(Set(members.map(\.id)).count == members.count, "the roster has a member twice: \(members)")
         for member in members {
             require(!member.id.isEmpty, "a member has no id")
             let event = member.event(EventName.memberAdded, on: "presence-a")
-            guard let value = event.data.value else { return require(false, "no JSON: \(event.jsonText)") }
-            require(value["id"]?.string == member.id, "\(member.id) is not told: \(event.jsonText)")
+            guard let value = event.data.value else {
+                return require(false, "the event's data are not JSON: \(event.jsonText)")
+            }
+            require(value["id"]?.string == member.id, "the event lacks the id \(member.id): \(event.jsonText)")
             let info = member.info.flatMap { JSONValue(parsing: $0) }
-            require(value["info"] == info ?? .null, "the info of \(member.id) is not told: \(event.jsonText)")
+            require(value["info"] == info ?? .null, "the event lacks the info of \(member.id): \(event.jsonText)")
         }
     }
 
     private static func check(_ difference: PresenceRoster.Difference, from before: [String], to after: [String]) {
         let added = difference.added.map(\.id)
         let removed = difference.removed.map(\.id)
-        require(added == after.filter { !before.contains($0) }, "\(added) are told to have come")
-        require(removed == before.filter { !after.contains($0) }, "\(removed) are told to have left")
+        require(added == after.filter { !before.contains($0) }, "the reported joins are wrong: \(added)")
+        require(removed == before.filter { !after.contains($0) }, "the reported leaves are wrong: \(removed)")
     }
 }

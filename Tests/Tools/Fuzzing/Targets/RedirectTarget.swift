@@ -2,11 +2,11 @@ import Foundation
 import PusherClient
 import RealtimeHTTP
 
-/// A redirect leads to another place of the same origin, with the whole request. A `Retry-After` is a time within its
-/// limits.
+/// Checks that the client follows a redirect only within the same origin, with the whole request. A `Retry-After` gives
+/// a time within its limits.
 ///
 /// Input: a byte that chooses the request and the status, and the `Location`, which also serves as a `Retry-After`. In
-/// it `{pad}` stands for 1,000 bytes.
+/// the `Location`, `{pad}` stands for 1,000 bytes.
 enum RedirectTarget {
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)
 
@@ -15,7 +15,7 @@ enum RedirectTarget {
         let choice = reader.byte()
         let location = reader.remaining().padded.text
         let delay = EndpointAnswer.retryDelay(location, now: now)
-        require(delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay), "a retry after \(delay)")
+        require(delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay), "the retry delay is \(delay)")
 
         let statuses = [301, 302, 303, 307, 308]
         let response = HTTPResponse(status: statuses[Int(choice >> 1) % 5], headers: ["Location": location])
@@ -29,23 +29,29 @@ enum RedirectTarget {
         )
         do throws(HTTPRequestError) {
             guard let target = try Redirect.target(of: response, to: request) else {
-                return require(false, "a redirect is none")
+                return require(false, "the client treats a redirect as another answer")
             }
             check(target, request, response)
         } catch {
-            require(error.kind == .redirectRefused, "it is refused as \(error.kind)")
+            require(error.kind == .redirectRefused, "the error is \(error.kind), not redirectRefused")
             require(error.message.utf8.count < 2_000, "the error has \(error.message.utf8.count) bytes")
         }
     }
 
     private static func check(_ target: HTTPRequest, _ request: HTTPRequest, _ response: HTTPResponse) {
-        require(target.problem == nil, "it goes on to \(target.url): \(target.problem ?? "")")
+        require(target.problem == nil, "the client follows the redirect to \(target.url): \(target.problem ?? "")")
         let from = origin(request.url)
         let to = origin(target.url)
-        require(from == to, "it goes on to \(target.url)")
-        require(target.headers["Authorization"] != nil && target.headers["Cookie"] != nil, "credentials are left out")
+        require(from == to, "the client follows the redirect to another origin: \(target.url)")
+        require(
+            target.headers["Authorization"] != nil && target.headers["Cookie"] != nil,
+            "the redirected request lacks credentials"
+        )
         let isGet = response.status == 303
-        require((target.method == "GET") == isGet && (target.body == nil) == isGet, "\(target.method) after a redirect")
+        require(
+            (target.method == "GET") == isGet && (target.body == nil) == isGet,
+            "the method after the redirect is \(target.method)"
+        )
     }
 
     private struct Origin: Equatable {
@@ -54,7 +60,7 @@ enum RedirectTarget {
         var port: String
     }
 
-    /// Compared as text, because an attacker would send a URL that can be read in two ways.
+    /// Returns the origin of a URL, parsed as text. An attacker may send a URL that two parsers read differently.
     private static func origin(_ url: String) -> Origin {
         let scheme = url.prefix { $0 != ":" }.lowercased()
         let authority = url.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }

@@ -1,11 +1,11 @@
 import RealtimeMessagePack
 import SignalRCore
 
-/// The messages of a SignalR server mean the same however they are split, can be written again, and leave no call
-/// without an end.
+/// Checks that the messages of a SignalR server have the same meaning for every split, and can be written again. When
+/// the input ends, every call completes.
 ///
-/// Input: a byte for the protocol, the number of bytes with the lengths of pieces, those bytes, and the bytes after the
-/// handshake.
+/// Input: a byte for the protocol, a byte for the number of lengths, a byte for the length of each piece, and the bytes
+/// after the handshake.
 enum SignalRTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -13,10 +13,13 @@ enum SignalRTarget {
         let lengths = reader.bytes(Int(reader.byte() % 8))
         let bytes = reader.remaining()
         let whole = messages(hubProtocol, [bytes])
-        require(messages(hubProtocol, bytes.pieces(lengths)) == whole, "in pieces it is not \(whole)")
+        require(messages(hubProtocol, bytes.pieces(lengths)) == whole, "the pieces do not give \(whole)")
         for message in whole {
             let written = hubProtocol.encode(message)
-            require(messages(hubProtocol, [written]) == [message], "\(message) is not read as it was written")
+            require(
+                messages(hubProtocol, [written]) == [message],
+                "the client does not read its own message \(message)"
+            )
         }
         _ = Handshake.answer(bytes[...])
         _ = Handshake.request(bytes[...])
@@ -25,7 +28,7 @@ enum SignalRTarget {
         connect(hubProtocol, bytes.pieces(lengths))
     }
 
-    /// The messages before the first violation of the protocol.
+    /// Returns the messages before the first violation of the protocol.
     private static func messages(_ hubProtocol: HubProtocol, _ pieces: [[UInt8]]) -> [HubMessage] {
         var reader = HubFrameReader(limit: 4_096)
         reader.begin(hubProtocol)
@@ -43,7 +46,7 @@ enum SignalRTarget {
         return messages
     }
 
-    /// A connection with a call and a stream, which receives the pieces.
+    /// Makes a connection with a call and a stream. The connection receives the pieces.
     private static func connect(_ hubProtocol: HubProtocol, _ pieces: [[UInt8]]) {
         var configuration = HubStateMachine.Configuration(hubProtocol)
         configuration.maximumMessageSize = 4_096
@@ -53,11 +56,11 @@ enum SignalRTarget {
         func note(_ actions: [HubStateMachine.Action]) {
             for case .open(let id) in actions { attempt = id }
             for case .finishCall(let id, _) in actions {
-                require(pending.remove(id) != nil, "the call \(id) ends twice")
+                require(pending.remove(id) != nil, "the call \(id) completes twice")
             }
         }
         note(machine.start(WaiterID(1), now: .zero))
-        guard let attempt else { return require(false, "there is no attempt") }
+        guard let attempt else { return require(false, "the connection makes no attempt") }
         let info = TransportInfo(
             connectionID: nil,
             transport: .webSockets,
@@ -69,6 +72,6 @@ enum SignalRTarget {
         note(machine.stream(CallID(1), HubInvocation(target: "b"), now: .zero))
         for piece in pieces { note(machine.received(attempt, piece, now: .zero)) }
         note(machine.stop(WaiterID(2), now: .zero))
-        require(pending.isEmpty, "calls do not end: \(pending)")
+        require(pending.isEmpty, "calls do not complete: \(pending)")
     }
 }

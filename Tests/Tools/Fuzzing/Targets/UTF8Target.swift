@@ -1,16 +1,16 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// The validator agrees with the standard library, however the text is split, and rejects invalid text at once.
+/// Checks that the validator agrees with the standard library for every split, and rejects invalid text at once.
 ///
-/// Input: a byte with the number of bytes for the lengths of pieces, those bytes, and the text.
+/// Input: a byte for the number of lengths, a byte for the length of each piece, and the text.
 enum UTF8Target {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
         let lengths = reader.bytes(Int(reader.byte() % 8))
         let text = reader.remaining()
         let isText = String(validating: text, as: UTF8.self) != nil
-        require(text.withExactMemory { $0.isUTF8 } == isText, "to the standard library, text or not is \(isText)")
+        require(text.withExactMemory { $0.isUTF8 } == isText, "the whole text is valid: \(!isText), expected \(isText)")
 
         var validator = UTF8Validator()
         var taken: [UInt8] = []
@@ -19,16 +19,17 @@ enum UTF8Target {
             let isPossible = piece.withExactMemory { validator.consume($0) }
             require(
                 isPossible == taken.isBeginningOfText,
-                "\(taken) is taken for a beginning of text: \(isPossible)"
+                "the validator accepts the beginning \(taken): \(isPossible), expected \(!isPossible)"
             )
             if !isPossible { return }
         }
-        require(validator.isComplete == isText, "to the standard library, text or not is \(isText), in pieces")
+        require(validator.isComplete == isText, "the text in pieces is valid: \(!isText), expected \(isText)")
     }
 }
 
 extension [UInt8] {
-    /// In memory of exactly that size, so that AddressSanitizer detects a read of the first byte beyond it.
+    /// Calls a closure with a buffer of exactly the size of the bytes. AddressSanitizer then detects a read of the
+    /// first byte beyond the end.
     func withExactMemory<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
         defer { memory.deallocate() }

@@ -1,12 +1,12 @@
 import NIOCore
 import WebSocketClient
 
-/// The answer to an upgrade means the same however it is split, and later bytes are untouched.
+/// Checks that the answer to an upgrade has the same result for every split. The client leaves later bytes untouched.
 ///
-/// Input: the number of bytes with the lengths of pieces, those bytes, and the answer. In it `{accept}` stands for the
-/// right `Sec-WebSocket-Accept`, and `{pad}` for 1,000 bytes.
+/// Input: a byte for the number of lengths, a byte for the length of each piece, and the answer. In the answer,
+/// `{accept}` stands for the right `Sec-WebSocket-Accept`. `{pad}` stands for 1,000 bytes.
 enum UpgradeTarget {
-    /// The key of RFC 6455, section 1.3.
+    /// The example key of RFC 6455, section 1.3.
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
     private static let accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
@@ -23,15 +23,18 @@ enum UpgradeTarget {
         let request = WebSocketRequest(host: "server.test", port: 80, useTLS: false, path: "/app/key")
         guard let upgrade = try? UpgradeRequest(request, key: key) else { return require(false, "no request") }
         let whole = outcome(of: [answer], upgrade)
-        require(outcome(of: answer.pieces(lengths), upgrade) == whole, "in pieces it is not \(whole)")
-        require(outcome(of: answer.map { [$0] }, upgrade) == whole, "byte by byte it is not \(whole)")
+        require(outcome(of: answer.pieces(lengths), upgrade) == whole, "the pieces do not give \(whole)")
+        require(outcome(of: answer.map { [$0] }, upgrade) == whole, "the single bytes do not give \(whole)")
         switch whole {
-        case .incomplete: require(answer.count <= 16_384, "\(answer.count) bytes are kept")
+        case .incomplete: require(answer.count <= 16_384, "the client keeps \(answer.count) bytes")
         case .upgraded(let rest):
-            require(answer.suffix(rest.count) == rest[...], "what follows the answer is changed")
-            require(answer.dropLast(rest.count).last == UInt8(ascii: "\n"), "the answer does not end with a line")
-            require(answer.count - rest.count <= 16_384, "a header of \(answer.count - rest.count) bytes is taken")
-            require(answer.text.contains(accept), "an upgrade without the right key is taken")
+            require(answer.suffix(rest.count) == rest[...], "the bytes after the answer are changed")
+            require(answer.dropLast(rest.count).last == UInt8(ascii: "\n"), "the answer does not end with a line feed")
+            require(
+                answer.count - rest.count <= 16_384,
+                "the client accepts a header of \(answer.count - rest.count) bytes"
+            )
+            require(answer.text.contains(accept), "the client accepts an upgrade without the correct key")
         case .refused(let reason): require(reason.utf8.count < 500, "the error has \(reason.utf8.count) bytes")
         }
     }
@@ -42,7 +45,7 @@ enum UpgradeTarget {
             var bytes = ByteBuffer(bytes: piece)
             do {
                 guard try reader.read(&bytes) else {
-                    require(bytes.readableBytes == 0, "bytes are left over")
+                    require(bytes.readableBytes == 0, "the client does not use all bytes")
                     continue
                 }
                 return .upgraded(rest: Array(bytes.readableBytesView) + pieces[(index + 1)...].joined())

@@ -6,17 +6,17 @@ import PusherProtocol
 struct ExpectingHandler: Sendable {
     struct Expectation: Sendable {
         var number: Int
-        /// The event has to arrive. Otherwise it may.
+        /// Whether the event must arrive. If false, the event may arrive.
         var isDue: Bool
     }
 
     enum Stage: Hashable, Sendable {
         case bound
-        /// No new event is for it; earlier ones may still be read.
+        /// The handler gets no new events, but may still read earlier events.
         case finished
-        /// No event may arrive.
+        /// The handler may get no events.
         case ended
-        /// Further events are not checked.
+        /// The handler's further events are not checked.
         case dropped
     }
 
@@ -46,50 +46,50 @@ struct ExpectingHandler: Sendable {
         pending[channel, default: []].append(Expectation(number: number, isDue: isDue))
     }
 
-    /// The violation of an arriving event, if there is one.
+    /// Records an event that has arrived. Returns the violation, if there is one.
     ///
     /// - Parameters:
-    ///   - isAnnounced: Whether the app has been told that the channel is subscribed.
-    ///   - wasHeld: Whether it may have been received before the handler was bound.
+    ///   - isAnnounced: Whether the client has reported the channel as subscribed.
+    ///   - wasHeld: Whether the client may have received the event before the handler was bound.
     mutating func receive(_ number: Int, on channel: String, isAnnounced: Bool, wasHeld: Bool) -> String? {
         switch stage {
         case .dropped: return nil
-        case .ended: return "event \(number) on \(channel) comes to a handler that was removed"
+        case .ended: return "event \(number) on \(channel) arrives at a removed handler"
         case .bound, .finished: break
         }
         received.insert(number)
         let lastNumber = last.updateValue(number, forKey: channel) ?? 0
         guard let index = index(of: number, on: channel) else {
             if wasHeld, number > lastNumber || channel.contains("cache-") { return nil }
-            return "event \(number) on \(channel) comes twice, out of turn, or from nowhere"
+            return "event \(number) on \(channel) arrives twice, out of order, or unexpectedly"
         }
-        // If the same event may have arrived before the subscription too, this may be that one.
+        // If the event is also expected as an allowed event, it may belong to the time before the subscription.
         let isDue = pending[channel]?.allSatisfy { $0.isDue || $0.number != number } == true
         if isDue, !isAnnounced, !isSequence {
-            return "event \(number) comes before it is told that \(channel) is subscribed"
+            return "event \(number) arrives before \(channel) is reported as subscribed"
         }
         let passed = pending[channel]?[..<index] ?? []
         let missed = passed.filter(\.isDue).map(\.number)
-        // The same event may have arrived before, as one that was allowed.
+        // An allowed event with the same number may still follow.
         pending[channel]?.replaceSubrange(...index, with: passed.filter { $0.number == number })
-        return missed.isEmpty ? nil : "event \(number) on \(channel) comes before \(missed)"
+        return missed.isEmpty ? nil : "event \(number) on \(channel) arrives before \(missed)"
     }
 
-    /// The app was told that the event could not be decrypted.
+    /// Stops expecting an event that the client has reported as undecryptable.
     mutating func unreadable(_ number: Int, on channel: String) {
         guard let index = index(of: number, on: channel) else { return }
         pending[channel]?.remove(at: index)
     }
 
-    /// The list that expects it; a required event has priority over an allowed one.
+    /// Returns the index of the expected event. A required event has priority over an allowed event.
     private func index(of number: Int, on channel: String) -> Int? {
         let events = pending[channel] ?? []
         return events.firstIndex { $0.number == number && $0.isDue } ?? events.firstIndex { $0.number == number }
     }
 
-    /// The required events that did not arrive. No more of its events are expected.
+    /// Returns the required events that did not arrive. Afterwards, the handler no longer expects these events.
     ///
-    /// - Parameter isMeant: Whether the events of a channel should have arrived by now.
+    /// - Parameter isMeant: Whether a channel's events should have arrived by now.
     mutating func takeMissing(_ isMeant: (String) -> Bool) -> [String] {
         var missing: [String] = []
         for (channel, events) in pending where isMeant(channel) {
@@ -105,7 +105,7 @@ struct ExpectingHandler: Sendable {
         if self.channel == channel, stage == .bound { stage = isSequence ? .finished : .ended }
     }
 
-    /// Received events are allowed, but not required.
+    /// Allows the expected events of a channel, or of all channels, to be missing.
     mutating func relax(_ channel: String?) {
         for name in pending.keys where channel == nil || channel == name {
             pending[name] = pending[name]?.map { Expectation(number: $0.number, isDue: false) }
@@ -113,7 +113,7 @@ struct ExpectingHandler: Sendable {
     }
 }
 
-/// The handlers of the app.
+/// Binds and unbinds the handlers of the app.
 extension WireLedger {
     func add(_ handler: ExpectingHandler, id: Int) {
         state.withLockedValue { $0.handlers[id] = handler }
@@ -143,7 +143,7 @@ extension WireLedger {
     func setStage(_ stage: ExpectingHandler.Stage, of id: Int) {
         state.withLockedValue { state in
             state.handlers[id]?.stage = stage
-            // Its events are no longer checked.
+            // The events of a dropped handler are not checked any more.
             if stage == .dropped { state.handlers[id] = nil }
         }
     }
@@ -156,11 +156,12 @@ extension WireLedger {
         state.withLockedValue { _ = $0.wanted.insert(channel) }
     }
 
-    /// A scope began after the last one's body had ended, and before the end of its lease. The client keeps the
-    /// subscription, and does not announce it again.
+    /// Records a channel as subscribed for a new scope that began before the last lease ended. The client keeps such a
+    /// subscription, and does not report it again.
     func keptSubscription(to channel: String) { state.withLockedValue { _ = $0.announced.insert(channel) } }
 
-    /// The app has unsubscribed: the channel's callbacks must get no events, and sequences end.
+    /// Records an unsubscribe by the app. The channel's callbacks must get no more events, and the channel's sequences
+    /// must end.
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in
             state.wanted.remove(channel)
@@ -171,15 +172,16 @@ extension WireLedger {
         }
     }
 
-    /// The app has called the client during a delivery. The effect of the rest of that delivery on one or all channels
-    /// is undefined.
+    /// Records a call of the app during a delivery. The rest of the delivery on this channel, or on all channels, is
+    /// undefined.
     func reacted(to channel: String?) {
         state.withLockedValue { state in
             for id in state.handlers.keys { state.handlers[id]?.relax(channel) }
         }
     }
 
-    /// All due work has been done, except events that wait for a key.
+    /// Checks that all required events have arrived, except events that wait for a key. Call this method after all due
+    /// work.
     func settled() {
         let missing = state.withLockedValue { state in
             state.pacing.settled()
@@ -191,7 +193,7 @@ extension WireLedger {
         for text in missing { violations.add(text) }
     }
 
-    /// No event waits for a key any more.
+    /// Checks the events of encrypted channels. No event waits for a key any more.
     func checkEncrypted() {
         let missing = state.withLockedValue { state in
             state.takeMissing(state.handlers.keys.sorted()) { $0.hasPrefix("private-encrypted-") }
@@ -203,7 +205,7 @@ extension WireLedger {
 extension WireLedger.State {
     fileprivate mutating func takeMissing(_ ids: [Int], _ isMeant: (String) -> Bool) -> [String] {
         ids.flatMap { id in
-            (handlers[id]?.takeMissing(isMeant) ?? []).map { "handler \(id): \($0) never came" }
+            (handlers[id]?.takeMissing(isMeant) ?? []).map { "handler \(id): \($0) did not arrive" }
         }
     }
 }

@@ -1,13 +1,14 @@
 import PusherProtocol
 
-/// The times at which attempts to connect may begin, by the client's clock: after the retry policy's wait, when the app
-/// asks, or at once if the protocol says so.
+/// The rules for the times of attempts to connect. An attempt may begin after the retry policy's wait, after a call of
+/// the app, or at once if the protocol allows that. All times come from the client's clock.
 struct Pacing: Sendable {
     /// The number of attempts.
     private(set) var attempts = 0
-    /// The end of the wait that the policy has chosen since the last end of a connection.
+    /// The end of the policy's wait since the last connection was closed.
     private var until: ContinuousClock.Instant?
-    /// The number of calls of the app at this moment.
+    /// The number of app calls since the last `settled()` that have not led to an attempt. Each call allows one
+    /// attempt.
     private var calls = 1
     private var establishedAt: ContinuousClock.Instant?
     /// The duration of the last connection.
@@ -15,8 +16,8 @@ struct Pacing: Sendable {
     /// The server's last close frame or error on the last connection.
     private var codes: [CloseCode] = []
 
-    /// Whether the server has said on the last connection that retrying does not help.
-    var isRefused: Bool { codes.contains { $0.reaction == .stop || $0.reaction == .switchToTLS } }
+    /// Whether the last connection's close frame or error asked the client not to repeat the attempt.
+    var isRefused: Bool { codes.contains { $0.reaction == .refused || $0.reaction == .switchToTLS } }
 
     mutating func called() { calls += 1 }
     mutating func decided(_ end: ContinuousClock.Instant) { until = end }
@@ -32,10 +33,10 @@ struct Pacing: Sendable {
         establishedAt = nil
     }
 
-    /// All due work has been done.
+    /// Forgets earlier calls of the app, because all due work is done.
     mutating func settled() { calls = 0 }
 
-    /// The violation of an attempt that begins now, if there is one.
+    /// Records an attempt that begins now. Returns the violation, if there is one.
     mutating func opened(_ now: ContinuousClock.Instant) -> String? {
         attempts += 1
         defer {
@@ -53,7 +54,7 @@ struct Pacing: Sendable {
             switch code.reaction {
             case .switchToTLS: true
             case .reconnectImmediately: (lifetime ?? .zero) >= .seconds(1)
-            case .stop, .backOff, .backOffAtLeastOneSecond: false
+            case .refused, .backOff, .backOffAtLeastOneSecond: false
             }
         }
         return isAllowed ? nil : "an attempt begins without a wait"

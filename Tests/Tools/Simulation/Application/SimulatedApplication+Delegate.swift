@@ -2,7 +2,8 @@ import Foundation
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// The reports of one client to the app. A released client reports its last state, and no listener gets it.
+/// Records the reports of one client to the app. A released client reports its last state, but no listener gets this
+/// report.
 final class SimulatedDelegate: PusherDelegate {
     private let application: SimulatedApplication
 
@@ -17,7 +18,7 @@ final class SimulatedDelegate: PusherDelegate {
             return state.connectionState
         }
         if new != .connected { application.ledger.state.withLockedValue { $0.announced = [] } }
-        application.violations.check(old == known && old != new, "\(old) → \(new) is announced after \(known)")
+        application.violations.check(old == known && old != new, "\(old) → \(new) is reported after \(known)")
     }
 
     func subscribedToChannel(name: String) {
@@ -33,8 +34,8 @@ final class SimulatedDelegate: PusherDelegate {
         checkBlame(name, error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError)
     }
 
-    /// An error without a channel fails no channel that the server has. The server can reject a channel that it has, if
-    /// it missed the client's unsubscribe.
+    /// Checks that an error without a channel fails only channels that the server does not have. An exception is a
+    /// channel whose unsubscribe the server has missed.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
         guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
@@ -43,7 +44,7 @@ final class SimulatedDelegate: PusherDelegate {
                     ? nil : state.hasAtServer
             })
         else { return }
-        application.violations.check(!hasAtServer(name), "\(name) is blamed for another one's refusal")
+        application.violations.check(!hasAtServer(name), "\(name) fails because of another channel's refusal")
     }
 
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {

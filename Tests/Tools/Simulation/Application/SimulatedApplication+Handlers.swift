@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// The app's callbacks and readers, and the actions of its callbacks.
+/// The app's callbacks and readers, and the calls that callbacks make.
 extension SimulatedApplication {
     @discardableResult
     func bind(_ name: String?, event: String?, reaction: Action.Reaction? = nil) -> Int? {
@@ -86,7 +86,10 @@ extension SimulatedApplication {
 
     func stopReading(_ index: Int) {
         let reader = state.withLockedValue { state -> Reader? in
-            state.readers.isEmpty ? nil : state.readers.remove(at: index % state.readers.count)
+            guard !state.readers.isEmpty else { return nil }
+            let reader = state.readers.remove(at: index % state.readers.count)
+            state.countdowns[reader.id] = nil
+            return reader
         }
         guard let reader else { return }
         ledger.setStage(.dropped, of: reader.id)

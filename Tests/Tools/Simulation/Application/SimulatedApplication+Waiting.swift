@@ -15,7 +15,7 @@ extension SimulatedApplication {
                 }
                 try await pusher.connected()
                 let count = application.state.withLockedValue { $0.connectedCount }
-                application.violations.check(count > before, "connected() comes back without a connection")
+                application.violations.check(count > before, "connected() returns without a connection")
             }
         case .disconnected:
             begin(awaited) { application in
@@ -29,7 +29,7 @@ extension SimulatedApplication {
                 func count() -> Int { application.state.withLockedValue { $0.subscribedCounts[name] ?? 0 } }
                 let before = count() - (channel.subscribed ? 1 : 0)
                 try await channel.subscribed()
-                application.violations.check(count() > before, "subscribed() of \(name) comes back without it")
+                application.violations.check(count() > before, "subscribed() of \(name) returns without a subscription")
             }
         case .signedIn:
             begin(awaited) { application in
@@ -50,7 +50,7 @@ extension SimulatedApplication {
             ledger.state.withLockedValue { $0.accounts.await(number) }
             try await channel.send("client-note", data: ["n": number])
             let isSent = ledger.state.withLockedValue { $0.accounts.hasSent(number) }
-            application.violations.check(isSent, "the client event \(number) is said to be sent, and is not")
+            application.violations.check(isSent, "send() returns, but the client event \(number) was not sent")
         }
     }
 
@@ -79,7 +79,7 @@ extension SimulatedApplication {
         if isLast { state.withLockedValue { _ = $0.endingScopes.remove(name) } }
     }
 
-    /// Cancels one of the tasks, in turn.
+    /// Cancels one of the tasks. The index is reduced modulo the number of tasks.
     func cancel(_ index: Int) {
         let task = state.withLockedValue { state -> Task<Void, Never>? in
             let ids = state.waits.keys.sorted()
@@ -102,7 +102,7 @@ extension SimulatedApplication {
         }
         let task = Task { [weak self] in
             guard let self else { return }
-            // An error is a valid end too.
+            // The call may also end with an error.
             try? await body(self)
             state.withLockedValue { _ = $0.waits.removeValue(forKey: id) }
         }

@@ -1,35 +1,41 @@
 import Foundation
 import NIOConcurrencyHelpers
+import NIOCore
 import PusherClient
 
-/// A program that uses the client: its calls, its callbacks, and its waiting tasks.
+/// A simulated app with its calls, callbacks and waiting tasks.
 final class SimulatedApplication: Sendable {
     struct State: Sendable {
         var pusher: Pusher?
         var delegate: SimulatedDelegate?
-        /// Whether the last call requested a connection, or its end.
+        /// Whether the last call requested a connection. If false, the last call was a disconnect.
         var wantsConnection = false
-        /// The number of such calls since everything came to rest; nil if tasks made some of them, so that the last one
-        /// is unknown.
+        /// The number of calls to connect or disconnect since all work was done. Nil if tasks made some calls, because
+        /// their order is unknown.
         var connectionCalls: Int? = 0
         var wantsSignIn = false
-        /// The channels of `subscribe` calls.
+        /// The channels that the app has subscribed to with `subscribe`.
         var held: Set<String> = []
         /// The tasks that subscribe to a channel for their lifetime.
         var scopes: [String: Set<Int>] = [:]
-        /// The channels whose last scope has finished its body, and still has its lease.
+        /// The channels that are still leased although the body of the last `withChannel` has ended.
         var endingScopes: Set<String> = []
         var lastID = 0
         /// The callbacks for all events.
         var witnesses: [Int] = []
         var bindings: [Binding] = []
-        /// What keeps callbacks bound, unless the app cancels it: as long as their channel or the client lives.
+        /// The observations that keep callbacks bound until the app cancels an observation, or releases its channel or
+        /// client.
         var observations: [EventObservation] = []
         var readers: [Reader] = []
-        /// They read as long as the client lives.
+        /// The countdowns, by the number of the reader.
+        var countdowns: [Int: Countdown] = [:]
+        /// The time at which the client continued after its last sleep.
+        var wakeTime = NIODeadline.uptimeNanoseconds(0)
+        /// Readers that read as long as the client exists.
         var followers: [Reader] = []
         var followed: [String: Followed] = [:]
-        /// Readers whose sequences have to end, and readers whose sequences have ended.
+        /// Readers whose sequences must end, and readers whose sequences have ended.
         var endingReaders: Set<Int> = []
         var endedReaders: Set<Int> = []
         /// The engines of released clients.
@@ -40,16 +46,16 @@ final class SimulatedApplication: Sendable {
         var lastStatus: ConnectionStatus?
         /// The last report about each channel.
         var outcomes: [String: Outcome] = [:]
-        /// The number of reported connections, and subscriptions.
+        /// The number of reported connections and subscriptions.
         var connectedCount = 0
         var subscribedCounts: [String: Int] = [:]
-        /// Whether the client is subscribed to a channel according to the server.
+        /// Returns whether the server has a subscription of the client.
         var hasAtServer: (@Sendable (String) -> Bool)?
-        /// True after the server has sent false information on this connection.
+        /// Whether the server has sent false information on this connection.
         var isLiedTo = false
-        /// The channels that the server rejects with another one's name.
+        /// The channels that the server rejects with the name of another channel.
         var falselyRefused: Set<String> = []
-        /// The channels that the server was ever told to reject.
+        /// The channels that the server has been set to reject.
         var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
@@ -66,7 +72,7 @@ final class SimulatedApplication: Sendable {
         /// The awaited event; nil for the write of a client event.
         var awaited: Action.Awaited?
 
-        /// Whether the event that it waits for may never come.
+        /// Whether the task may wait forever.
         var isEndless: Bool { if case .scope = awaited { true } else { false } }
     }
 
@@ -80,7 +86,7 @@ final class SimulatedApplication: Sendable {
         var task: Task<Void, Never>
     }
 
-    /// A presence channel, and its reported members.
+    /// A presence channel with its reported members.
     struct Followed: Sendable {
         var channel: ObjectIdentifier
         var members = FollowedMembers()
@@ -107,20 +113,20 @@ final class SimulatedApplication: Sendable {
 
     func channel(_ name: String) -> PusherChannel? { pusher?.connection.channels.find(name: name) }
 
-    /// The channels that have to be subscribed.
+    /// The channels that must be subscribed.
     var wanted: Set<String> {
         state.withLockedValue { state in state.held.union(state.scopes.filter { !$0.value.isEmpty }.keys) }
     }
 
     var waitCount: Int { state.withLockedValue { $0.waits.count } }
 
-    /// The reasons why calls wait, apart from client events.
+    /// The awaited outcomes of waiting calls, except writes of client events.
     var awaited: [Action.Awaited] { state.withLockedValue { $0.waits.values.compactMap(\.awaited) } }
 
-    /// The calls that should have returned after everything is in order.
+    /// The number of calls that should have returned when all work is done.
     var overdueWaitCount: Int { state.withLockedValue { $0.waits.values.count { !$0.isEndless } } }
 
-    /// The sequences that should have ended by now, and have not. They are not checked again.
+    /// Returns the readers whose sequences should have ended by now. These readers are not checked again.
     func takeEndlessReaders() -> [Int] {
         state.withLockedValue { state in
             defer { state.endingReaders = [] }
@@ -135,10 +141,10 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// From now on an error may belong to no request.
+    /// Records that from now on an error may belong to no request.
     func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
 
-    /// From now on, the server rejects a channel, or accepts it again, and names another one.
+    /// Records that the server rejects a channel, and whether the server names another channel.
     func refuses(_ channel: String, falsely isFalse: Bool) {
         state.withLockedValue { state in
             state.refused.insert(channel)
@@ -146,7 +152,7 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// The sequence that a reader reads has ended.
+    /// Records that the sequence of a reader has ended.
     func ended(_ reader: Int) { state.withLockedValue { _ = $0.endedReaders.insert(reader) } }
 
     // MARK: The client
@@ -185,7 +191,7 @@ final class SimulatedApplication: Sendable {
         }
         let task = Task { [weak self, weak pusher] in
             for await status in statuses {
-                // The last reports of a released client do not apply to the current one.
+                // The last reports of a released client do not apply to the current client.
                 guard let pusher, self?.pusher === pusher else { continue }
                 self?.state.withLockedValue { $0.lastStatus = status }
             }
@@ -199,7 +205,7 @@ final class SimulatedApplication: Sendable {
         bindWitnesses(pusher)
     }
 
-    /// One callback for all events, and one for the user's events.
+    /// Binds one callback for all events, and one callback for the user's events.
     private func bindWitnesses(_ pusher: Pusher) {
         let (id, userID) = (nextID(), nextID())
         let ledger = ledger
@@ -214,11 +220,11 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// Releases the client, and everything that belongs to it.
+    /// Releases the client with everything that belongs to it.
     func dropClient() {
         let (bindings, readers, witnesses) = state.withLockedValue { ($0.bindings, $0.readers, $0.witnesses) }
         for witness in witnesses { ledger.setStage(.dropped, of: witness) }
-        // Waiting tasks hold the client for a moment longer.
+        // Waiting tasks retain the client for a moment longer, so the handlers may still get events.
         for binding in bindings { ledger.setStage(.dropped, of: binding.id) }
         for reader in readers { ledger.setStage(.dropped, of: reader.id) }
         ledger.replaceClient(nil, nil)
@@ -232,6 +238,7 @@ final class SimulatedApplication: Sendable {
             state.scopes = [:]
             state.bindings = []
             state.readers = []
+            state.countdowns = [:]
             state.followers = []
             state.followed = [:]
             state.outcomes = [:]
@@ -239,14 +246,14 @@ final class SimulatedApplication: Sendable {
             state.wantsSignIn = false
             return pusher
         }
-        // Released outside the lock, because the release calls the client.
+        // The objects are released outside the lock, because their release calls the client.
         withExtendedLifetime(dropped) {}
         cancelAll()
     }
 
     // MARK: Connecting
 
-    /// Records that a call requests a connection, or its end.
+    /// Records a call to connect or disconnect.
     func willAsk(forConnection wantsConnection: Bool, inTask isInTask: Bool = false) {
         if wantsConnection { ledger.called() }
         state.withLockedValue { state in
@@ -257,7 +264,8 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// Everything has come to rest.
+    /// Resets the count of calls, because all work is done. If the order of the last calls is
+    /// unknown, the client's state decides whether the app wants a connection.
     func settled() {
         state.withLockedValue { state in
             if state.connectionCalls == nil, let pusher = state.pusher {
@@ -351,7 +359,7 @@ final class SimulatedApplication: Sendable {
 }
 
 extension PusherClientError {
-    /// Whether it reports a client event that was not sent.
+    /// Whether the error reports a client event that was not sent.
     fileprivate var isAboutClientEvent: Bool {
         message.contains("Client event") || code == .clientEventsNotAllowed
     }

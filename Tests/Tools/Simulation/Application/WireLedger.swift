@@ -3,17 +3,17 @@ import NIOCore
 import PusherClient
 import PusherProtocol
 
-/// Reads the wire, and derives from it which handler has to get which event.
+/// Reads the wire, and derives the events that each handler must get.
 ///
-/// A handler has to get an event if three conditions hold. Its bytes arrived on the current connection, after the
-/// server had confirmed the client's last subscription, and while the handler was bound. All other events may arrive,
-/// in order, and at most as often as they were received.
+/// A handler must get an event if the handler was bound when the event's bytes arrived on the current connection.
+/// Before the event, the server must have confirmed the client's last subscription. Other events may arrive. Events
+/// arrive in order, and none arrives more often than the client received it.
 final class WireLedger: Sendable {
-    /// The client's own state, for each channel.
+    /// The state of the client, as the client sees it.
     struct Claims: Sendable {
         var isConnected: @Sendable () -> Bool
         var isSubscribed: @Sendable (String) -> Bool
-        /// Whether it has decided on an action that it has not carried out yet.
+        /// Returns whether the client has decided on actions that are not carried out yet.
         var isBusy: @Sendable () -> Bool
     }
 
@@ -29,10 +29,10 @@ final class WireLedger: Sendable {
         var wanted: Set<String> = []
         /// The channels that were reported as subscribed on this connection.
         var announced: Set<String> = []
-        /// True if an error arrived in this read, because its effects are not predicted here. A busy client carries it
-        /// out after the read, and before that its earlier decisions.
+        /// Whether an error has arrived in this read. The ledger does not predict the effects of errors. A busy client
+        /// first carries out earlier decisions, and handles the error after the read.
         var isDisturbed = false
-        /// From now on the client's own state decides.
+        /// Whether the client's own state decides which events are required.
         var trustsClaims = false
         var handlers: [Int: ExpectingHandler] = [:]
         /// The handlers that may still get events.
@@ -43,13 +43,13 @@ final class WireLedger: Sendable {
         /// A digest of all messages on the wire.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var messageCount = 0
-        /// The record of events, for finding the reason of a violation; nil unless requested.
+        /// A record of events that helps to find the reason of a violation. Nil unless requested.
         var trace: [String]?
     }
 
     let state = NIOLockedValueBox(State())
     let violations: Violations
-    private let loop: SimulatedEventLoop
+    let loop: SimulatedEventLoop
     private let now: @Sendable () -> ContinuousClock.Instant
 
     /// - Parameter now: The client's clock.
@@ -59,7 +59,7 @@ final class WireLedger: Sendable {
         self.now = now
     }
 
-    /// A number that no earlier event had.
+    /// Returns a number that no earlier event had.
     func nextNumber() -> Int {
         state.withLockedValue { state in
             state.eventCount += 1
@@ -67,7 +67,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// Notes what happens.
+    /// Adds a line to the record of events.
     func note(_ text: @autoclosure () -> String) {
         state.withLockedValue { state in
             guard state.trace != nil else { return }
@@ -86,7 +86,7 @@ final class WireLedger: Sendable {
             defer { state.begin(ObjectIdentifier(connection)) }
             return (state.current != nil, problem)
         }
-        violations.check(!hasOther, "a second socket is opened while one stands")
+        violations.check(!hasOther, "a second socket is opened while another is open")
         if let problem { violations.add(problem) }
     }
 
@@ -99,7 +99,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// A close frame came.
+    /// Records a close frame of the server.
     func closed(_ code: Int?, on connection: WatchedConnection) {
         note("← close \(code.map { String($0) } ?? "without a code")")
         state.withLockedValue { state in
@@ -124,7 +124,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// Another client replaces the previous one.
+    /// Replaces the previous client with another client.
     func replaceClient(_ claims: Claims?, _ client: Int?) {
         state.withLockedValue { state in
             state.begin(nil)
@@ -138,31 +138,31 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// The app requests a connection, now.
+    /// Records a call of the app that allows an attempt.
     func called() { state.withLockedValue { $0.pacing.called() } }
 
-    /// The retry policy has decided, possibly for an earlier client.
+    /// Records the retry policy's decision, unless an earlier client asked.
     func decided(_ delay: Duration, by client: Int) {
         state.withLockedValue { state in
             if state.client == client { state.pacing.decided(now() + delay) }
         }
     }
 
-    /// Time has passed without timers, so unanswered requests may have timed out.
+    /// Forgets unanswered requests after a suspension, because the requests may have timed out.
     func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered(loop.now) } }
 
-    // MARK: What the client sends
+    // MARK: Sent messages
 
-    /// The client hands a message to the operating system.
+    /// Checks a message that the client passes to the operating system.
     func written(_ text: String, on connection: WatchedConnection) {
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else {
-            return violations.add("the client sent what is no message: \(text)")
+            return violations.add("the client sent invalid text: \(text)")
         }
         let now = loop.now
         let problem = state.withLockedValue { state -> String? in
             guard state.client == connection.client else { return nil }
             guard state.current == ObjectIdentifier(connection) else {
-                return "\(envelope.event) is sent on a socket of the past"
+                return "\(envelope.event) is sent on an old socket"
             }
             guard state.isEstablished else { return "\(envelope.event) is sent before the server's greeting" }
             return state.written(envelope, now: now)
@@ -170,7 +170,7 @@ final class WireLedger: Sendable {
         if let problem { violations.add(problem) }
     }
 
-    /// The operating system has taken a message.
+    /// Records a message that the operating system has accepted.
     func sent(_ text: String, on connection: WatchedConnection) {
         note("→ \(text)")
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else { return }
@@ -185,7 +185,7 @@ final class WireLedger: Sendable {
         if let problem { violations.add(problem) }
     }
 
-    // MARK: What the client receives
+    // MARK: Received messages
 
     func willReceive(_ message: [UInt8], on connection: WatchedConnection) {
         note("← \(String(decoding: message, as: UTF8.self))")
@@ -205,7 +205,7 @@ final class WireLedger: Sendable {
 }
 
 extension WireLedger.State {
-    /// Not of the data, because some of it is encrypted with random bytes.
+    /// Adds a message to the digest, without its data. Some data is encrypted with random bytes.
     fileprivate mutating func note(_ envelope: Envelope, _ time: NIODeadline) {
         messageCount += 1
         for byte in "\(time.uptimeNanoseconds) \(envelope.event) \(envelope.channel ?? "")".utf8 {
@@ -220,7 +220,7 @@ extension WireLedger.State {
         isDisturbed = false
     }
 
-    /// The violation in it, if there is one.
+    /// Records a message of the client. Returns the violation, if there is one.
     fileprivate mutating func written(_ envelope: Envelope, now: NIODeadline) -> String? {
         guard let channel = envelope.data.value?["channel"]?.string else { return nil }
         switch envelope.event {
@@ -248,13 +248,13 @@ extension WireLedger.State {
             if let channel = envelope.channel { subscriptions.refused(channel) }
         case EventName.error:
             isDisturbed = true
-            // An error after the greeting is only a report (protocol clause 6.2).
+            // An error after the greeting does not close the connection (protocol clause 6.2).
             if !isEstablished { pacing.told(envelope.data.value?["code"]?.integer) }
             subscriptions.failed(envelope.data.text ?? "")
         default:
             guard let channel = envelope.channel, !EventName.isProtocolEvent(envelope.event) else { return }
             let isUsers = channel.hasPrefix(ChannelName.serverToUserPrefix)
-            // A signed-out user gets no events, whatever the server confirms.
+            // A signed-out user gets no events, even if the server confirms the user's own channel.
             let isKnown = isSubscribed || !isUsers && subscriptions.isConfirmedInRead(channel)
             let isAnswered = trustsClaims || (subscriptions.isConfirmed(channel) && !isDisturbed)
             let isOwn = isUsers || wanted.contains(channel) && isAnswered
@@ -278,7 +278,7 @@ extension WireLedger.State {
     }
 }
 
-/// The number in the data of an event.
+/// Reads and writes the number in the data of an event.
 enum EventNumber {
     static func text(_ number: Int) -> String { #"{"n":\#(number)}"# }
 

@@ -1,7 +1,7 @@
 package import PusherTestServer
 
-/// One action of the app, the network, the server or time. The value contains the whole action, so that a list of
-/// actions can be repeated, shortened and stored.
+/// One action of the app, the network, the server or time. The value contains the whole action, so lists of actions can
+/// be repeated, shortened and stored.
 package enum Action: Hashable, Sendable {
     // MARK: The app
 
@@ -11,48 +11,50 @@ package enum Action: Hashable, Sendable {
     case unsubscribe(String)
     case unsubscribeAll
     case resubscribe(String)
-    /// Binds a callback on a channel; to every event if the name is nil.
+    /// Binds a callback on a channel. If the event is nil, the callback gets every event.
     case bind(String, event: String?)
-    /// The same for all channels.
+    /// Binds a callback for all channels.
     case bindToAll(event: String?)
-    /// Binds a callback that acts the first time it is called.
+    /// Binds a callback that calls the client for its first event.
     case bindReacting(String, Reaction)
-    /// Unbinds one of the callbacks, in turn.
+    /// Unbinds one of the callbacks. The number is an index, modulo the number of callbacks.
     case unbind(Int)
     /// Begins to read a sequence of a channel's events.
     case read(String, event: String?)
-    /// Releases one of the sequences, in turn.
+    /// Begins to read `statuses(every:)`, and releases the sequence after that many elements; nil for no limit.
+    case countDown(milliseconds: Int, atMost: Int?)
+    /// Releases one of the sequences. The number is an index, modulo the number of sequences.
     case stopReading(Int)
     case trigger(String)
     /// Sends a client event and waits until it is written.
     case send(String)
     case signIn
     case signOut
-    /// Waits in a task for the named event.
+    /// Waits in a task for an outcome.
     case await(Awaited)
-    /// Cancels one of the waiting tasks, in turn.
+    /// Cancels one of the waiting tasks. The number is an index, modulo the number of tasks.
     case cancel(Int)
     case checkConnection
     case reconnectNow
     case switchEndpoint
-    /// Releases the client, and makes another.
+    /// Releases the client, and creates another client.
     case dropClient
 
     // MARK: The network
 
     case latency(milliseconds: ClosedRange<Int>)
-    /// Nil for whole frames.
+    /// Splits frames into pieces of at most this size. With nil, frames stay whole.
     case cutIntoPieces(upTo: Int?)
     case fragment(upTo: Int)
     case nextConnections(ConnectOutcome, count: Int)
-    /// The connection ends; the client notices it after this many milliseconds.
+    /// Cuts the connection. The client notices the loss after this many milliseconds.
     case cut(heardAfter: Int)
-    /// From now on everything is lost, without an end of the connection.
+    /// Loses all later messages, but does not close the connection.
     case goDeaf(toClient: Bool, toServer: Bool)
     case failRequests(Bool)
-    /// The operating system accepts written messages only after this many milliseconds.
+    /// Delays the moment at which the operating system accepts written messages.
     case slowWrites(milliseconds: Int)
-    /// Blocks WebSockets that are asked for; nil lets them through.
+    /// Blocks new WebSockets, or allows them again if the fault is nil.
     case blockUpgrades(PusherTestRelay.UpgradeFault?)
 
     // MARK: The server
@@ -60,12 +62,12 @@ package enum Action: Hashable, Sendable {
     case close(code: Int?)
     case error(code: Int?, message: String)
     case dropConnections
-    /// The server loses its state, and starts again.
+    /// Restarts the server without its state.
     case restart(refusing: Int)
     case publish(String, event: String)
     case publishUnreadable(String)
     case rotateKey
-    /// An event from a backend that does not have the new key yet.
+    /// Publishes an event of a backend that does not have the new key yet.
     case publishWithOldKey(String)
     case failAuthorizations(PusherTestServer.AuthorizationFault, count: Int)
     case failSignIns(PusherTestServer.AuthorizationFault, count: Int)
@@ -81,32 +83,33 @@ package enum Action: Hashable, Sendable {
     case sayBinary
     case memberJoins(String)
     case memberLeaves(String)
-    /// Another member sends a client event.
+    /// Sends a client event of another member.
     case memberSpeaks(String)
     case publishToUser
     case forgetCache
     case announceActivityTimeout(seconds: Int?)
-    /// Connections on which the client is silent for this long end, with a close frame or without.
+    /// Closes connections on which the client is silent for this long, with a close frame or without.
     case limitIdleTime(seconds: Int?, closes: Bool)
     case terminateUser
-    /// Treats the next requests of HTTP transports so.
+    /// Applies the fault to the next requests of HTTP transports.
     case failTransportRequests(PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault, count: Int)
     case endStreams(cleanly: Bool)
-    /// Forgets the session of the client, which is not told.
+    /// Makes the server forget the session of the client, without a report to the client.
     case loseSessions(PusherTestServer.LostSession)
-    /// Holds streams back until there is so much; nil hands everything on.
+    /// Holds streams back until they have this many bytes. With nil, passes all bytes on at once.
     case bufferStreams(until: Int?)
 
     // MARK: Time
 
     case advance(milliseconds: Int)
-    /// The machine sleeps: its clock continues, its timers stop.
+    /// Suspends the machine. The clock continues, but the timers stop.
     case suspend(seconds: Int)
-    /// The client does nothing until it wakes, while network and server continue. Its timers stop, or are late.
+    /// Stops the client until it wakes, while the network and the server continue. The client's timers stop or are
+    /// late.
     case fallAsleep(isSuspended: Bool)
     case wake
 
-    /// The action of a callback, during a delivery.
+    /// A call that a callback makes during a delivery.
     package enum Reaction: Hashable, Sendable {
         case unbindItself
         case unsubscribe(String)
@@ -119,7 +122,7 @@ package enum Action: Hashable, Sendable {
         case unsubscribeAll
     }
 
-    /// The event that a task waits for.
+    /// The outcome that a task waits for.
     package enum Awaited: Hashable, Sendable {
         case connected
         case disconnected
@@ -130,12 +133,12 @@ package enum Action: Hashable, Sendable {
     }
 }
 
-/// An action, and its timing.
+/// An action with its timing.
 package struct PlannedAction: Hashable, Sendable {
     package var action: Action
-    /// Whether calls are made on the client's event loop, or elsewhere.
+    /// Whether the app makes the call on the client's event loop.
     package var isOnLoop: Bool
-    /// Whether the effects of the action come before the next one.
+    /// Whether the effects of the action happen before the next action.
     package var settles: Bool
 
     package init(_ action: Action, isOnLoop: Bool = false, settles: Bool = true) {

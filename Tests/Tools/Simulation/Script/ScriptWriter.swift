@@ -1,10 +1,10 @@
 import PusherTestServer
 import TestSupport
 
-/// Makes a script from a seed.
+/// A generator that makes a script from a seed.
 ///
-/// Each script has only some of the kinds of actions, with different frequencies. If all were equally likely, several
-/// of the same kind in a row would hardly ever occur.
+/// Each script has only some kinds of actions, with different frequencies. With equal frequencies, several actions of
+/// the same kind would hardly ever follow each other.
 struct ScriptWriter {
     static let channels = [
         "news", "cache-news", "private-room", "private-cache-room", "presence-room", "presence-cache-room",
@@ -14,14 +14,16 @@ struct ScriptWriter {
 
     private(set) var settings: Settings
     var generator: SeededGenerator
-    /// Of its own, so that scripts without HTTP are what they were before there were others.
-    private var httpGenerator: SeededGenerator
+    /// Separate generators, so that HTTP and countdowns do not change the other actions of a script.
+    var httpGenerator: SeededGenerator
+    var countdownGenerator: SeededGenerator
     private var weights: [(Kind, Int)] = []
-    private var channels: [String] = []
+    private(set) var channels: [String] = []
 
     init(seed: UInt64) {
         generator = SeededGenerator(seed: seed)
         httpGenerator = SeededGenerator(seed: seed ^ 0x477)
+        countdownGenerator = SeededGenerator(seed: seed ^ 0xC0D)
         settings = Settings(seed: seed)
         settings.dialect = Int.random(in: 0..<Settings.dialects.count, using: &generator)
         settings.useTLS = generator.oneIn(4)
@@ -36,7 +38,7 @@ struct ScriptWriter {
         if generator.oneIn(5) {
             settings.messageLimit = draw([.perSecond(3), .perSecond(10), .perMinute(20), .droppingPerSecond(6)])
             if case .droppingPerSecond = settings.messageLimit {
-                // A connection that was dropped because of the limit has to be opened again.
+                // The client must reconnect after the server has dropped a connection because of the limit.
                 settings.autoReconnect = true
                 settings.retryPolicy = .fixed(milliseconds: 500)
             }
@@ -61,10 +63,11 @@ struct ScriptWriter {
         settings.upgradeFault = drawForHTTP(Self.upgradeFaults)
         settings.streamLength = drawForHTTP([1_000, 3_000, 10_000, 256 * 1_024])
         settings.serverStopsStreams = !httpGenerator.oneIn(3)
-        // A server that goes on writing may drop a connection that moves, which has to be connected again then.
+        // A server that does not stop its streams may drop a connection during a handover. The client must then
+        // reconnect.
         if case .limited = settings.retryPolicy { settings.serverStopsStreams = true }
         if !settings.autoReconnect { settings.serverStopsStreams = true }
-        // A stream must not be too long from its beginning.
+        // The prelude alone must not reach the limit on the length of a stream.
         settings.sendsPrelude = httpGenerator.oneIn(6) && settings.streamLength > 3_000
         settings.secondPoll = drawForHTTP([.refused, .takesOver])
         weights.append((.transports, drawForHTTP([2, 4, 8, 16])))
@@ -79,18 +82,19 @@ struct ScriptWriter {
         .swallowed, .answered(status: 400), .answered(status: 426), .reset,
     ]
 
-    /// The actions of a script.
+    /// Writes the actions of a script.
     mutating func write(count: Int) -> [PlannedAction] {
         var actions = [PlannedAction(.connect)]
         while actions.count < count {
             let action = action(drawKind())
-            // A closing handshake without other input is soon over.
+            // A closing handshake is soon over, so the next action often comes at once.
             let isHasty = action == .disconnect ? !generator.oneIn(3) : generator.oneIn(4)
             let isOnLoop = action.isCall && generator.oneIn(4)
             actions.append(PlannedAction(action, isOnLoop: isOnLoop, settles: !isHasty))
             if hurriesOn(after: action) { actions[actions.count - 1].settles = false }
             actions += sequel(of: action, isHurried: !actions[actions.count - 1].settles)
         }
+        if count > 0 { insertRareActions(into: &actions) }
         return actions
     }
 
@@ -105,10 +109,10 @@ struct ScriptWriter {
         case nonsense, members, suspending
         case transports, upgrades
 
-        /// Scripts without HTTP have none of these.
+        /// Whether only scripts with HTTP have actions of this kind.
         var isOfHTTP: Bool { self == .transports || self == .upgrades }
 
-        /// Without these, little happens.
+        /// Whether most scripts need actions of this kind, because little happens without such actions.
         var isCommon: Bool { self == .subscribing || self == .passing || self == .publishing || self == .binding }
     }
 
@@ -196,7 +200,7 @@ struct ScriptWriter {
 }
 
 extension Action {
-    /// Whether it can be made both on the event loop and elsewhere.
+    /// Whether the action can be made both on the event loop and on another thread.
     fileprivate var isCall: Bool {
         switch self {
         case .advance, .fallAsleep, .wake: false
@@ -205,7 +209,7 @@ extension Action {
     }
 }
 
-/// The server's actions.
+/// Writes the server's actions.
 extension ScriptWriter {
     private mutating func serverAction(_ kind: Kind) -> Action {
         switch kind {
@@ -269,7 +273,7 @@ extension ScriptWriter {
         draw([
             .status(403), .status(503), .status(429, headers: [.init(name: "Retry-After", value: "3")]), .body("no"),
             .body(#"{"auth":7}"#),
-            // Without the extra needs of presence and encrypted channels.
+            // This authorization lacks the members for presence and encrypted channels.
             .body(#"{"auth":"app-key:00"}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,
             .wrongSignature, .wrongSharedSecret,
         ])

@@ -5,25 +5,26 @@ import PusherProtocol
 import PusherTestServer
 import RealtimeHTTP
 
-/// An HTTP request and its response, on a TCP connection of their own.
+/// An HTTP request and its response, on a separate TCP connection.
 final class SimulatedExchange: HTTPStream {
     private struct State: Sendable {
         var exchange: InMemoryExchange?
-        /// The response on its way to the client, with the time at which it arrives.
+        /// The parts of the response in transit to the client, with their times of arrival.
         var arriving: [(due: NIODeadline, event: HTTPStreamEvent)] = []
         var lastArrival = NIODeadline.uptimeNanoseconds(0)
         var lastDeparture = NIODeadline.uptimeNanoseconds(0)
         var isReading = true
-        /// Whether a piece has come since the client does not read: one still does, as on a socket.
+        /// Whether a piece has arrived while reading is paused. As on a socket, one piece may still arrive then.
         var hasSurplus = false
-        /// What the client is called with; nil once it gets nothing more.
+        /// The client's callback; nil once the client gets nothing more.
         var receive: (@Sendable (HTTPStreamEvent) -> Void)?
         var isEnded = false
-        /// What the server has written of a line that is not complete.
+        /// The beginning of an incomplete line that the server has written.
         var line: [UInt8] = []
     }
 
-    private let number: Int
+    let number: Int
+    let startTime: NIODeadline
     private let session: SimulatedSession
     private let kind = NIOLockedValueBox(Kind.receiving)
     private let state = NIOLockedValueBox(State())
@@ -33,10 +34,11 @@ final class SimulatedExchange: HTTPStream {
         case sending([String])
     }
 
-    /// - Parameter number: Counts the requests of a session.
+    /// - Parameter number: The number of the request in its session.
     init(_ number: Int, of session: SimulatedSession, receive: @escaping @Sendable (HTTPStreamEvent) -> Void) {
         self.number = number
         self.session = session
+        startTime = session.network.loop.now
         state.withLockedValue { $0.receive = receive }
     }
 
@@ -45,7 +47,17 @@ final class SimulatedExchange: HTTPStream {
 
     var isReceiving: Bool { if case .receiving = kind.withLockedValue({ $0 }) { true } else { false } }
 
-    /// Whether the server has the request, and nothing of the response is on its way.
+    /// Whether the exchange has ended for the client.
+    var isEnded: Bool { state.withLockedValue { $0.isEnded } }
+
+    /// Whether a part of the response's body is in transit.
+    var hasBodyUnderWay: Bool {
+        state.withLockedValue { state in
+            state.arriving.contains { if case .body = $0.event { true } else { false } }
+        }
+    }
+
+    /// Whether the server has the request, and no part of the response is in transit.
     var isQuiet: Bool {
         let now = loop.now
         return state.withLockedValue { state in
@@ -53,7 +65,7 @@ final class SimulatedExchange: HTTPStream {
         }
     }
 
-    // MARK: What the client does
+    // MARK: The client
 
     func start(_ request: InMemoryRequest, _ outcome: ConnectOutcome?) {
         if request.target.contains("/xhr_send?") {
@@ -72,7 +84,7 @@ final class SimulatedExchange: HTTPStream {
         }
     }
 
-    /// The operating system takes the request.
+    /// Passes the request to the operating system after a delay.
     private func take(_ request: InMemoryRequest, after delay: TimeAmount) {
         guard delay > .zero else { return take(request) }
         loop.scheduleTask(in: delay) { self.take(request) }
@@ -98,7 +110,7 @@ final class SimulatedExchange: HTTPStream {
         leave()
     }
 
-    /// What the client is called with is released outside the lock.
+    /// Closes the exchange on the client's side. The callback is released outside the lock.
     private func end() {
         let receive = state.withLockedValue { state in
             state.isEnded = true
@@ -109,14 +121,14 @@ final class SimulatedExchange: HTTPStream {
         withExtendedLifetime(receive) {}
     }
 
-    /// The server hears of the end, if it hears anything.
+    /// Reports the close to the server, unless the network loses the report.
     private func leave() {
         depart { self.tellServerOfEnd() }
-        // A server notices by itself that a client is silent for good.
+        // Even if the report is lost, a server notices a silent client after a while.
         if session.losesToServer { loop.scheduleTask(in: .seconds(20)) { self.tellServerOfEnd() } }
     }
 
-    // MARK: What the network does
+    // MARK: The network
 
     func cut(clientHearsAfter delay: Duration) {
         fail(after: TimeAmount(delay), "cut")
@@ -133,7 +145,7 @@ final class SimulatedExchange: HTTPStream {
         if state.withLockedValue({ $0.isEnded }) { remove() }
     }
 
-    /// The two sides, which know each other, part.
+    /// Removes the references between the two sides.
     private func remove() {
         let exchange = state.withLockedValue { state in
             defer { state.exchange = nil }
@@ -159,7 +171,7 @@ final class SimulatedExchange: HTTPStream {
         state.withLockedValue { $0.exchange = exchange }
     }
 
-    // MARK: What the server does
+    // MARK: The server
 
     private func received(_ event: InMemoryResponseEvent) {
         switch event {
@@ -204,11 +216,12 @@ final class SimulatedExchange: HTTPStream {
     }
 
     private func read() {
-        // What comes while the client sleeps waits for it in the operating system.
+        // While the client sleeps, data waits in the operating system.
         if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         while let (receive, event) = next() {
             switch event {
-            case .head, .body: break
+            case .head: noteOvertaking()
+            case .body: break
             case .end:
                 end()
                 remove()
@@ -218,6 +231,11 @@ final class SimulatedExchange: HTTPStream {
             }
             receive(event)
         }
+    }
+
+    private func noteOvertaking() {
+        guard isReceiving, session.hasStreamUnderWay(before: number) else { return }
+        network.observer.note("HTTP response \(number) overtakes the end of another one")
     }
 
     private func next() -> (@Sendable (HTTPStreamEvent) -> Void, HTTPStreamEvent)? {

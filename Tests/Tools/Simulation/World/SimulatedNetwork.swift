@@ -5,36 +5,36 @@ import PusherProtocol
 import PusherTestServer
 import TestSupport
 
-/// The network between the client and the server: latency, losses, and bytes that are split anywhere.
+/// The network between the client and the server, with latency, losses, and bytes that are split anywhere.
 final class SimulatedNetwork: Sendable {
     /// How messages arrive.
     struct Conditions: Hashable, Sendable {
-        /// In milliseconds. Multiples of ten, so that many messages arrive together.
+        /// The range of the latency in milliseconds. Latencies are multiples of ten, so many messages arrive together.
         var latency = 0...0
-        /// The largest size of a piece, in bytes; nil for whole frames.
+        /// The maximum size of a piece, in bytes; nil for whole frames.
         var pieceSize: Int?
-        /// The largest number of frames for a message.
+        /// The maximum number of frames for a message.
         var fragments = 1
-        /// How long the system does not accept the client's messages.
+        /// The time for which the system does not accept the client's messages.
         var writeDelay = TimeAmount.zero
     }
 
     fileprivate struct State: Sendable {
         var conditions = Conditions()
         var generator: SeededGenerator
-        /// The outcomes of the next attempts. Later ones succeed.
+        /// The outcomes of the next attempts. Later attempts succeed.
         var outcomes: [ConnectOutcome] = []
-        /// What happens to WebSockets that are asked for; nil if they get through.
+        /// The fault of new WebSockets; nil if the network allows WebSockets.
         var upgradeFault: PusherTestRelay.UpgradeFault?
         var connections: [WatchedConnection] = []
         var links: [any SimulatedLink] = []
         var openCount = 0
         var failsRequests = false
-        /// Whether the server may treat requests of HTTP transports badly.
+        /// Whether the server may lose or delay requests of HTTP transports.
         var hasBadRequests = false
-        /// Whether the server gets nothing that the client sends.
+        /// Whether the network loses everything that the client sends.
         var hasDeafServer = false
-        /// The current client. The connections of the previous client may not have ended yet.
+        /// The number of the current client. Connections of the previous client may still be open.
         var client = 0
     }
 
@@ -167,7 +167,7 @@ final class SimulatedNetwork: Sendable {
         set { state.withLockedValue { $0.conditions = newValue } }
     }
 
-    /// The next attempts have these outcomes.
+    /// Sets the outcome of the next attempts.
     func expect(_ outcome: ConnectOutcome, count: Int) {
         state.withLockedValue { $0.outcomes += Array(repeating: outcome, count: count) }
     }
@@ -177,19 +177,19 @@ final class SimulatedNetwork: Sendable {
         set { state.withLockedValue { $0.failsRequests = newValue } }
     }
 
-    /// From now on the server receives nothing from the client, or receives it again.
+    /// Sets whether the network loses everything that the client sends.
     func setServerDeaf(_ isDeaf: Bool) {
         state.withLockedValue { $0.hasDeafServer = isDeaf }
         if isDeaf { current?.setInconsistent() }
     }
 
-    /// From now on the server may lose requests of HTTP transports, or hold its answers back.
+    /// Sets whether the server may lose requests of HTTP transports, or hold back answers.
     func setBadRequests(_ areBad: Bool) {
         state.withLockedValue { $0.hasBadRequests = areBad }
         if areBad { current?.setInconsistent() }
     }
 
-    /// From now on WebSockets are blocked so, or get through.
+    /// Blocks new WebSockets with a fault, or allows them if the fault is nil.
     func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
         state.withLockedValue { $0.upgradeFault = fault }
     }
@@ -203,18 +203,18 @@ final class SimulatedNetwork: Sendable {
         }
     }
 
-    /// What carries the client's connection. While its transport is chosen there can be several.
+    /// The links of the client's connection. There can be several while the client chooses the transport.
     var currentLinks: [any SimulatedLink] {
         state.withLockedValue { state in state.links.filter { $0.client == state.client && !$0.isEnded } }
     }
 
-    /// Whether the client's connection stands, and nothing is on its way in either direction.
+    /// Whether the client's connection is open, and nothing is in transit in either direction.
     var isQuiet: Bool {
         let links = currentLinks
         return current?.isUsable == true && links.count == 1 && links.allSatisfy { $0.isQuiet }
     }
 
-    /// What another client connects by, which takes the place of the one there was.
+    /// Returns the transport of a new client, which replaces the previous client.
     func makeTransport(_ settings: Settings) -> SimulatedTransport {
         let client = state.withLockedValue { state in
             state.client += 1
@@ -230,13 +230,15 @@ final class SimulatedNetwork: Sendable {
                 .init(kind, SimulatedHTTPTransport(mode: .polling, limits: limits, network: self, client: client))
             }
         }
-        let transport = options.count == 1 ? options[0].transport : TransportChooser(options)
+        let attemptTimeout = PusherTimeouts().connectionAttempt
+        let transport =
+            options.count == 1 ? options[0].transport : TransportChooser(options, attemptTimeout: attemptTimeout)
         return SimulatedTransport(network: self, client: client, transport: transport)
     }
 
     var openCount: Int { state.withLockedValue { $0.openCount } }
 
-    /// The network ends, with the connections that refer to it.
+    /// Removes all connections, because they retain the network.
     func dismantle() {
         heal()
         let old = state.withLockedValue { state in
@@ -246,7 +248,7 @@ final class SimulatedNetwork: Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// From now on everything works. Silent connections stay silent.
+    /// Ends all faults of the network. Silent connections stay silent.
     func heal() {
         let links = state.withLockedValue { state in
             state.conditions = Conditions()
@@ -263,7 +265,7 @@ extension SimulatedNetwork.State {
     fileprivate mutating func takeOutcome() -> ConnectOutcome? { outcomes.isEmpty ? nil : outcomes.removeFirst() }
 }
 
-/// One client's way into the network.
+/// The transport of one client through the network.
 struct SimulatedTransport: Transport {
     let network: SimulatedNetwork
     let client: Int
@@ -278,7 +280,7 @@ struct SimulatedTransport: Transport {
     }
 }
 
-/// WebSockets over the simulated network.
+/// A transport with WebSockets over the simulated network.
 private struct SimulatedWebSocketTransport: Transport {
     let network: SimulatedNetwork
     let client: Int

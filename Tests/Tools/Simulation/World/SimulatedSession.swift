@@ -5,10 +5,10 @@ import PusherProtocol
 import PusherTestServer
 import RealtimeHTTP
 
-/// A connection over HTTP between client and server: requests, each on a TCP connection of its own, whose bytes are late, cut
-/// or lost as the network has it, and which overtake each other.
+/// A connection over HTTP between client and server. Each request has a separate TCP connection. The network may delay,
+/// split or lose the bytes, and requests may overtake each other.
 ///
-/// What the server writes has to come to the client whole and in order, for as long as the client takes the session for one.
+/// The server's messages must reach the client completely and in order while the client considers the session open.
 final class SimulatedSession: TransportConnection, SimulatedLink {
     private struct State: Sendable {
         var inner: (any TransportConnection)?
@@ -16,23 +16,24 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         var isEnded = false
         var losesToClient = false
         var losesToServer = false
-        /// The messages that the server has written, and the client has not got.
+        /// The messages that the server has written, and the client has not received.
         var said: [String] = []
-        /// How often the server has said that the session is open.
+        /// The number of opening frames that the server has sent.
         var openCount = 0
-        /// Counts the requests that the client has sent, and those that the server has got.
+        /// The numbers of the last request that the client has sent, and of the last request that the server has
+        /// received.
         var lastRequest = 0
         var lastArrival = 0
     }
 
     let client: Int
     let network: SimulatedNetwork
-    /// What happens to its first request.
+    /// The outcome of the first request.
     private let outcome: ConnectOutcome?
     private weak let connection: WatchedConnection?
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter connection: What the client takes it for, or for a candidate of it.
+    /// - Parameter connection: The client's connection for this session, or for a candidate.
     init(client: Int, network: SimulatedNetwork, connection: WatchedConnection?, outcome: ConnectOutcome?) {
         self.client = client
         self.network = network
@@ -54,7 +55,7 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
             && exchanges.count == 1 && exchanges.allSatisfy { $0.isReceiving && $0.isQuiet }
     }
 
-    // MARK: What the client does
+    // MARK: The client
 
     private var inner: (any TransportConnection)? { state.withLockedValue { $0.inner } }
 
@@ -80,7 +81,7 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         withExtendedLifetime(inner) {}
     }
 
-    /// What the transport has made of the responses.
+    /// Checks an event that the transport has read from the responses, and passes the event to the client.
     func received(_ event: TransportEvent, _ receive: (TransportEvent) -> Void) {
         switch event {
         case .text(let bytes): check(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
@@ -94,11 +95,11 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         let next = state.withLockedValue { state in state.said.isEmpty ? nil : state.said.removeFirst() }
         network.observer.violations.check(
             text == next,
-            "over HTTP comes \(text), and the server's next message is \(next ?? "none")"
+            "wrong message over HTTP: found \(text), expected \(next ?? "none")"
         )
     }
 
-    // MARK: What the network does
+    // MARK: The network
 
     func lose(toClient: Bool, toServer: Bool) {
         state.withLockedValue { state in
@@ -119,23 +120,35 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         state.withLockedValue { state in state.exchanges.removeAll { $0 === exchange } }
     }
 
-    // MARK: What comes to the server, and from it
+    // MARK: Requests and responses
 
-    /// The messages of a request leave the client's machine.
+    /// Records the messages of a request as sent.
     func sent(_ messages: [String]) {
         for message in messages { connection?.sent(message) }
     }
 
-    /// The server gets a request with messages.
+    /// Whether a part of a response to an earlier request is in transit.
+    func hasStreamUnderWay(before number: Int) -> Bool {
+        state.withLockedValue({ $0.exchanges }).contains { exchange in
+            exchange.isReceiving && exchange.number < number && exchange.hasBodyUnderWay
+        }
+    }
+
+    /// The time at which the unanswered request with messages began; nil if there is none.
+    var sendingSince: NIODeadline? {
+        state.withLockedValue({ $0.exchanges }).first { !$0.isReceiving && !$0.isEnded }?.startTime
+    }
+
+    /// Checks the order of a request with messages when the request reaches the server.
     func arrived(_ request: Int) {
         let last = state.withLockedValue { state in
             defer { state.lastArrival = max(state.lastArrival, request) }
             return state.lastArrival
         }
-        network.observer.violations.check(request > last, "messages over HTTP overtake each other")
+        network.observer.violations.check(request > last, "messages over HTTP reach the server out of order")
     }
 
-    /// The server has written a line.
+    /// Records a line that the server has written.
     func said(_ line: [UInt8]) {
         switch line.first {
         case UInt8(ascii: "o"): state.withLockedValue { $0.openCount += 1 }
@@ -144,7 +157,8 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
                 let messages = JSONValue(parsing: text)?.array
             else { return }
             state.withLockedValue { state in
-                // What a server says that has forgotten the session is not for the client.
+                // If the server has forgotten the session and opens another one, the messages of that session are not
+                // for this client.
                 if state.openCount == 1 { state.said += messages.compactMap(\.string) }
             }
         default: break
@@ -170,7 +184,7 @@ extension SimulatedSession: HTTPStreamer {
     }
 }
 
-/// One of the HTTP transports over the simulated network.
+/// An HTTP transport over the simulated network.
 struct SimulatedHTTPTransport: Transport {
     let mode: HTTPSessionStateMachine.Mode
     let limits: HTTPTransport.Limits

@@ -7,7 +7,7 @@ import PusherTestServer
 extension SimulatedWorld {
     func perform(_ planned: PlannedAction) {
         if planned.isOnLoop {
-            // The loop runs, whichever thread calls.
+            // A call on the loop needs a running loop, so the client wakes.
             wake()
             loop.inside { perform(planned.action) }
         } else {
@@ -19,8 +19,8 @@ extension SimulatedWorld {
     private func perform(_ action: Action) {
         switch action {
         case .connect, .disconnect, .subscribe, .unsubscribe, .unsubscribeAll, .resubscribe, .bind, .bindToAll,
-            .bindReacting, .unbind, .read, .stopReading, .trigger, .send, .signIn, .signOut, .await, .cancel,
-            .checkConnection, .reconnectNow, .switchEndpoint, .dropClient:
+            .bindReacting, .unbind, .read, .countDown, .stopReading, .trigger, .send, .signIn, .signOut, .await,
+            .cancel, .checkConnection, .reconnectNow, .switchEndpoint, .dropClient:
             wake()
             call(action)
         case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests, .slowWrites,
@@ -41,7 +41,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// No app may retry endlessly without a pause.
+    /// Lets time pass, and checks that the client does not retry endlessly without a pause.
     private func pass(_ duration: Duration) {
         let before = network.openCount
         advance(by: duration)
@@ -66,6 +66,7 @@ extension SimulatedWorld {
         case .bindReacting(let name, let reaction): application.bind(name, event: nil, reaction: reaction)
         case .unbind(let index): application.unbind(index)
         case .read(let name, let event): application.read(name, event: event)
+        case .countDown(let milliseconds, let limit): application.countDown(every: milliseconds, atMost: limit)
         case .stopReading(let index): application.stopReading(index)
         case .trigger(let name): application.trigger(name)
         case .send(let name): application.send(name)
@@ -95,7 +96,7 @@ extension SimulatedWorld {
         do {
             try application.pusher?.switchTo(endpoint: endpoint)
         } catch {
-            violations.add("the other endpoint was refused: \(error)")
+            violations.add("switchTo() failed: \(error)")
         }
     }
 
@@ -139,7 +140,7 @@ extension SimulatedWorld {
             let data = #"{"nonce":"AAAA","ciphertext":"AAAA"}"#
             server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
         case .rotateKey:
-            // An app that signs with its secret has the key there too.
+            // An app that signs with its secret makes the keys itself, so the server cannot change them.
             guard settings.authorization != .inline else { return }
             for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
                 oldSecrets[name] = server.authorization(forSocket: "1.1", channel: name).sharedSecret
@@ -151,13 +152,13 @@ extension SimulatedWorld {
             server.failAuthorizations(count, with: fault)
         case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
         case .failSubscriptions(let channel, let fault):
-            // A different name from that of the rejected channel.
+            // The server names another channel than the rejected one.
             let isFalse = if case .error(_, let message) = fault { message != "no" } else { false }
             application.refuses(channel, falsely: isFalse)
             server.failSubscriptions(to: channel, with: fault)
         case .failConnections(let fault, let count): server.failConnections(count, with: fault)
         case .goSilent:
-            // The client's messages are lost meanwhile, but the connection stays open.
+            // While the server is silent, the network loses the client's messages, but the connection stays open.
             network.setServerDeaf(true)
             server.goSilent()
         case .speakAgain:
@@ -210,25 +211,25 @@ extension SimulatedWorld {
         }
     }
 
-    /// Whether the server accepts as many pings as its idle limit requires. If it requires more of them than it
-    /// accepts, no client can satisfy it.
+    /// Whether the server's message limit allows pings at this interval. If an idle limit requires more pings, no
+    /// client can satisfy the server.
     private func takesPings(every seconds: Int) -> Bool {
         if case .perMinute = settings.messageLimit { seconds >= 10 } else { true }
     }
 
-    /// Whether a text contains false information about a subscription, members or the user.
+    /// Whether a message contains false information about a subscription, members or the user.
     private static func isClaim(_ text: String) -> Bool {
         ["pusher_internal:", "subscription_error", "signin_success", "connection_established"].contains {
             text.contains($0)
         }
     }
 
-    /// The client's connections; those of other members are not affected.
+    /// The client's connections, without the connections of other members.
     private var clients: PusherTestServer.Target { .socket(socketID ?? "none") }
 
-    /// The client's connection according to the server; nil if there is none.
+    /// The socket id of the client according to the server; nil if the client has no connection.
     var socketID: String? {
-        // The latest is the client's, if it has one.
+        // The latest connection is the client's, if the client has one.
         let others = Set(members.compactMap(\.socketID))
         return server.server.connections.last { !others.contains($0.socketID) }?.socketID
     }

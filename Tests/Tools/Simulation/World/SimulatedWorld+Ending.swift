@@ -3,9 +3,9 @@ import NIOCore
 import PusherClient
 import PusherTestServer
 
-/// The properties that must hold after all faults have ended.
+/// The checks after all faults have ended.
 extension SimulatedWorld {
-    /// All faults end, except those that the client has to find by itself, for example a silent socket.
+    /// Ends all faults, except faults that the client has to detect by itself, for example a silent socket.
     func heal() {
         wake()
         network.heal()
@@ -25,14 +25,15 @@ extension SimulatedWorld {
         settle()
     }
 
-    /// From the end of all faults to the end of the client.
+    /// Runs the final checks, and then releases the client.
     func end() {
         heal()
         let stages: [(String, () -> Void)] = [
             ("left to itself", comeToRest), ("connected", connectAtLast), ("blocked", connectThroughBlock),
             ("its channels", checkAllSubscribed),
             ("its members", checkMembers), ("its events", checkEvents), ("its client events", checkClientEvents),
-            ("what it holds", checkNothingIsLeftOver), ("disconnected", disconnectAndReturn), ("dropped", dropAtLast),
+            ("nothing left over", checkNothingIsLeftOver), ("disconnected", disconnectAndReturn),
+            ("dropped", dropAtLast),
         ]
         for (name, stage) in stages {
             ledger.note("(\(name))")
@@ -41,23 +42,24 @@ extension SimulatedWorld {
         }
     }
 
-    /// Long enough for every timer, and for the longest back-off.
+    /// The maximum time of a check, which exceeds every timer and the longest back-off.
     private static let patience = Duration.seconds(600)
 
     private func comeToRest() {
         advance(by: Self.patience / 2)
         let count = network.openCount
         advance(by: Self.patience / 2)
-        // An idle limit does not end: the client has to have learned it. It may try to stop the pings, and its messages
-        // on the next connection may exceed a limit.
+        // An idle limit stays, because the client must have learned the limit. The client may try to stop the pings,
+        // and the messages on its next connection may also exceed a limit.
         let hasLesson = application.pusher?.engine.machine.keepAlive.lastSilence != nil
         violations.check(
             network.openCount - count <= (hasLesson ? 3 : 0),
-            "\(network.openCount - count) connections although nothing happens"
+            "\(network.openCount - count) new connections although nothing happens"
         )
-        // A client that does not reconnect cannot learn a limit, and would lose its last connection because of it.
+        // Without reconnecting, the client cannot learn an idle limit, and would lose its last connection because of
+        // the limit.
         server.server.setIdleLimit(settings.autoReconnect ? server.server.options.dialect.idleLimit : nil)
-        // The last try without the pings may just have cost a connection.
+        // The client's last trial without pings may just have caused a loss, so the client gets time to reconnect.
         if hasLesson, case .waiting? = application.pusher?.connection.status { advance(by: .seconds(60)) }
         checkInvariants()
         guard let pusher = application.pusher else { return }
@@ -65,9 +67,9 @@ extension SimulatedWorld {
         switch (isWanted, pusher.connection.status) {
         case (true, .connected):
             let count = application.overdueWaitCount
-            violations.check(count == 0, "\(count) calls do not come back, with a connection that stands")
+            violations.check(count == 0, "\(count) calls do not return although the client is connected")
         case (true, .refused): break
-        case (true, .disconnected(reason: .some)): violations.check(mayGiveUp, "the client has given up")
+        case (true, .disconnected(reason: .some)): violations.check(mayGiveUp, "the client stopped, but may not stop")
         case (false, .initialized), (false, .disconnected), (false, .refused): break
         case (_, let status): violations.add("the client is stuck: \(status)")
         }
@@ -80,12 +82,12 @@ extension SimulatedWorld {
         guard let pusher = application.pusher else { return }
         violations.check(
             pusher.connection.connectionState == .connected,
-            "connect() does not connect: \(pusher.connection.status)"
+            "connect() does not lead to a connection: \(pusher.connection.status)"
         )
         checkInvariants()
     }
 
-    /// If the app allows HTTP, a network that blocks WebSockets is no reason to be without a connection.
+    /// Checks that the client connects through a network that blocks WebSockets, if the app allows HTTP.
     private func connectThroughBlock() {
         guard settings.transports == .webSocketWithHTTPFallback, let pusher = application.pusher else { return }
         network.blockUpgrades(with: settings.upgradeFault)
@@ -96,9 +98,9 @@ extension SimulatedWorld {
         } while pusher.connection.connectionState != .connected && loop.now < end && violations.isEmpty
         violations.check(
             pusher.connection.connectionState == .connected,
-            "within 10 s there is no connection without WebSockets: \(pusher.connection.status)"
+            "no connection without WebSockets within 10 s: \(pusher.connection.status)"
         )
-        // With others the rest of the end goes over HTTP.
+        // Half of the seeds use HTTP for the remaining checks.
         if settings.seed.isMultiple(of: 2) {
             network.blockUpgrades(with: nil)
             application.reconnectNow()
@@ -107,7 +109,8 @@ extension SimulatedWorld {
         checkInvariants()
     }
 
-    /// Each is subscribed, or was said to have failed, and is subscribed when it is tried again.
+    /// Checks that each channel is subscribed, or was reported as failed. A failed channel must be subscribed when the
+    /// app tries again.
     private func checkAllSubscribed() {
         guard let pusher = application.pusher else { return }
         var failed: [String] = []
@@ -116,31 +119,32 @@ extension SimulatedWorld {
                 return violations.add("\(subscription.name) is stuck: \(subscription.phase)")
             }
             let outcome = application.state.withLockedValue { $0.outcomes[subscription.name] }
-            violations.check(outcome == .failed, "\(subscription.name) has failed, and nobody was told")
+            violations.check(outcome == .failed, "\(subscription.name) has failed without a report")
             failed.append(subscription.name)
         }
         for name in failed { application.channel(name)?.resubscribe() }
         signInAgain(pusher)
-        // The client may have learned to wait for a minute and a half.
+        // With a message limit, the client may have learned to wait for 90 seconds.
         advance(by: .seconds(settings.messageLimit == nil ? 60 : 200))
         if settings.messageLimit != nil {
-            // The client does not repeat a sign-in that the limit has dropped among subscriptions.
+            // Because of its limit, the server may have dropped the sign-in, which the client does not repeat.
             signInAgain(pusher)
             advance(by: .seconds(60))
         }
-        // A server that goes on writing when a stream is long may have dropped the connection, and have the next one just now.
+        // A server that does not stop its streams may have dropped the connection because of a long stream, so the
+        // client gets time to reconnect.
         if settings.transports != .webSocket, !settings.serverStopsStreams { advance(by: .seconds(60)) }
-        // It may have reached the server's own idle limit only now, and lost a connection because of it.
+        // The server's own idle limit may just have caused a loss, so the client gets time to reconnect.
         if case .waiting = pusher.connection.status { advance(by: .seconds(60)) }
         guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
-        else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
+        else { return violations.add("the server has no connection \(pusher.connection.socketId ?? "")") }
         let subscribed = Set(connection.subscribedChannels.filter { !$0.hasPrefix("#") })
         let isComplete =
             settings.messageLimit == nil
             ? subscribed == application.wanted : subscribed.isSuperset(of: application.wanted)
         violations.check(
             isComplete,
-            "wanted are \(application.wanted.sorted()), and the server has \(connection.subscribedChannels.sorted())"
+            "the server has \(connection.subscribedChannels.sorted()), expected \(application.wanted.sorted())"
         )
         for name in application.wanted where application.channel(name)?.subscribed != true {
             violations.add("\(name) is not subscribed")
@@ -148,14 +152,14 @@ extension SimulatedWorld {
         checkSignIn(pusher, connection.userId)
     }
 
-    /// The user is signed in, or was reported as failed.
+    /// Signs the user in again if the sign-in has failed. Checks that no sign-in is pending.
     private func signInAgain(_ pusher: Pusher) {
         guard application.state.withLockedValue({ $0.wantsSignIn }) else { return }
         switch pusher.engine.machine.signIn.phase {
         case .signedIn: break
         case .failed: pusher.signIn()
         case .idle, .authorizing, .signingIn:
-            // Without that the server may have dropped the connection just now.
+            // The sign-in may be pending after a server that does not stop its streams has dropped the connection.
             violations.check(!settings.serverStopsStreams, "the sign-in is stuck")
         }
     }
@@ -165,7 +169,7 @@ extension SimulatedWorld {
         guard isWanted, Settings.dialects[settings.dialect].dialect.users.knowsSignIn else { return }
         violations.check(
             userId == "me" && pusher.user.userId == "me",
-            "the user is not signed in: \(pusher.user.userId ?? "nobody"), for the server \(userId ?? "nobody")"
+            "the client's user is \(pusher.user.userId ?? "nil"), the server's user is \(userId ?? "nil"), expected me"
         )
     }
 
@@ -174,7 +178,10 @@ extension SimulatedWorld {
             guard let channel = application.channel(name) as? PusherPresenceChannel else { continue }
             let own = Set(channel.members.map(\.userId))
             let real = Set(server.server.members(of: name).map(\.userId))
-            violations.check(own == real, "the members of \(name) are \(real.sorted()), not \(own.sorted())")
+            violations.check(
+                own == real,
+                "the client has the members \(own.sorted()) of \(name), expected \(real.sorted())"
+            )
         }
     }
 
@@ -191,7 +198,7 @@ extension SimulatedWorld {
             guard let id, let number = published[name] else { continue }
             violations.check(
                 ledger.numbersReceived(by: id).contains(number),
-                "the event \(number) on \(name) did not come"
+                "the event \(number) on \(name) did not arrive"
             )
         }
     }
@@ -214,18 +221,21 @@ extension SimulatedWorld {
 
     private func checkNothingIsLeftOver() {
         guard let pusher = application.pusher else { return }
-        violations.check(application.overdueWaitCount == 0, "\(application.overdueWaitCount) calls do not come back")
+        violations.check(application.overdueWaitCount == 0, "\(application.overdueWaitCount) calls do not return")
         application.cancelAll()
         settle()
-        violations.check(application.waitCount == 0, "\(application.waitCount) calls never came back")
-        // Scopes end with their tasks, and their channels with them.
+        violations.check(application.waitCount == 0, "\(application.waitCount) cancelled calls do not return")
+        // Calls of `withChannel` end with their tasks, and then unsubscribe from their channels.
+        let count = network.openCount
         advance(by: .seconds(15))
+        // The client may have tried to stop the pings, and lost the connection to an idle limit.
+        if network.openCount != count { advance(by: .seconds(15)) }
         checkInvariants()
         let holdings = loop.inside { pusher.engine.holdings }
         let timers = holdings.timers.filter { $0 != .keepAlive }
-        violations.check(timers.count == 1, "the timers \(timers) run")
-        violations.check(holdings.waiters == 0, "\(holdings.waiters) calls wait")
-        violations.check(holdings.authorizations == 0, "\(holdings.authorizations) authorizations go on")
+        violations.check(timers.count == 1, "the timers \(timers) run, expected one")
+        violations.check(holdings.waiters == 0, "\(holdings.waiters) calls still wait")
+        violations.check(holdings.authorizations == 0, "\(holdings.authorizations) authorizations are still pending")
     }
 
     private func disconnectAndReturn() {
@@ -234,10 +244,7 @@ extension SimulatedWorld {
         advance(by: .seconds(5))
         checkInvariants()
         let holdings = loop.inside { pusher.engine.holdings }
-        violations.check(
-            holdings.timers.isEmpty && holdings.sockets.isEmpty,
-            "after disconnect() there are \(holdings.timers) and \(holdings.sockets)"
-        )
+        violations.check(holdings.isIdle, "after disconnect(), the following is left: \(holdings)")
         guard settings.seed.isMultiple(of: 4) else { return }
         application.connect()
         advance(by: .seconds(60))
@@ -254,10 +261,10 @@ extension SimulatedWorld {
         network.heal()
         advance(by: .seconds(40))
         let engines = application.state.withLockedValue { $0.droppedEngines.filter { $0.value != nil } }
-        violations.check(engines.isEmpty, "\(engines.count) clients are dropped, and their engines are left")
+        violations.check(engines.isEmpty, "\(engines.count) engines of released clients are left")
         let readers = application.takeEndlessReaders()
-        violations.check(readers.isEmpty, "the client is dropped, and the sequences \(readers) go on")
-        violations.check(isIdle, "something is still to be done when all is over")
+        violations.check(readers.isEmpty, "the sequences \(readers) continue after the client's release")
+        violations.check(isIdle, "work is left after the client's release")
         violations.check(application.waitCount == 0, "\(application.waitCount) tasks are left")
         violations.check(server.server.connections.isEmpty, "\(server.server.connections.count) connections are left")
         violations.check(server.exchanges.isEmpty, "\(server.exchanges.count) HTTP requests are left")

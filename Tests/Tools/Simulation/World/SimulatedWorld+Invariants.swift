@@ -1,14 +1,15 @@
 import ClientTestSupport
 import NIOConcurrencyHelpers
+import NIOCore
 import PusherClient
 
-/// The properties that must hold after each step.
+/// The checks after each step.
 extension SimulatedWorld {
     func checkInvariants() {
         guard !loop.isAsleep, let pusher = application.pusher else { return }
         let holdings = loop.inside { pusher.engine.holdings }
         let machine = pusher.engine.machine
-        violations.check(holdings.effects == 0, "\(holdings.effects) effects wait")
+        violations.check(holdings.effects == 0, "\(holdings.effects) effects have not run")
         checkConnection(pusher, machine, holdings)
         checkEnd(machine)
         checkWaits(machine)
@@ -16,54 +17,68 @@ extension SimulatedWorld {
         checkTimers(holdings.timers, machine)
         checkTries(holdings.tries, machine)
         checkChannels(machine, holdings)
+        application.checkCountdowns(pusher.connection.status, timerCount: holdings.countdowns)
         let balance = StatisticsBalance(
             machine,
             attempts: ledger.state.withLockedValue { $0.pacing.attempts },
             written: network.current?.waitingClientEvents ?? 0
         )
         for violation in balance.violations { violations.add(violation) }
+        checkSending()
     }
 
     private func checkConnection(_ pusher: Pusher, _ machine: ClientStateMachine, _ holdings: Holdings) {
         let (announced, status) = application.state.withLockedValue { ($0.connectionState, $0.lastStatus) }
         let state = machine.connectionState
-        violations.check(announced == state, "the delegate was told \(announced), and the state is \(state)")
+        violations.check(announced == state, "the delegate's last state is \(announced), expected \(state)")
         if let status {
             violations.check(
                 status == pusher.connection.status,
-                "the statuses say \(status), and it is \(pusher.connection.status)"
+                "the last element of statuses is \(status), expected \(pusher.connection.status)"
             )
         }
         let sockets = holdings.sockets
         violations.check(
             sockets == (machine.connection.currentAttempt.map { [$0] } ?? []),
-            "the sockets \(sockets), while \(state)"
+            "the client has the wrong sockets \(sockets) while \(state)"
         )
         violations.check(
             (network.current.map { !$0.isEnded } ?? false) == !sockets.isEmpty,
-            "the network and the client differ about whether there is a socket, while \(state)"
+            "the network and the client disagree about an open socket while \(state)"
         )
         let links = network.currentLinks.count
         let most = settings.transports.list.elements.count
         let allowed = sockets.isEmpty ? 0...0 : state == .connected ? 1...1 : 0...most
-        violations.check(allowed.contains(links), "\(links) transports are in use while \(state)")
+        violations.check(allowed.contains(links), "\(links) transports are in use while \(state), expected \(allowed)")
         violations.check(
             holdings.waiters <= application.waitCount,
-            "\(holdings.waiters) calls wait, of \(application.waitCount)"
+            "\(holdings.waiters) calls wait, expected at most \(application.waitCount)"
         )
         violations.check(
             state == .connected || holdings.authorizations == 0,
-            "\(holdings.authorizations) authorizations go on while \(state)"
+            "\(holdings.authorizations) authorizations are pending while \(state)"
         )
         violations.check(
             requestCount <= holdings.authorizations,
-            "\(requestCount) requests run for \(holdings.authorizations) authorizations"
+            "\(requestCount) requests run, expected at most \(holdings.authorizations) for the authorizations"
         )
         let isWanted = application.state.withLockedValue { $0.wantsConnection }
         violations.check(
             machine.connection.isWanted == isWanted || machine.connection.failure != nil,
-            "the last call asked for \(isWanted ? "a connection" : "none"), and the client knows otherwise"
+            "the client disagrees about the last call, which requested \(isWanted ? "a connection" : "no connection")"
         )
+    }
+
+    /// No request with messages waits longer for its answer than the client allows.
+    private func checkSending() {
+        for case let session as SimulatedSession in network.currentLinks {
+            guard let since = session.sendingSince else { continue }
+            let time = loop.now - max(since, application.wakeTime)
+            violations.check(
+                time <= TimeAmount(HTTPSessionStateMachine.sendTimeout),
+                "a request with messages waits for its answer for \(time)"
+            )
+        }
     }
 
     /// Whether the settings allow the client to stop.
@@ -72,21 +87,21 @@ extension SimulatedWorld {
         return !settings.autoReconnect
     }
 
-    /// It has stopped only if that is allowed.
+    /// Checks that the client has stopped only if the settings allow it.
     private func checkEnd(_ machine: ClientStateMachine) {
         switch machine.connection.state {
         case .refused(let error):
             let isRefused = ledger.state.withLockedValue { $0.pacing.isRefused }
-            violations.check(isRefused, "it takes itself for refused: \(error)")
+            violations.check(isRefused, "the client stopped without a refusal: \(error)")
         case .disconnected(let error?):
-            violations.check(mayGiveUp, "it has given up: \(error)")
+            violations.check(mayGiveUp, "the client stopped, but may not stop: \(error)")
         default: break
         }
         let readers = application.takeEndlessReaders()
-        violations.check(readers.isEmpty, "the sequences \(readers) have not ended with what they are of")
+        violations.check(readers.isEmpty, "the sequences \(readers) have not ended with their channel or client")
     }
 
-    /// No call waits for an outcome that the connection's state has already decided.
+    /// Checks that no call waits for an outcome that the connection's state has already decided.
     private func checkWaits(_ machine: ClientStateMachine) {
         let state = machine.connectionState
         for awaited in application.awaited {
@@ -101,7 +116,7 @@ extension SimulatedWorld {
         }
     }
 
-    /// A listener of the changes has the same members.
+    /// Checks that the members that a listener learned from joins and leaves are the members of the roster.
     private func checkFollowed(_ subscription: SubscriptionStateMachine) {
         guard subscription.isSubscribed, let roster = subscription.roster,
             let followed = application.state.withLockedValue({ $0.followed[subscription.name] }),
@@ -110,7 +125,7 @@ extension SimulatedWorld {
         let (told, real) = (followed.members.ids, Set(roster.members.map(\.id)))
         violations.check(
             told == real,
-            "\(subscription.name) has the members \(real.sorted()), and told of \(told.sorted())"
+            "\(subscription.name) reported the members \(told.sorted()), expected \(real.sorted())"
         )
     }
 
@@ -119,49 +134,52 @@ extension SimulatedWorld {
         if let problem = rules.problem(with: running) { violations.add(problem) }
     }
 
-    /// Every request to the server has a timer that ends it.
+    /// Checks that every request to the server has a timer for its timeout.
     private func checkTimers(_ running: [TimerID.Purpose], _ machine: ClientStateMachine) {
         guard machine.connectionState == .connected else { return }
         let isSubscribing = machine.subscriptions.values.contains(where: \.isPending)
-        violations.check(!isSubscribing || running.contains(.subscription), "subscriptions wait without a timer")
+        violations.check(!isSubscribing || running.contains(.subscription), "subscriptions are pending without a timer")
         violations.check(
             machine.subscriptions.queuedCount == 0 || running.contains(.subscriptionPace),
-            "subscriptions wait for the server's limit without a timer"
+            "subscriptions are held back by the server's rate limit without a timer"
         )
         violations.check(
             machine.signIn.isAwaitingServer == running.contains(.signIn),
-            "the sign-in is \(machine.signIn.phase), with the timers \(running)"
+            "wrong timers for the sign-in: phase \(machine.signIn.phase), timers \(running)"
         )
         violations.check(
             (machine.signIn.awaitedOwnChannel != nil) == running.contains(.ownChannel),
-            "the users' own channels are \(machine.signIn.ownChannels), with the timers \(running)"
+            "wrong timers for own channels: \(machine.signIn.ownChannels), timers \(running)"
         )
         violations.check(
             !machine.isSignInWanted || machine.signIn.phase != .idle,
-            "nothing is done for the sign-in"
+            "the sign-in is wanted, but has not begun"
         )
         let authorizations = machine.authorizations.jobs.count
         violations.check(
             running.count { $0 == .authorization } <= authorizations,
-            "\(authorizations) authorizations have the timers \(running)"
+            "too many timers for \(authorizations) authorizations: \(running)"
         )
         violations.check(
             !machine.clientEvents.isLimited || running.contains(.clientEvents),
-            "client events wait for the limit without a timer"
+            "client events are held back by the rate limit without a timer"
         )
     }
 
-    /// Every request is wanted.
+    /// Checks that no more tries run than authorizations are needed.
     private func checkTries(_ tries: Int, _ machine: ClientStateMachine) {
         let wanted = machine.authorizations.jobs.count
-        violations.check(tries <= wanted, "\(tries) authorizations are asked for, and \(wanted) wanted")
+        violations.check(tries <= wanted, "\(tries) tries of authorizations run, expected at most \(wanted)")
     }
 
     private func checkChannels(_ machine: ClientStateMachine, _ holdings: Holdings) {
         let wanted = application.wanted
         let known = Set(machine.wantedSubscriptions.map(\.name))
-        violations.check(wanted == known, "wanted are \(wanted.sorted()), and the client has \(known.sorted())")
-        violations.check(holdings.channels == wanted.count, "\(holdings.channels) channels for \(wanted.count)")
+        violations.check(wanted == known, "the client has the channels \(known.sorted()), expected \(wanted.sorted())")
+        violations.check(
+            holdings.channels == wanted.count,
+            "the client keeps \(holdings.channels) channels, expected \(wanted.count)"
+        )
         for subscription in machine.subscriptions.values {
             if machine.connectionState != .connected {
                 violations.check(!subscription.isSubscribed, "\(subscription.name) is subscribed without a connection")
@@ -172,7 +190,7 @@ extension SimulatedWorld {
             violations.check(Set(ids).count == ids.count, "\(subscription.name) has a member twice: \(ids)")
             violations.check(
                 subscription.phase == .subscribed || ids.isEmpty,
-                "\(subscription.name) is not subscribed and has the members \(ids)"
+                "\(subscription.name) is not subscribed, but has the members \(ids)"
             )
         }
     }

@@ -2,9 +2,9 @@ import NIOConcurrencyHelpers
 import PusherClient
 import PusherTestServer
 
-/// The properties that must hold between client and server when no message is on its way.
+/// The checks of client and server when no message is in transit.
 extension SimulatedWorld {
-    /// Both have the same subscriptions.
+    /// Checks that the client and the server have the same subscriptions.
     func checkServer() {
         guard let pusher = application.pusher, let connection = network.current, network.isQuiet,
             hasServerSaidAll, !connection.isInconsistent,
@@ -12,15 +12,15 @@ extension SimulatedWorld {
         else { return }
         let subscriptions = pusher.engine.machine.subscriptions.values
         let (real, known) = (Set(own.subscribedChannels), Set(subscriptions.map(\.name)))
-        // A limit also drops unsubscribe messages.
+        // With a message limit, the server also drops unsubscribe messages, and keeps these subscriptions.
         let hasLimit = settings.messageLimit != nil
         let forgotten = hasLimit ? [] : real.filter { !$0.hasPrefix("#") && !known.contains($0) }
-        violations.check(forgotten.isEmpty, "the server still has the subscriptions \(forgotten.sorted())")
+        violations.check(forgotten.isEmpty, "the server still has the unwanted subscriptions \(forgotten.sorted())")
         let imagined = subscriptions.filter(\.isSubscribed).map(\.name).filter { !real.contains($0) }
-        violations.check(imagined.isEmpty, "the server has no subscriptions \(imagined.sorted())")
+        violations.check(imagined.isEmpty, "the server does not have the subscriptions \(imagined.sorted())")
         let held = ledger.state.withLockedValue { $0.subscriptions.held }
         let missed = subscriptions.filter { $0.isWanted && !$0.isSubscribed }.map(\.name).filter(held.contains)
-        violations.check(missed.isEmpty, "the server has confirmed \(missed.sorted()), and the client does not know")
+        violations.check(missed.isEmpty, "the client has missed the confirmations of \(missed.sorted())")
         for subscription in subscriptions where subscription.isSubscribed { checkMembers(subscription) }
     }
 
@@ -30,7 +30,7 @@ extension SimulatedWorld {
         let real = Set(server.server.members(of: subscription.name).map(\.userId))
         violations.check(
             own == real,
-            "the members of \(subscription.name) are \(real.sorted()), and for the client \(own.sorted())"
+            "the client has the members \(own.sorted()) of \(subscription.name), expected \(real.sorted())"
         )
     }
 }

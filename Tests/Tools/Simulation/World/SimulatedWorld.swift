@@ -7,7 +7,7 @@ import PusherTestServer
 import RealtimePrimitives
 import TestSupport
 
-/// Reports the decisions of another policy.
+/// A retry policy that reports the decisions of another policy.
 private struct WatchedRetryPolicy: RetryPolicy {
     let policy: any RetryPolicy
     let decided: @Sendable (Duration) -> Void
@@ -19,8 +19,8 @@ private struct WatchedRetryPolicy: RetryPolicy {
     }
 }
 
-/// A client and its app, a server, and the network between them, with their own time. One thread does everything, in an
-/// order that the seed decides.
+/// A client and its app, a server, and the network between them, with simulated time. One thread does all work, in an
+/// order that the seed determines.
 final class SimulatedWorld {
     let settings: Settings
     let loop = SimulatedEventLoop()
@@ -37,17 +37,17 @@ final class SimulatedWorld {
     var members: [OtherMember] = []
     /// The number of the last event that the server published on each channel.
     var published: [String: Int] = [:]
-    /// For each encrypted channel, the secret before the last change of the key.
+    /// The secret of each encrypted channel before the last change of the key.
     var oldSecrets: [String: String] = [:]
     /// All keys of the encrypted channels so far.
     private(set) var sharedSecrets: Set<String> = []
     private let shown: ShownText?
-    /// Since when the client has been stopped, and whether its timers stopped too.
+    /// The time at which the client was stopped, and whether its timers stopped too.
     private var sleep: (since: NIODeadline, isSuspended: Bool)?
-    /// How long the server delays messages now, and until when it may have earlier delayed ones.
+    /// The delay of the server's messages, and the time until which earlier messages may be delayed.
     private var serverDelay = Duration.zero
     private var delayedUntil = NIODeadline.uptimeNanoseconds(0)
-    /// Which of the two endpoints the client was told to connect to.
+    /// Whether the client uses the second endpoint.
     var isAtSecondEndpoint = false
 
     init(_ settings: Settings, tasks: CapturedTasks, shown: ShownText? = nil) {
@@ -80,8 +80,8 @@ final class SimulatedWorld {
             case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
             }
         if settings.messageLimit != nil {
-            // Like Reverb, the only server with such a limit. If the limit drops an unsubscribe, the next subscription
-            // is a duplicate. A server that does not answer duplicates would keep the client waiting.
+            // The server behaves like Reverb, the only server with such a limit. If the limit drops an unsubscribe, the
+            // next subscription is a duplicate. A server that does not answer duplicates would keep the client waiting.
             options.dialect.duplicateSubscription = .success
         }
         options.httpTransports.sendsPrelude = settings.sendsPrelude
@@ -111,7 +111,7 @@ final class SimulatedWorld {
         )
         application.use(pusher, number: transport.client)
         let server = server
-        // A limit also drops unsubscribe messages.
+        // With a message limit, the server also drops unsubscribe messages, so its subscriptions prove nothing.
         guard settings.messageLimit == nil else { return }
         application.state.withLockedValue { state in
             state.hasAtServer = { [weak pusher] name in
@@ -181,7 +181,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// The current keys of the server.
+    /// Records the current keys of the server.
     func noteKeys() {
         for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
             let secret = server.server.authorization(forSocket: "1.1", channel: name).sharedSecret
@@ -190,7 +190,7 @@ final class SimulatedWorld {
         }
     }
 
-    /// Pending requests of the client.
+    /// The number of the client's pending requests.
     var requestCount: Int { requester.withLockedValue { $0?.runningCount ?? 0 } }
 
     // MARK: Time
@@ -224,26 +224,28 @@ final class SimulatedWorld {
         loop.setNow(end)
     }
 
-    /// The machine sleeps: the clock continues, the timers stop.
+    /// Suspends the machine. The clock continues, but the timers stop.
     func suspend(for duration: Duration) {
         clock.suspend(for: duration)
         ledger.suspended()
     }
 
-    /// From now on the client does nothing, while the network and the server continue.
+    /// Stops the client, while the network and the server continue.
     ///
-    /// - Parameter isSuspended: Whether its timers stop. Otherwise only its event loop is blocked, and they are late.
+    /// - Parameter isSuspended: Whether the client's timers stop. If false, the client's event loop is only blocked,
+    ///   and the timers are late.
     func fallAsleep(isSuspended: Bool) {
         wake()
         loop.fallAsleep()
         sleep = (loop.now, isSuspended)
     }
 
-    /// The client continues.
+    /// Continues the work of the client.
     func wake() {
         guard let (since, isSuspended) = sleep else { return }
         sleep = nil
         loop.wake(after: isSuspended ? loop.now - since : .zero)
+        application.woke()
         ledger.suspended()
         settle()
     }
@@ -253,15 +255,15 @@ final class SimulatedWorld {
         serverDelay = delay
     }
 
-    /// Whether the server's last messages are all on their way.
+    /// Whether none of the server's messages is delayed.
     var hasServerSaidAll: Bool { serverDelay == .zero && delayedUntil < loop.now }
 
-    /// All work is done.
+    /// Whether all work is done.
     var isIdle: Bool { loop.nextDeadline == nil && tasks.isEmpty }
 }
 
 extension SimulatedWorld {
-    /// Cleans the world up after a run, because its objects refer to each other and would stay in memory.
+    /// Removes the references between the world's objects after a run, so the objects do not stay in memory.
     func abandon() {
         application.dropClient()
         for member in members { member.leave() }

@@ -1,19 +1,22 @@
 import PusherProtocol
 
-/// Calls of an app that knows more than the client: the app is in the foreground again, or the network has changed.
+/// Handles the calls with which the app checks or replaces the connection, or changes the server. The connection's
+/// machine reconnects after a loss.
 extension ClientStateMachine {
-    /// Checks the connection now. If the app wants a connection and there is none, the client connects.
+    /// Checks the connection now. If the client waits before an attempt, the attempt starts now. In other states
+    /// without a connection, the method does nothing.
     ///
-    /// - Parameter timeout: How long the server may take to answer.
+    /// - Parameter timeout: The time limit for the server's answer.
     package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
         switch connection.state {
         case .asking, .waiting:
             connect(now: now, into: &effects)
         case .connected:
-            // The app knows of an event that may have broken the connection.
+            // The app may call this method because it has noticed a change that breaks connections, such as a new
+            // network. A loss soon after this call is therefore no sign of an idle limit.
             let patience = min(timeout, configuration.timeouts.pong)
-            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.longestTimerDelay)
-            perform(session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)
+            connection.session?.clientSilence.expectLoss(until: now + patience + LivenessStateMachine.longestTimerDelay)
+            perform(connection.session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)
         case .initialized, .connecting, .disconnecting, .disconnected, .refused:
             break
         }
@@ -25,7 +28,7 @@ extension ClientStateMachine {
         perform(connection.reconnectNow(configuration, now: now), now: now, into: &effects)
     }
 
-    /// Connects to another server from now on: at once if a connection is wanted.
+    /// Uses another server from now on. Connects at once if the app wants a connection.
     package mutating func switchTo(_ request: TransportRequest, now: Instant, into effects: inout [Effect]) {
         if let old = try? configuration.endpoint.get(), old.host != request.host || old.port != request.port {
             keepAlive.forget()
