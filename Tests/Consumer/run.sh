@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds this package with both build systems of SwiftPM, as dependents of PusherClient build theirs, and runs it. The
-# second time it is a copy outside of the repository.
+# Builds and runs this package with both build systems of SwiftPM, as apps that use PusherClient do. The second build
+# uses a copy outside of the repository.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 swift=${SWIFT:-swift}
 
-# Dependents do not have what CI sets for the builds of this repository.
+# CI sets these variables for this repository only, so apps do not have them.
 unset PUSHER_WARNINGS_AS_ERRORS PUSHER_FUZZING
 
 copy=$(mktemp -d)

@@ -1,19 +1,20 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers the one request of a client's connection: by a tunnel, by the origin's answer, or by itself.
+/// Answers the one request of a client's connection. The answer is a tunnel, the origin's answer, or the proxy's own
+/// answer.
 final class ProxyRequestHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
     private enum State {
         case waiting
-        /// The request's end may already have arrived; nothing later does, because the gate holds it back.
+        /// The end of the request may have arrived already. The gate holds later bytes back.
         case connecting(isComplete: Bool)
         case forwarding(origin: any Channel, isComplete: Bool)
-        /// There is no answer, and the connection stays open until the client ends it.
+        /// The proxy does not answer, and keeps the connection open until the client closes it.
         case silent
-        /// Answered, or a tunnel.
+        /// The proxy has answered, or opened a tunnel.
         case finished
     }
 
@@ -27,7 +28,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
     private var hasResponseHead = false
     private var hasInputEnded = false
 
-    /// How long a client may take to end its connection after the answer.
+    /// The time limit for the client to close its connection after the answer.
     private static let lingerTimeout = TimeAmount.seconds(2)
 
     static func addHandlers(to channel: any Channel, engine: ProxyEngine) throws {
@@ -78,8 +79,8 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         guard event as? ChannelEvent == .inputClosed else { return }
         hasInputEnded = true
         switch state {
-        // Half of a connection is enough for a tunnel. A client that sends a request and then ends its half has usually
-        // gone.
+        // A tunnel stays open when the client closes its side, because the other direction still works. In the other
+        // states, a client that has closed its side has usually gone away.
         case .waiting, .silent, .forwarding: context.close(promise: nil)
         case .connecting, .finished: break
         }
@@ -116,7 +117,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         var bytesAfterSuccess: [UInt8] = []
         switch engine.nextFault() {
         case .refused(let status):
-            return refuse(status: status, "refused, as the test asks for")
+            return refuse(status: status, "refused by the test")
         case .silent:
             record(status: nil)
             state = .silent
@@ -138,7 +139,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
             return refuse(status: 407, "the proxy's user name and password are missing or wrong")
         }
         guard let address = request.target.loopbackAddress(hosts: engine.options.hosts) else {
-            return refuse(status: 502, "\(request.target.host) is not known as an address of this machine")
+            return refuse(status: 502, "\(request.target.host) is not a known address of this machine")
         }
         state = .connecting(isComplete: false)
         engine.connect(to: address, allowsHalfClosure: request.forwardedHead == nil).assumeIsolated().whenComplete {
@@ -148,7 +149,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
 
     private func connected(_ result: Result<any Channel, any Error>, _ request: ProxyRequest, _ bytes: [UInt8]) {
         guard case .connecting(let isComplete) = state, let context else {
-            // The client has gone.
+            // The client has closed its connection, so the proxy no longer needs the origin.
             if case .success(let origin) = result { origin.close(promise: nil) }
             return
         }
@@ -167,7 +168,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
                 }
                 try origin.syncOptions?.setOption(.autoRead, value: true)
             } catch {
-                // One of the pipelines is gone because its connection has ended.
+                // One of the connections is closed, so handlers cannot be added to its pipeline.
                 origin.close(promise: nil)
                 context.close(promise: nil)
             }
@@ -237,8 +238,8 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         finish()
     }
 
-    /// Ends the connection after the answer has been sent. The proxy reads the client's remaining bytes, because TCP
-    /// would otherwise drop the answer.
+    /// Closes the connection after the proxy has sent the answer. Until then, the proxy reads the client's remaining
+    /// bytes, because TCP would otherwise discard the answer.
     private func finish() {
         state = .finished
         gate.discard()
@@ -262,13 +263,13 @@ extension ProxyRequestHandler {
             record(status: Int(response.status.code))
             response.version = head.version == .http1_0 ? .http1_0 : .http1_1
             response.headers = response.headers.withoutHopByHop()
-            // The encoder frames it again.
+            // The encoder adds this field itself if the answer needs it.
             response.headers.remove(name: "Transfer-Encoding")
             context.write(Self.wrapOutboundOut(.head(response)), promise: nil)
         case .body(let bytes):
             context.write(Self.wrapOutboundOut(.body(.byteBuffer(bytes))), promise: nil)
         case .end(let trailers):
-            // The encoder would write the end of a body.
+            // For a `HEAD` request, the encoder would write the end of a body that does not exist.
             if head.method != .HEAD { context.write(Self.wrapOutboundOut(.end(trailers)), promise: nil) }
             finish()
             origin.close(promise: nil)
@@ -279,7 +280,7 @@ extension ProxyRequestHandler {
 
     func originEnded() {
         guard case .forwarding = state else { return }
-        // An incomplete answer must not look complete.
+        // If the answer has begun, the close shows the client that the answer is incomplete.
         if hasResponseHead {
             context?.close(promise: nil)
         } else {

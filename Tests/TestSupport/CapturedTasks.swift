@@ -1,15 +1,15 @@
 import Foundation
 
-/// Runs the tasks of one world, one step after the other, when the world says so.
+/// Runs the tasks of one simulated world, one step after another, on command of this world.
 ///
-/// A hook of the concurrency runtime, made for such purposes, brings the jobs of a thread with captured tasks here
-/// instead of to the global executor. All other threads are not affected. So the world decides the order in which tasks
-/// run, and the same seed gives the same order.
+/// A hook of the concurrency runtime passes the jobs of one thread to this class instead of the global executor. Other
+/// threads are not affected. The world therefore decides the order in which tasks run, and the same seed gives the same
+/// order.
 package final class CapturedTasks {
     private var jobs: [UnownedJob] = []
     private let executor = Executor()
 
-    /// Only the values that a job needs to run.
+    /// The executor on which a job runs.
     private final class Executor: SerialExecutor {
         func enqueue(_ job: UnownedJob) { CapturedTasks.capture(job) { _ in } }
     }
@@ -17,10 +17,10 @@ package final class CapturedTasks {
     package var isEmpty: Bool { jobs.isEmpty }
     package var count: Int { jobs.count }
 
-    /// Runs the task that was ready first until it suspends, if there is one.
+    /// Runs the task that became ready first, until it suspends. Does nothing if no task is ready.
     package func runNext() { run(0) }
 
-    /// Runs one of the ready tasks, counted in the order in which they became ready.
+    /// Runs one of the ready tasks. The index counts them in the order in which they became ready.
     package func run(_ index: Int) {
         guard index < jobs.count else { return }
         jobs.remove(at: index).runSynchronously(on: executor.asUnownedSerialExecutor())
@@ -37,7 +37,7 @@ package final class CapturedTasks {
 
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
-        precondition(pthread_key_create(&key, nil) == 0, "the process has no room for a thread's variable")
+        precondition(pthread_key_create(&key, nil) == 0, "the process cannot create another thread-specific key")
         return key
     }()
 
