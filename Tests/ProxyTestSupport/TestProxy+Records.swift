@@ -3,11 +3,11 @@ import PusherTestServer
 extension TestProxy {
     /// One request that the proxy answered, or that a fault left without an answer.
     package struct Request: Equatable, Sendable {
-        /// The request's place in the log.
+        /// The request's index in the log.
         let index: Int
         /// The method: `CONNECT` for a tunnel, otherwise the method of the request to forward.
         package let method: String
-        /// The host that the client named, before the look-up in ``Options/hosts``. An IPv6 address has no brackets.
+        /// The host that the client named, before the lookup in ``Options/hosts``. An IPv6 address has no brackets.
         package let host: String
         /// The port that the client named, or 80 if the URL of a forwarded request has no port.
         package let port: Int

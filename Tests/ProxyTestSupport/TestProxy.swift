@@ -5,9 +5,9 @@ import PusherTestServer
 /// An HTTP proxy for tests of clients behind proxies.
 ///
 /// The proxy listens on this machine only, and behaves like a corporate proxy. It opens tunnels (`CONNECT`), and
-/// forwards requests whose target is a whole URL (`POST http://…`). It requires a user name and a password
-/// (``Options/credentials``), resolves names (``Options/hosts``), and fails on command. After a forwarded request, the
-/// proxy closes the connection.
+/// forwards requests whose target is a whole URL (`POST http://…`). If ``Options/credentials`` is set, it requires a
+/// user name and a password. It resolves the names in ``Options/hosts``, and simulates faults. After a forwarded
+/// request, the proxy closes the connection.
 ///
 /// No test reaches the internet through the proxy. The proxy resolves only the names in ``Options/hosts``. If the
 /// target is not on this machine (`127.0.0.0/8` or `::1`), the proxy answers with 502.

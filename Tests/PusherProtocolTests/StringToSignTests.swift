@@ -2,7 +2,8 @@ import Crypto
 import PusherProtocol
 import Testing
 
-/// Signatures from the documentation of Pusher Channels and from its server libraries, with this secret.
+/// Compares signatures with examples in the documentation of Pusher Channels and in its server libraries. All examples
+/// use the same secret.
 @Suite("Strings to sign")
 struct StringToSignTests {
     private static let secret = SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8))

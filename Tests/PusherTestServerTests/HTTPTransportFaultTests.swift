@@ -14,7 +14,7 @@ struct HTTPTransportFaultTests {
         for _ in 1...2 { _ = world.poll(session) }
     }
 
-    // MARK: Those of every connection
+    // MARK: Faults of every connection
 
     @Test("dropConnections ends the session and drops its stream or held poll")
     func drop() {
@@ -184,7 +184,7 @@ struct HTTPTransportFaultTests {
         #expect(stream.next().contains(#"\"event\":\"e\""#))
     }
 
-    // MARK: Those of requests
+    // MARK: Faults of requests
 
     @Test("the server answers requests with the status of the fault, and does not change the session")
     func statuses() {

@@ -139,7 +139,7 @@ struct HTTPLifetimeTests {
         }
     }
 
-    @Test("a shutdown cancels running requests, and refuses new requests")
+    @Test("a shutdown cancels running requests, and the requester rejects new requests")
     func shutdown() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in

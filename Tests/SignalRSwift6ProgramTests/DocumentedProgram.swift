@@ -1,7 +1,7 @@
 import SignalRClient
 
-// This program makes every call that the documentation of Microsoft's Swift client describes. It compiles in Swift 5
-// mode and in Swift 6 mode without another import.
+// This program makes every call that the documentation of Microsoft's Swift client describes. It needs no other import,
+// and compiles in Swift 5 mode and in Swift 6 mode.
 
 struct CustomRetryPolicy: RetryPolicy {
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {

@@ -63,7 +63,7 @@ struct PinningTests {
         #expect(received.withLockedValue { $0 } == [""])
     }
 
-    @Test("the client refuses a pinned certificate of an untrusted authority")
+    @Test("the client rejects a pinned certificate of an untrusted authority")
     func authority() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.serverContext) { peer in

@@ -93,7 +93,7 @@ struct ReconnectingWebSocketTests {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
             if numbered(connections) == 1 {
-                // The server accepts connections and never answers.
+                // On the first connection, the server does not answer the heartbeat.
                 heartbeat.yield(await peer.readFrame())
                 await peer.readToClose()
             } else {

@@ -44,7 +44,7 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    // The handler takes the place of NIO's frame decoder.
+                    // The handler replaces NIO's frame decoder.
                     let encoder = try pipeline.handler(type: WebSocketFrameEncoder.self)
                     if let load = HubLoad(path: head.uri) {
                         try pipeline.addHandler(HubHandler(load), position: .before(encoder))

@@ -15,7 +15,7 @@ final class Meter: Sendable {
     private let end = AsyncStream.makeStream(of: Void.self)
 
     /// - Parameters:
-    ///   - window: The number of events after which the meter requests more; zero for never.
+    ///   - window: The number of events after which the meter requests more; zero for no requests.
     ///   - goAhead: Requests more events.
     init(total: Int, warmUp: Int, window: Int = 0, goAhead: @escaping @Sendable (Int) -> Void = { _ in }) {
         self.total = total

@@ -78,7 +78,7 @@ struct AuthorizationTests {
         let begun = input { machine, effects in
             for name in names { _ = machine.subscribe(name, now: Instant(), into: &effects) }
         }
-        // The machine sends one request to the shell in each turn of the event loop.
+        // The machine returns one effect for all channels that the app subscribes to in one turn of the event loop.
         #expect(begun == [.gatherAuthorizations])
         let first = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])

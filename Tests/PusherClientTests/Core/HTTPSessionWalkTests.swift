@@ -89,7 +89,7 @@ private struct SessionWalk {
             if status == 200, number == current, machine.state == .opening {
                 actions += machine.opened(hostname: nil, now: now)
             } else if status == 200, number != current {
-                // The session judges the start of a second response.
+                // The start of a second response shows whether the server refuses the handover.
                 actions += generator.oneIn(4) ? machine.refusedHandover(number) : machine.acceptedHandover(number)
             }
             return actions

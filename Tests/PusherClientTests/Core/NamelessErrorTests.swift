@@ -175,7 +175,7 @@ struct NamelessErrorTests {
             client.subscribe("a")
             client.advance(by: .seconds(10))
             client.unsubscribe("a")
-            // The pong keeps the connection alive, because a loss would remove the requests.
+            // Without the pong, the client would lose the connection, and the loss would remove the requests.
             client.received(.pong)
         }
         #expect(client.state == .connected)

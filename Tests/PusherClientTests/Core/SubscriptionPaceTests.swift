@@ -153,7 +153,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(3...3) + ["send 1 subscribe new"])
     }
 
-    @Test("The client never sends a cancelled subscription, and unsubscribes if the subscription was sent before")
+    @Test("After an unsubscribe, the client removes a queued subscription, or unsubscribes from a sent subscription")
     func unsubscribed() {
         var client = client(3, taken: 1)
         client.subscribe("new")

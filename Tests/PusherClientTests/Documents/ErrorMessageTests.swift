@@ -96,7 +96,8 @@ struct ErrorMessageTests {
         }
         let code = source.split(separator: "\n").filter { !$0.contains(/^\s*\/\//) }.joined(separator: "\n")
         let used = Set(code.matches(of: /\.(\w+)/).map { String($0.1) })
-        // A case of a network error uses the code with the same name.
+        // Initializers make these codes from the cases of network errors with the same names, so a case counts as a use
+        // of its code.
         let named = Set(code.matches(of: /case (\w+)/).map { String($0.1) })
         #expect(codes.filter { !used.contains($0) && !named.contains($0) } == [])
     }

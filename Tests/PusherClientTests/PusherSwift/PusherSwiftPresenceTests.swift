@@ -79,7 +79,7 @@ struct PusherSwiftPresenceTests {
     }
 
     @Test(
-        "the client reports a member who leaves, with an id that is a string or a number",
+        "the client reports a member who leaves, whether the id is a string or a number",
         arguments: [#""100""#, "100"]
     )
     func removed(id: String) async throws {

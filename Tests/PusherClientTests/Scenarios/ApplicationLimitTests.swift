@@ -41,7 +41,7 @@ struct ApplicationLimitTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // An existing channel does not count again, and an unsubscribed channel frees its place.
+        // An existing channel does not count again, and an unsubscribed channel does not count.
         #expect(pusher.subscribe("channel-1").fault == nil)
         pusher.unsubscribe("channel-1")
         let other = pusher.subscribe(name)
@@ -49,7 +49,7 @@ struct ApplicationLimitTests {
         #expect(other !== channel)
     }
 
-    @Test("an unsubscribed channel frees its place at once, even before the server's answer")
+    @Test("an unsubscribed channel does not count toward the limit, even before the server's answer")
     func unansweredChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let second = try await world.atOnce {
@@ -124,7 +124,7 @@ struct ApplicationLimitTests {
         await call()
         #expect(calls.take() == [1, 2, 3])
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings, .tooManyBindings])
-        // Unbinding a callback that was never bound frees no place.
+        // Unbinding a callback that the client did not bind does not change the count.
         unbind(ids[4])
         unbind(ids[0])
         _ = bind(6)

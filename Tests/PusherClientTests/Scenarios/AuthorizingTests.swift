@@ -268,7 +268,7 @@ struct AuthorizingTests {
         let others = (2...4).map { pusher.subscribe("private-\($0)") }
         await world.advance(by: .seconds(7))
         await world.runUntil { first.subscribed && world.server.authorizationRequests.count == 2 }
-        // A channel that is cancelled during a batch request frees no place in the batch.
+        // The batch request continues without the unsubscribed channel, so the new channel waits for the next request.
         pusher.unsubscribe("private-2")
         let last = pusher.subscribe("private-5")
         await world.advance(by: .seconds(7))

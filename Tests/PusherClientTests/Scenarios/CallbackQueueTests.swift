@@ -58,7 +58,7 @@ struct CallbackQueueTests {
         }
         await world.runUntil { orders.subscribed }
         queue.suspend()
-        // The delegate binds on the callback queue, when the events have already arrived.
+        // The delegate binds on the callback queue, after the events have arrived.
         let news = pusher.subscribe("news")
         delegate.bind = { news.bind(eventName: "headline") { received.append($0.data ?? "") } }
         await world.run()

@@ -82,7 +82,7 @@ struct DeliveryTests {
         channel.bind { [weak pusher] event in
             log.append("\(event.eventName) \(event.channelName ?? "")")
             guard event.eventName == "first" else { return }
-            // The client applies the effects of a callback after the events that arrived earlier.
+            // The server's answer to this subscription arrives after the read.
             pusher?.subscribe("others").bind { log.append("\($0.eventName) \($0.channelName ?? "")") }
         }
         let errors = pusher.errors

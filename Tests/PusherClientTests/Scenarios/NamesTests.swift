@@ -81,7 +81,7 @@ struct OptionPropertyTests {
         #expect(PusherClientOptions(cluster: "eu").host == "ws-eu.pusher.com")
     }
 
-    @Test("an app can set every property, and a client keeps the values at its creation")
+    @Test("an app can set properties of the options, and a client keeps the values from its creation")
     func snapshot() async throws {
         let options = PusherClientOptions.virtual()
         options.retryPolicy = .delays([.seconds(7)])

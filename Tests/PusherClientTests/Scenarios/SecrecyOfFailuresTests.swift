@@ -124,7 +124,8 @@ struct SecrecyOfFailuresTests {
                 do { try await channel.subscribed() } catch { display.show(error) }
             }
         }
-        // On a busy machine, a wait could begin only after the client has disconnected, and would never end.
+        // The calls must wait before the test continues. On a busy machine, a call could otherwise begin after the
+        // client has disconnected, and would never return.
         await world.runUntil {
             pusher?.engine.read { $0.machine.wantedSubscriptions.allSatisfy { $0.waiters.count == 1 } } != false
         }

@@ -97,7 +97,7 @@ struct ServerLimitTests {
         #expect(told.elements == ["+1", "+2"])
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // A new member gets the free place.
+        // After a member has left, one new member is within the limit.
         sendMember("1", isAdded: false)
         sendMember("11")
         sendMember("12")

@@ -45,7 +45,7 @@ struct TimeoutTests {
         #expect(pusher.state != .disconnected)
     }
 
-    @Test("a wait that succeeds in time leaves no timer")
+    @Test("a wait that succeeds in time has no effect at its timeout")
     func inTime() async throws {
         let pusher = world.makeClient()
         let id = try await world.complete { try await pusher.connected(timeout: .seconds(3)) }

@@ -31,7 +31,10 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("both kinds of requests send the user name and password to the proxy", arguments: [true, false])
+    @Test(
+        "the client sends the user name and password to the proxy for the WebSocket and for authorizations",
+        arguments: [true, false]
+    )
     func credentials(useTLS: Bool) async throws {
         try await withProxy(useTLS: useTLS, isProtected: true, password: "hush: ünïque", authMethod: authEndpoint) {
             server,

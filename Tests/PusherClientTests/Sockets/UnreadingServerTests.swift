@@ -11,7 +11,8 @@ struct UnreadingServerTests {
     @Test("the client drops the connection at the limit of unsent answers, and reconnects")
     func unread() async throws {
         let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
-        // After each success, the client sends an unsubscribe with the name, so a long name soon fills its buffers.
+        // After each success, the client sends an unsubscribe with the name, so a long name soon fills the client's
+        // buffers.
         let name = String(repeating: "x", count: 60_000)
         let unwanted = #"{"event":"pusher_internal:subscription_succeeded","channel":"\#(name)","data":{}}"#
         try await withScriptedServer { peer in

@@ -172,7 +172,8 @@ final class VirtualWorld: Sendable {
         }
         await runWhileWanted { isDone.withLockedValue { $0 } }
         guard isDone.withLockedValue({ $0 }) else {
-            // The time limit of the test has cancelled it. The call may ignore the cancellation, so nobody waits for it.
+            // The test has exceeded its time limit. The call may ignore the cancellation, so the test does not wait for
+            // the call.
             task.cancel()
             throw CancellationError()
         }

@@ -9,7 +9,7 @@ import Testing
 /// A source of numbered events that knows which events its client has received. The source sends events on the client's
 /// newest connection. After a loss, the source continues with the first event that did not arrive.
 ///
-/// The source records an event as out of turn if the event arrives twice, or after a missing event on the same
+/// The source records an event in `outOfTurn` if the event arrives twice, or after a missing event on the same
 /// connection.
 private final class NumberedEvents: Sendable {
     private struct State: Sendable {

@@ -177,7 +177,7 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("the client waits at least for the time in Retry-After")
+    @Test("the client waits for at least the time in Retry-After")
     func retryAfter() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))

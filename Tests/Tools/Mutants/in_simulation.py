@@ -1,6 +1,7 @@
 """Protections of the client. If one is removed, the simulation must fail. See mutants.py."""
 
-# The same four as in in_tests.py, without the last: 2,000 seeds look for each, or as many as SEEDS says.
+# Each entry has the first four values of an entry in in_tests.py. The simulation runs 2,000 seeds for each entry, or
+# the number in SEEDS.
 MUTANTS = [
     ("a late close of an old socket", "ConnectionStateMachine+Loss.swift",
      "guard currentAttempt == id else { return [] }\n        if case .disconnecting",

@@ -1,6 +1,7 @@
 """Removes one protection of the client against a fault of Docs/Reliability.md at a time. Tests must fail. See mutants.py."""
 
-# The fault, the file, the text that sees to it, the text in its place, and the tests that are run.
+# Each entry has the fault, the file, the text that handles the fault, the replacement of this text, and the tests to
+# run.
 MUTANTS = [
     # Connections on real sockets.
     ("a connection that closes without a close frame", "WebSocketSession+Channel.swift",

@@ -34,7 +34,7 @@ struct Latency {
     }
 }
 
-/// Reads the timestamp at its place in the frame.
+/// Reads the timestamp at a fixed offset in the frame.
 private struct StampReader {
     let offset: Int
     let arrivals: Arrivals
@@ -42,7 +42,7 @@ private struct StampReader {
     init(_ workload: Workload, _ arrivals: Arrivals) {
         self.arrivals = arrivals
         let empty = Payload.envelope(event: Workload.eventName, channel: workload.channelName(0), data: #"{"sent":"#)
-        // The last two bytes are the ends of the string and of the object.
+        // The last two bytes are the end of the string and the end of the object.
         offset = empty.utf8.count - 2
     }
 

@@ -16,7 +16,7 @@ func withRelay(
 ) async throws {
     let chain = try TestChain(.direct)
     var options = PusherTestServer.Options()
-    // A stream that does not move to another response must not go on.
+    // On a slow machine too, the server must wait for the client's next request, and not continue the old response.
     options.httpTransports.moveTime = .patience
     if useTLS { options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM) }
     try await PusherTestServer.withServer(options: options) { server in

@@ -2,16 +2,17 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherClient
 
-/// What a reader of `statuses(every:)` knows.
+/// The state of a reader of `statuses(every:)`.
 struct Countdown: Sendable {
     let interval: TimeAmount
-    /// The last element, and when it came.
+    /// The last element, and the time at which it arrived.
     var status: ConnectionStatus?
     var since = NIODeadline.uptimeNanoseconds(0)
 
-    /// The violation of an element, if there is one.
+    /// Records the next element. Returns the violation, if there is one.
     ///
-    /// - Parameter change: The status that a sequence without repetitions has in its place; nil for a repetition.
+    /// - Parameter change: The next element of `statuses`, which has no repetitions; nil if the element repeats a
+    ///   status.
     mutating func receive(_ status: ConnectionStatus, change: ConnectionStatus?, at now: NIODeadline) -> String? {
         defer { (self.status, since) = (status, now) }
         if let change { return status == change ? nil : "a countdown says \(status), and the status is \(change)" }
@@ -22,7 +23,7 @@ struct Countdown: Sendable {
 
 /// The sequences that repeat the status during a wait.
 extension SimulatedApplication {
-    /// - Parameter limit: After so many elements the sequence is released; nil for never.
+    /// - Parameter limit: The number of elements after which the app releases the sequence; nil for no limit.
     func countDown(every milliseconds: Int, atMost limit: Int?) {
         guard let pusher else { return }
         let id = nextID()
@@ -54,15 +55,15 @@ extension SimulatedApplication {
         if let problem { violations.add(problem) }
     }
 
-    /// When the client continued after its last sleep.
+    /// The time at which the client continued after its last sleep.
     var wakeTime: NIODeadline { state.withLockedValue { $0.wakeTime } }
 
-    /// The client's timers may have stood still, or be late.
+    /// Records that the client continues. Its timers stopped during the sleep, or are late.
     func woke() { state.withLockedValue { $0.wakeTime = ledger.loop.now } }
 
-    /// All have the status of the client, and repeat it in time.
+    /// Checks that each countdown has the client's status, and repeats the status in time.
     ///
-    /// - Parameter timerCount: How many of the client's timers repeat the status.
+    /// - Parameter timerCount: The number of the client's timers that repeat the status.
     func checkCountdowns(_ status: ConnectionStatus, timerCount: Int) {
         let (countdowns, wakeTime) = state.withLockedValue { (Array($0.countdowns.values), $0.wakeTime) }
         violations.check(

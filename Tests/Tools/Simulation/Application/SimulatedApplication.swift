@@ -53,9 +53,9 @@ final class SimulatedApplication: Sendable {
         var hasAtServer: (@Sendable (String) -> Bool)?
         /// Whether the server has sent false information on this connection.
         var isLiedTo = false
-        /// The channels that the server rejects with the name of another channel.
+        /// The channels that the server refuses with the name of another channel.
         var falselyRefused: Set<String> = []
-        /// The channels that the server has been set to reject.
+        /// The channels that the server is set to refuse.
         var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
@@ -144,7 +144,7 @@ final class SimulatedApplication: Sendable {
     /// Records that from now on an error may belong to no request.
     func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
 
-    /// Records that the server rejects a channel, and whether the server names another channel.
+    /// Records that the server refuses a channel, and whether the server names another channel.
     func refuses(_ channel: String, falsely isFalse: Bool) {
         state.withLockedValue { state in
             state.refused.insert(channel)

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Actions of some scripts only, which are inserted into the script that there would be without them.
+/// Inserts further actions into some scripts. The other actions of a script stay the same.
 extension ScriptWriter {
     mutating func insertRareActions(into actions: inout [PlannedAction]) {
         if countdownGenerator.oneIn(4) { insertCountdowns(into: &actions) }
@@ -25,8 +25,8 @@ extension ScriptWriter {
         }
     }
 
-    /// So many events that streams become too long while others are under way: with such latencies the beginning of a
-    /// stream overtakes the end of the one before it.
+    /// Inserts bursts of events that exceed the length of a stream. With latencies that vary, the beginning of the next
+    /// stream can overtake the end of the current stream.
     private mutating func insertBursts(into actions: inout [PlannedAction]) {
         for _ in 0..<Int.random(in: 0...2, using: &httpGenerator) {
             let channel = channels.randomElement(using: &httpGenerator) ?? "news"

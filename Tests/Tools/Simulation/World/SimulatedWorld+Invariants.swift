@@ -69,7 +69,7 @@ extension SimulatedWorld {
         )
     }
 
-    /// No request with messages waits longer for its answer than the client allows.
+    /// Checks that no request with messages waits longer for its answer than the client allows.
     private func checkSending() {
         for case let session as SimulatedSession in network.currentLinks {
             guard let since = session.sendingSince else { continue }
