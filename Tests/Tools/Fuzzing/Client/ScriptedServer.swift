@@ -44,7 +44,7 @@ final class ScriptedServer {
     /// Whether the client could read all of the server's own messages, and can read the next one.
     var isHeard: Bool { isUnderstood && position.isBetweenFrames }
 
-    /// The subscriptions that the app has requested. The user's own channel is not among them.
+    /// The client's subscriptions, without the user's own channel.
     var channels: Set<String> { subscriptions.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) } }
 
     /// The subscriptions that the client may have. The input may have confirmed subscriptions that the server does not

@@ -20,9 +20,9 @@ struct ExpectingHandler: Sendable {
         case dropped
     }
 
-    /// Nil for all.
+    /// The channel of the events; nil for all channels.
     let channel: String?
-    /// Nil for all.
+    /// The name of the events; nil for all names.
     let event: String?
     let isSequence: Bool
     var stage = Stage.bound
