@@ -136,7 +136,7 @@ struct ConnectionStatisticsTests {
         #expect(both.mean == .seconds(5))
     }
 
-    @Test("A new connection does not count as recovered if the app or the server closed the previous one")
+    @Test("A new connection does not count as recovered if the app disconnected or the server refused the client before")
     func noRecovery() {
         var client = CoreClient.connected()
         client.closed()

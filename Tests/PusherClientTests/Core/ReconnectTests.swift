@@ -60,7 +60,7 @@ struct ReconnectTests {
         #expect(client.decide(decision).timers == ["set retry \(wait)"])
     }
 
-    @Test("The policy gets the number of attempts, the time and the reason")
+    @Test("The policy gets the number of retries, and the minimum wait that the protocol requires")
     func context() throws {
         var client = CoreClient.connected()
         #expect(client.closed(code: 4100).changes.last == "ask retry 0 at least 1s")
@@ -125,7 +125,7 @@ struct ReconnectTests {
     }
 
     @Test(
-        "The count of attempts starts again only after a connection that held for ten seconds",
+        "The policy's count of retries starts again only after a connection that held for ten seconds",
         arguments: [(9_999, 2), (10_000, 0), (60_000, 0)]
     )
     func resetAfterHolding(milliseconds: Int, count: Int) {
@@ -227,7 +227,7 @@ struct ReconnectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
-    @Test("The status changes to unavailable after ten seconds of attempts, and stays so until the client is connected")
+    @Test("After ten seconds, the status during attempts is unavailable until the client is connected")
     func unavailable() {
         var client = CoreClient()
         client.connect()
