@@ -35,21 +35,21 @@ struct CloseCodeTableTests {
     static let early: [ConnectionSituation] = [.connecting, .opened, .greeted, .connectedJustNow]
     static let late: [ConnectionSituation] = [.connectedForFiveSeconds, .connectedForAMinute, .pinged]
 
-    @Test("Closes", arguments: ranges, early + late)
+    @Test("Each close code has the effect in the table", arguments: ranges, early + late)
     func closes(range: Range, situation: ConnectionSituation) {
         for code in range.codes {
             expect(Self.late.contains(situation) ? range.late : range.early, in: situation, code)
         }
     }
 
-    @Test("Closes without reconnecting", arguments: ranges, early + late)
+    @Test("Without automatic reconnects, the client stops after each close code", arguments: ranges, early + late)
     func closesWithoutReconnecting(range: Range, situation: ConnectionSituation) {
         for code in range.codes {
             expect(range.early == .refuse ? .refuse : .giveUp, in: situation, code) { $0.autoReconnect = false }
         }
     }
 
-    @Test("4000 on a connection over TLS", arguments: early + late)
+    @Test("Close code 4000 on a connection over TLS is a refusal", arguments: early + late)
     func closesOverTLS(situation: ConnectionSituation) {
         let request = TransportRequest(host: "h", port: 443, useTLS: true, path: "/app/key")
         expect(.refuse, in: situation, 4000) { $0.endpoint = .success(request) }

@@ -136,7 +136,7 @@ struct ConnectionStatisticsTests {
         #expect(both.mean == .seconds(5))
     }
 
-    @Test("A new connection does not count as recovered if the app disconnected or the server refused the client before")
+    @Test("A new connection does not count as recovered after a disconnect or a refusal")
     func noRecovery() {
         var client = CoreClient.connected()
         client.closed()

@@ -67,7 +67,7 @@ struct LivenessMachineTests {
         #expect(transcript.timers.last == "set activity \(expected)")
     }
 
-    @Test("The client answers pusher:ping, which does not count as a pong")
+    @Test("The client answers pusher:ping, which counts as activity and ends the wait for a pong")
     func serverPing() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -101,7 +101,7 @@ struct LivenessMachineTests {
         #expect(client.connect() == [])
     }
 
-    @Test("Timers of an earlier connection have no effect")
+    @Test("Old timers have no effect, on the same connection or on the next one")
     func staleTimers() throws {
         var client = CoreClient.connected()
         let activity = try #require(client.timer(.activity))

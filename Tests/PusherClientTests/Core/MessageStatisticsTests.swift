@@ -10,7 +10,7 @@ struct MessageStatisticsTests {
 
     // MARK: Events
 
-    @Test("An event of a wanted channel counts as delivered, and any other event as dropped")
+    @Test("An event counts as delivered if its channel is wanted or it has no channel, and otherwise as dropped")
     func events() {
         var client = CoreClient.subscribed("a")
         client.received(.message("a"))

@@ -360,7 +360,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == [])
     }
 
-    @Test("The client reports an unusable entry once for each message, and uses the other entries")
+    @Test("The client reports unusable entries once for each message, and uses the other entries")
     func malformedEntries() {
         var client = signedIn()
         let entries = [

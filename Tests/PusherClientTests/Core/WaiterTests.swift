@@ -96,7 +96,7 @@ struct WaiterTests {
     }
 
     @Test(
-        "A wait that ended during a suspension is not repeated",
+        "If the wait for a retry ended during a suspension, the next call starts the attempt at once",
         arguments: [true, false]
     )
     func overslept(awaitsConnection: Bool) {

@@ -12,7 +12,7 @@ struct CacheTests {
         "cache-orders", "private-cache-orders", "private-encrypted-cache-orders", "presence-cache-orders",
     ]
 
-    @Test("the client reports an empty cache by an event, a closure and a sequence", arguments: names)
+    @Test("the client reports an empty cache by an event, to callbacks and sequences", arguments: names)
     func miss(name: String) async throws {
         let pusher = try await world.makeConnectedClient()
         let told = Log<String>()

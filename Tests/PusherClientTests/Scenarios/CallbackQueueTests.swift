@@ -325,7 +325,7 @@ struct SequenceTests {
         for await _ in channel.events { Issue.record("a retired channel got an event") }
     }
 
-    @Test("the sequence of statuses begins with the current status, and contains every change with its reason")
+    @Test("the sequence of statuses begins with the current status, and contains each change and the reason of a loss")
     func statuses() async throws {
         let pusher = try await world.makeConnectedClient()
         var statuses = pusher.statuses.makeAsyncIterator()

@@ -416,7 +416,7 @@ struct EndOfConnectionTests {
         #expect(pusher.connection.connectionState == .disconnected)
     }
 
-    @Test("disconnect() ends the body of withConnection(), which returns the body's value if there is a value")
+    @Test("disconnect() ends the body of withConnection(), and the call returns the body's value if there is one")
     func disconnected() async throws {
         let (iterating, first) = await begin { pusher in
             for await _ in pusher.events {}

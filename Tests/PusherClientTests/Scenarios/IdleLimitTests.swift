@@ -101,7 +101,7 @@ struct IdleLimitTests {
         #expect(pusher.statistics.pings.sent - before <= 60 + 30)
     }
 
-    @Test("an idle limit of 3 s costs few connections in six hours")
+    @Test("with an idle limit of 3 s, the client needs at most six connections in six hours")
     func longRun() async throws {
         let world = VirtualWorld()
         world.server.setIdleLimit(.init(.seconds(3)))

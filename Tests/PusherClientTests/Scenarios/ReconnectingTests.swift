@@ -12,7 +12,7 @@ import Testing
 struct ReconnectingTests {
     let world = VirtualWorld()
 
-    @Test("the client reconnects after a loss, and calls the delegate once")
+    @Test("the client reconnects after a loss, and announces the loss to the delegate once")
     func loss() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

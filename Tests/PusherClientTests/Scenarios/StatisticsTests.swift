@@ -181,7 +181,7 @@ struct StatisticsTests {
         withExtendedLifetime((asNumber, asText)) {}
     }
 
-    @Test("an event and a client event count as dropped if the transformer throws")
+    @Test("if the transformer throws, an event counts as dropped, and a client event as refused")
     func transformerFailed() async throws {
         let options = PusherClientOptions(
             authMethod: .endpoint(authEndpoint: VirtualWorld.authEndpoint),

@@ -123,7 +123,7 @@ struct UserTests {
         #expect(error?.code == .signInTimedOut)
     }
 
-    @Test("the watchlist reports users who are online, and later changes")
+    @Test("the watchlist reports which users are online or offline, and later changes")
     func watchlist() async throws {
         let bob = try await signIn(.virtual(user: "bob"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob","eve"]"#))
@@ -186,7 +186,7 @@ struct UserTests {
         #expect(room.subscribed)
     }
 
-    @Test("a client gets an error and stays disconnected if the server terminates its user's connections")
+    @Test("a client disconnects, and does not reconnect, if the server terminates its user's connections")
     func terminated() async throws {
         let pusher = try await signIn(.virtual(user: "ada"))
         world.server.terminateConnections(ofUser: "ada")
