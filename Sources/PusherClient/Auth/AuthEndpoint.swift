@@ -52,9 +52,9 @@ public struct AuthEndpoint: Sendable {
     /// including the providers, so a longer time has no effect. Default: nil, which means
     /// ``PusherTimeouts/authorization``.
     public var timeout: Duration?
-    /// Whether one request names several channels. Such a request has `channel_name[]` for each channel, and the answer
-    /// has a member for each channel: `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend must support
-    /// this form. Batching does not affect the sign-in of users. Default: false.
+    /// Whether one request can name several channels. Such a request has `channel_name[]` for each channel, and the
+    /// answer has a member for each channel: `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend must
+    /// support this form. Batching does not affect the sign-in of users. Default: false.
     public var isBatching: Bool
     /// The maximum number of channels in one request, if ``isBatching`` is true. A value below 1 counts as 1. Default:
     /// 100.
@@ -68,10 +68,10 @@ public struct AuthEndpoint: Sendable {
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
     ///   - timeout: The time limit of one request. Nil means the client's timeout.
-    ///   - isBatching: Whether one request names several channels.
+    ///   - isBatching: Whether one request can name several channels.
     ///   - maximumBatchSize: The maximum number of channels in one request.
-    ///   - headersProvider: Returns more header fields, before each request.
-    ///   - parametersProvider: Returns more parameters, before each request.
+    ///   - headersProvider: A closure that returns more header fields. The client calls it before each request.
+    ///   - parametersProvider: A closure that returns more parameters. The client calls it before each request.
     public init(
         _ url: String,
         method: String = "POST",

@@ -41,8 +41,8 @@ extension AuthMethod {
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
     ///   - timeout: The time limit of one request: see ``AuthEndpoint/timeout``.
-    ///   - headersProvider: Returns more header fields, before each request.
-    ///   - parametersProvider: Returns more parameters, before each request.
+    ///   - headersProvider: A closure that returns more header fields. The client calls it before each request.
+    ///   - parametersProvider: A closure that returns more parameters. The client calls it before each request.
     public static func endpoint(
         _ url: String,
         method: String = "POST",
@@ -89,9 +89,9 @@ extension AuthMethod {
     ///
     /// - Parameters:
     ///   - maximumBatchSize: The maximum number of channels in one call. A value below 1 counts as 1. Default: 100.
-    ///   - authorize: Returns a result for each channel, keyed by the channel's name. Each call is for one connection
-    ///     only. The authorization of a channel without a result fails. If the closure throws an error, all channels
-    ///     fail, as with ``authorizer(_:)``.
+    ///   - authorize: A closure that returns a result for each channel, keyed by the channel's name. Each call is for
+    ///     one connection only. The authorization of a channel without a result fails. If the closure throws an error,
+    ///     all channels fail, as with ``authorizer(_:)``.
     public static func batchAuthorizer(
         maximumBatchSize: Int = 100,
         _ authorize:

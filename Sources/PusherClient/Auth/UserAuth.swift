@@ -8,7 +8,7 @@ public struct UserAuth: Hashable, Sendable {
     /// whose `id` is a non-empty string.
     public var userData: String
 
-    /// Creates an answer.
+    /// Creates an authentication.
     public init(auth: String, userData: String) {
         self.auth = auth
         self.userData = userData

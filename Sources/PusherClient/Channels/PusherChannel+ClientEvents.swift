@@ -73,9 +73,9 @@ extension PusherChannel {
     /// Sends an event that replaces waiting events with its name, for example to show that a user is typing. Returns at
     /// once.
     ///
-    /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes the event wait,
-    /// the next event with this name replaces it in the queue. So the queue contains only one event with this name. If
-    /// the channel is not subscribed, or the connection is lost meanwhile, the client drops the event.
+    /// If the event has to wait because of ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``, the next
+    /// event with this name replaces it in the queue. So the queue contains only one event with this name. If the
+    /// channel is not subscribed, or the connection is lost meanwhile, the client drops the event.
     /// ``Pusher/statistics`` counts dropped events, but the client does not report them.
     ///
     /// ```swift

@@ -57,11 +57,11 @@ public class PusherChannel: @unchecked Sendable {
     /// The kind of channel. The prefix of the name determines the kind.
     public var type: PusherChannelType { PusherChannelType(name: name) }
 
-    /// Whether the channel is encrypted: its name begins with `private-encrypted-`.
+    /// Whether the channel is encrypted. The name of an encrypted channel begins with `private-encrypted-`.
     public var isEncrypted: Bool { PusherChannelType.isEncryptedChannel(name: name) }
 
-    /// Whether the server keeps the channel's last event for new subscribers: the prefix of the name ends with
-    /// `cache-`.
+    /// Whether the channel is a cache channel. The server keeps the last event of a cache channel for new subscribers.
+    /// In the name of such a channel, `cache-` follows the prefix, or begins the name.
     public var isCache: Bool { PusherChannelType.isCacheChannel(name: name) }
 
     /// Whether the server has confirmed the subscription on the current connection.

@@ -57,6 +57,6 @@ extension PusherPresenceChannelMember: Hashable {
 }
 
 extension PusherPresenceChannelMember: CustomStringConvertible {
-    /// The user's id.
+    /// The name of the type, and the user's id.
     public var description: String { "PusherPresenceChannelMember(\(userId))" }
 }

@@ -117,8 +117,8 @@ public final class PusherEvent: Sendable {
         var error = PusherClientError(
             .undecodableData,
             """
-            Data of the event \(eventName.quoted) not decoded: \(data == nil ? "there is none" : "it does not fit '\(type)'"). \
-            The cause says which part.
+            Data of the event \(eventName.quoted) not decoded: \
+            \(data == nil ? "there is no data" : "it does not fit '\(type)'. See the cause").
             """,
             channelName: channelName,
             cause: cause

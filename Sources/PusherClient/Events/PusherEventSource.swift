@@ -76,7 +76,7 @@ extension PusherEventSource where Event == PusherEvent {
     ///   - type: The type of the decoded data. The sequence decodes the data on the actor that iterates. If the type's
     ///     conformance to `Decodable` is isolated to the main actor, only code on the main actor can iterate the
     ///     sequence.
-    ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
+    ///   - decoder: The decoder for the data. Default: a new `JSONDecoder`.
     public func events<Value: Decodable>(
         named eventName: String,
         as type: Value.Type,
@@ -112,7 +112,7 @@ extension PusherEventSource {
     ///
     /// - Parameters:
     ///   - eventName: The event's name. Default: every event.
-    ///   - callback: Called on the callback queue (``PusherClientOptions/callbackQueue``).
+    ///   - callback: A closure that the client calls on the callback queue (``PusherClientOptions/callbackQueue``).
     /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe(
         named eventName: String? = nil,
@@ -132,7 +132,7 @@ extension PusherEventSource {
     /// - Parameters:
     ///   - eventName: The event's name. Default: every event.
     ///   - actor: `MainActor.shared`.
-    ///   - callback: Called on the main actor, in the order of the events.
+    ///   - callback: A closure that the client calls on the main actor, in the order of the events.
     /// - Returns: The observation that keeps the callback bound.
     public func observe(
         named eventName: String? = nil,
@@ -156,8 +156,8 @@ extension PusherEventSource where Event == PusherEvent {
     /// - Parameters:
     ///   - eventName: The event's name.
     ///   - type: The type of the decoded data. The client decodes the data on the callback queue.
-    ///   - decoder: Decodes the data. Default: a new `JSONDecoder`.
-    ///   - callback: Called on the callback queue (``PusherClientOptions/callbackQueue``).
+    ///   - decoder: The decoder for the data. Default: a new `JSONDecoder`.
+    ///   - callback: A closure that the client calls on the callback queue (``PusherClientOptions/callbackQueue``).
     /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe<Value: Decodable & SendableMetatype>(
         named eventName: String,

@@ -1,8 +1,8 @@
 extension PusherClientOptions {
     /// The limits for everything whose size or number can grow. Each limit must be positive.
     ///
-    /// When a limit is reached, the client makes the excess wait, refuses it, or drops it. If the client refuses or
-    /// drops something, ``Pusher/errors`` reports an error, or the refused call throws the error. The client counts
+    /// When a limit is reached, the client makes the excess wait, rejects it, or drops it. If the client rejects or
+    /// drops something, ``Pusher/errors`` reports an error, or the rejected call throws the error. The client counts
     /// dropped events of ``PusherChannel/sendLatest(_:data:encoder:)``, but does not report them. Waiting calls,
     /// sequences and observations have no limit, because they live only as long as the code that holds them.
     public struct Limits: Hashable, Sendable {
@@ -43,21 +43,21 @@ extension PusherClientOptions {
         /// The maximum size of an answer to an authorization request, in bytes. A larger answer fails the authorization
         /// (``AuthorizationError/Kind-swift.struct/invalidResponse``). Default: 1 MiB.
         public var authorizationResponseSize: Int = 1_024 * 1_024
-        /// The maximum number of a channel's client events that wait for the subscription, or are held back by the
-        /// server's limit. The client refuses a further event with ``PusherClientError/Code/clientEventQueueFull``.
-        /// ``PusherChannel/send(_:data:encoder:)`` throws this error, and for a triggered event the client reports it.
-        /// Default: 100.
+        /// The maximum number of a channel's client events that wait for the subscription, or that have to wait because
+        /// of ``clientEventsPerSecond``. The client rejects a further event with
+        /// ``PusherClientError/Code/clientEventQueueFull``. ``PusherChannel/send(_:data:encoder:)`` throws this error,
+        /// and for a triggered event the client reports it. Default: 100.
         public var queuedClientEvents: Int = 100
         /// The maximum number of client events that the client sends in a second, on all channels together. Further
         /// events wait. Nil means no limit. Default: 10, the limit of the hosted service for a connection.
         public var clientEventsPerSecond: Int? = 10
-        /// The maximum size of a client event's data, in bytes. The client refuses larger events with
+        /// The maximum size of a client event's data, in bytes. The client rejects larger events with
         /// ``PusherClientError/Code/clientEventTooBig``. Default: 10,240, the limit of the hosted service.
         public var clientEventSize: Int = 10_240
         /// The maximum number of an encrypted channel's events that wait for the key. If more events arrive, the oldest
         /// event fails with ``PusherClientError/Code/decryptionFailed``. Default: 1,000.
         public var heldEncryptedEvents: Int = 1_000
-        /// The maximum number of channels at once, whether or not they are subscribed. The client refuses a further
+        /// The maximum number of channels at once, whether or not they are subscribed. The client rejects a further
         /// channel with ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
         public var channels: Int = 100_000
         /// The maximum number of callbacks for each channel, for the client, for its user, and for the user's
@@ -68,8 +68,8 @@ extension PusherClientOptions {
         /// The maximum number of members of a presence channel, and of watched users, that the client keeps. Each list
         /// may also take at most ``messageSize`` bytes, because the server must send the list in one message. The
         /// client ignores further members, except its own member, until others leave. No callback reports that an
-        /// ignored member joins or leaves. The client reports the excess once for each subscription, with
-        /// ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
+        /// ignored member joins or leaves. The client reports the excess once for each subscription and for each
+        /// sign-in, with ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
         public var members: Int = 100_000
         /// The maximum number of bytes that wait for a server that reads slowly or not at all. A burst, such as all
         /// subscriptions of a new connection, may exceed the limit. If more bytes than the limit already wait, and the

@@ -171,7 +171,7 @@ public final class PusherClientOptions: Sendable {
     /// accepts any key. To pin the keys of these hosts too, make the requests yourself, with
     /// ``AuthMethod/authorizer(_:)`` and ``UserAuthMethod/authenticator(_:)``.
     ///
-    /// If a key is pinned, the client refuses authorization endpoints on the Pusher server's own host, on any port,
+    /// If a key is pinned, the client rejects authorization endpoints on the Pusher server's own host, on any port,
     /// because it cannot check pins there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client
     /// is created, or in ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
     /// ``PusherClientError/Code/invalidOption``. If you set such an endpoint later, or a request builder uses such an
@@ -252,8 +252,8 @@ public final class PusherClientOptions: Sendable {
         set { self[\.retryPolicy] = newValue }
     }
 
-    /// The longest silence, in seconds, before the client pings the server; nil for 120. If the server announces a
-    /// shorter time, the shorter time applies. Default: nil.
+    /// The longest silence, in seconds, before the client pings the server. If the server announces a shorter time, the
+    /// shorter time applies. Nil means 120. Default: nil.
     public var activityTimeout: TimeInterval? {
         get { self[\.activityTimeout] }
         set { self[\.activityTimeout] = newValue }
@@ -303,7 +303,7 @@ public final class PusherClientOptions: Sendable {
     /// Default: a logger for warnings only, about:
     ///
     /// - the first failure of an outage, the end of an outage, and a client that stops
-    /// - subscriptions and sign-ins that fail, and calls that wait although nothing connects
+    /// - subscriptions and sign-ins that fail, and calls that wait although ``Pusher/connect()`` was not called
     /// - events that cannot be sent, decrypted or decoded, and failures of a ``PayloadTransformer``
     /// - a client that is released while it is in use
     /// - callbacks that are not bound or wait for a queue that does not run, and dropped events

@@ -1,4 +1,4 @@
-/// A server that speaks the Pusher Channels protocol: its whole address, without the app key.
+/// The whole address of a server with the Pusher Channels protocol, without the app key.
 ///
 /// ```swift
 /// let options = PusherClientOptions(endpoint: .reverb(host: "ws.example.com"))

@@ -4,14 +4,14 @@
 /// let options = PusherClientOptions(cluster: "eu")
 /// options.transports = .webSocketWithHTTPFallback
 /// ```
-/// Each attempt to connect begins with the first transport. The next transport starts as soon as the previous one
+/// The first attempt to connect begins with the first transport. The next transport starts as soon as the previous one
 /// fails. If the previous transport neither connects nor fails, the next transport starts after 2 s (WebSocket) or 4 s
-/// (HTTP). With a short ``PusherTimeouts/connectionAttempt``, it starts earlier, so that each transport gets an equal
-/// share of the time. The client uses the first transport whose server greets it, and closes the others.
+/// (HTTP). With a short ``PusherTimeouts/connectionAttempt``, it starts earlier, so that each transport gets at most an
+/// equal share of the time. The client uses the first transport whose server greets it, and closes the others.
 ///
 /// The client remembers for 30 minutes which transport carried the last connection to a server, and begins the next
 /// attempt with it. If it was not the preferred transport, the next three attempts still begin with the preferred
-/// transport. If HTTP streaming loses two connections early, HTTP polling takes its place.
+/// transport. If HTTP streaming loses two connections early, the client uses HTTP polling instead for 30 minutes.
 public struct PusherTransports: Hashable, Sendable {
     /// The transports in order, without repetitions.
     public let elements: [PusherTransport]

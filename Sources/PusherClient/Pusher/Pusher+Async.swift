@@ -28,7 +28,7 @@ extension Pusher {
             machine.awaitConnection(waiter, now: now, into: &effects)
         }
         guard case .connected(let socketID) = outcome else {
-            throw PusherClientError(.disconnected, "Disconnected: the connection ended.")
+            throw PusherClientError(.disconnected, "Disconnected: the connection was closed.")
         }
         return socketID
     }
@@ -66,7 +66,7 @@ extension Pusher {
         #endif
     }
 
-    /// - Parameter isStopped: Returns whether to end at once. Called when the wait begins.
+    /// - Parameter isStopped: A closure that returns whether to end at once. The method calls it when the wait begins.
     private func runToEnd(unless isStopped: @escaping @Sendable () -> Bool) async throws {
         do {
             _ = try await engine.wait { machine, waiter, now, effects in

@@ -9,8 +9,9 @@ extension Pusher {
     /// failed, the method subscribes again. New closures and a new authorization replace the earlier ones. The client
     /// reports failures to the delegate, as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
     ///
-    /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. A trailing closure
-    /// that uses its argument as an event gets the events: ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``.
+    /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. If the closure uses
+    /// its argument as an event, the compiler selects ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``, and
+    /// the closure gets the channel's events.
     ///
     /// The client keeps a channel until the app unsubscribes. If there are already
     /// ``PusherClientOptions/Limits-swift.struct/channels`` channels, the client does not subscribe. The returned
@@ -23,9 +24,9 @@ extension Pusher {
     ///     last event.
     ///   - auth: An authorization for the current connection, instead of ``PusherClientOptions/authMethod``; see
     ///     ``PusherChannel/auth``.
-    ///   - onMemberAdded: Called with each member who joins a presence channel.
-    ///   - onMemberRemoved: Called with each member who leaves a presence channel.
-    ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
+    ///   - onMemberAdded: A closure that the client calls with each member who joins a presence channel.
+    ///   - onMemberRemoved: A closure that the client calls with each member who leaves a presence channel.
+    ///   - onSubscriptionCountChanged: A closure that the client calls with each new number of subscriptions.
     /// - Returns: The channel. If the name begins with `presence-`, it is a ``PusherPresenceChannel``.
     @preconcurrency @discardableResult
     public func subscribe(
@@ -53,16 +54,18 @@ extension Pusher {
     /// pusher.subscribe("orders") { event in print(event.eventName, event.data ?? "") }
     /// ```
     ///
-    /// A closure that uses only `userId`, or ignores its argument, also accepts members, and becomes PusherSwift's
-    /// `onMemberAdded`. To choose, name the argument's type (`{ (event: PusherEvent) in … }`) or the closure's label.
+    /// If a closure uses only `userId`, or ignores its argument, it also accepts members. The compiler then uses it as
+    /// PusherSwift's `onMemberAdded`. To choose this method, name the argument's type (`{ (event: PusherEvent) in … }`)
+    /// or the closure's label.
     ///
     /// To stop the calls earlier, or to get events of one name, use ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Parameters:
     ///   - channelName: The channel.
     ///   - auth: An authorization for the current connection.
-    ///   - onEvent: Called with each event. Another call with a closure adds this closure to the earlier ones.
-    ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
+    ///   - onEvent: A closure that the client calls with each event. If you call the method again with another closure,
+    ///     the client calls both closures.
+    ///   - onSubscriptionCountChanged: A closure that the client calls with each new number of subscriptions.
     /// - Returns: The channel.
     @_disfavoredOverload @preconcurrency @discardableResult
     public func subscribe(
@@ -148,8 +151,9 @@ extension Pusher {
         if hasMemberClosures, kind != .presence {
             engine.logger.warning(
                 """
-                subscribe(_:) was given a closure for members, and the channel has none: a trailing closure that could \
-                take a member is onMemberAdded. For events, declare its argument: { (event: PusherEvent) in … }
+                A closure for members is never called, because the channel is not a presence channel. Swift uses a \
+                trailing closure of subscribe(_:) as onMemberAdded if the closure could take a member. For events, \
+                declare its argument: { (event: PusherEvent) in … }
                 """,
                 metadata: ["pusher.channel": "\(channelName.escapingControls)"]
             )

@@ -21,7 +21,8 @@ import RealtimeNetworking
 public final class Pusher: Sendable {
     /// The connection: state, socket id, and settings that can change.
     public let connection: PusherConnection
-    /// The user who is signed in, or will be: their own events, and the users whom they watch. See ``signIn()``.
+    /// The user who signs in, with their own events and the users whom they watch. The object exists even before a
+    /// sign-in. See ``signIn()``.
     public let user: PusherUser
     package var engine: ClientEngine { connection.engine }
 
@@ -163,9 +164,9 @@ public final class Pusher: Sendable {
     /// Connects, and stays connected until ``disconnect()``. The client reconnects after losses, and subscribes to its
     /// channels again.
     ///
-    /// Returns at once. The state is then ``ConnectionState/connecting``, unless the options are invalid. While the
-    /// client is connected or connecting, the method does nothing. While the client waits before another attempt, it
-    /// starts that attempt now.
+    /// The method returns at once. If the options are valid, ``state`` is then ``ConnectionState/connecting`` or
+    /// ``ConnectionState/connected``. While the client is connected or connecting, the method does nothing. While the
+    /// client waits before another attempt, it starts that attempt now.
     public func connect() { connection.connect() }
 
     /// Disconnects, in any state. Returns at once, and cancels all attempts.
@@ -179,8 +180,8 @@ public final class Pusher: Sendable {
     /// ``PusherClientOptions/userAuthMethod``. If the user is already signed in, the method only repeats a failed
     /// subscription to the user's own channel.
     ///
-    /// If the server's rate limit drops the sign-in, the sign-in times out. The client repeats the sign-in on the next
-    /// connection, or when you call this method again.
+    /// If the server drops the sign-in because of its rate limit, the sign-in times out. The client repeats the sign-in
+    /// on the next connection, or when you call this method again.
     ///
     /// The client reports failures to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
     /// use ``signedIn(timeout:)``. To sign out, use ``signOut()``.

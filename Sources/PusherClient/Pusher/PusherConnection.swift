@@ -9,10 +9,11 @@ public final class PusherConnection: Sendable {
     let engine: ClientEngine
     /// The app key.
     public var key: String { engine.read { $0.endpoint.key } }
-    /// The server of the options, or of the last call of ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
+    /// The server in the options, or in the last call of ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
     package var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
-    /// The URL that the client connects to. If a server demands TLS (close code 4000), the client connects over TLS
-    /// afterwards.
+    /// The URL of the server in the options, or in the last call of
+    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``. If the server demands TLS (close code 4000), the
+    /// client connects over TLS, but this property does not change.
     public var url: String { engine.read { $0.endpoint.url } }
     /// The options object from which your code made the client. The client has copied the values, so a change has no
     /// effect, except for ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.

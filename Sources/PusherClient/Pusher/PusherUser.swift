@@ -22,10 +22,10 @@ public final class PusherUser: Sendable {
     /// The id of the signed-in user; nil without a sign-in.
     public var userId: String? { engine.read { $0.machine.signIn.user?.id } }
 
-    /// The server's data about the user (`user_data`), as JSON text; nil without a sign-in.
+    /// The backend's data about the user (`user_data`), as JSON text; nil without a sign-in.
     public var userData: String? { engine.read { $0.machine.signIn.user?.data } }
 
-    /// Decodes the server's data about the user (`user_data`).
+    /// Decodes the backend's data about the user (`user_data`).
     ///
     /// - Throws: The decoder's error. Without a sign-in, the method decodes JSON's `null`.
     public func decodeUserData<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
