@@ -24,10 +24,10 @@ final class Audience: Sendable {
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
     private let context: ListenerContext
-    /// The count of changes at the look-up.
+    /// The count of changes at the lookup.
     let count: Int
 
-    /// - Parameter count: The count of changes before the look-up in the registries; nil for the current count.
+    /// - Parameter count: The count of changes before the lookup in the registries; nil for the current count.
     init(
         _ eventName: String,
         _ first: ListenerRegistry,
@@ -39,7 +39,7 @@ final class Audience: Sendable {
         self.first = first
         self.second = second
         self.context = context
-        // Read the count first, so that a change during the look-up makes the audience outdated.
+        // Read the count first, so that a change during the lookup makes the audience outdated.
         self.count = count ?? context.changes.value
         var sequences: [SequenceListener] = []
         var callbacks: [Callbacks] = []
@@ -62,10 +62,10 @@ final class Audience: Sendable {
         }
     }
 
-    /// Whether nothing has changed since the look-up.
+    /// Whether nothing has changed since the lookup.
     var isCurrent: Bool { count == context.changes.value }
 
-    /// Returns whether a look-up for the event name in these registries would give the same audience.
+    /// Returns whether a lookup for the event name in these registries would give the same audience.
     func isCurrent(for eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
         isCurrent && self.first === first && self.second === second && self.eventName == eventName
     }
@@ -129,7 +129,7 @@ extension [Binding] {
 /// The values that all audiences of a client share.
 final class ListenerContext: Sendable {
     let changes: ChangeCount
-    /// The dispatchers that do not run callbacks in place.
+    /// The dispatchers that run callbacks on queues.
     let queues: [CallbackDispatcher]
 
     init(_ changes: ChangeCount, queues: [CallbackDispatcher]) {

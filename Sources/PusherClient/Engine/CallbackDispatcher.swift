@@ -4,7 +4,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// A dispatcher that runs callbacks in order, on one queue or in place, with a limit on waiting callbacks.
+/// A dispatcher that runs callbacks in order, on one queue or on the event loop, with a limit on waiting callbacks.
 final class CallbackDispatcher: Sendable {
     /// The work that runs on the queue.
     fileprivate enum Job: Sendable {
@@ -30,8 +30,8 @@ final class CallbackDispatcher: Sendable {
 
     /// The rule for waiting jobs if the queue is too slow.
     enum Retention: Sendable {
-        /// If there are too many jobs, the dispatcher drops the oldest job. This rule is for jobs of which a server can
-        /// cause any number.
+        /// If there are too many jobs, the dispatcher drops the oldest job. This rule is for jobs whose number depends
+        /// on the server.
         case newest
         /// The rule of ``newest``, with a separate count, for outcomes of subscriptions, and for reports of dropped
         /// callbacks.
@@ -73,7 +73,7 @@ final class CallbackDispatcher: Sendable {
     /// The time that the first callback may wait before the client logs a warning.
     static let patience = TimeAmount.seconds(5)
 
-    /// The queue; `nil` if callbacks run in place.
+    /// The queue; `nil` if callbacks run on the event loop.
     private let queue: DispatchQueue?
     private let budget: BufferBudget
     private let eventLoop: any EventLoop
@@ -247,8 +247,8 @@ final class CallbackDispatcher: Sendable {
             logger.warning(
                 """
                 Callbacks wait for a queue that has not run for 5 s. A process without a main run loop never runs the \
-                main queue: call dispatchMain(); or choose another callbackQueue in PusherClientOptions, and do not bind \
-                on the main actor.
+                main queue. Call dispatchMain(), or choose another callbackQueue in PusherClientOptions and bind no \
+                callbacks on the main actor.
                 """
             )
         }
@@ -259,7 +259,7 @@ final class CallbackDispatcher: Sendable {
         if isLate { watchdog.cancel() }
     }
 
-    /// Removes all tasks of the dispatcher from the event loop.
+    /// Cancels the timer of the warning. Afterwards, the dispatcher releases no events on the event loop.
     func stop() {
         isStopped.store(true, ordering: .releasing)
         let watchdog = state.withLockedValue { state in

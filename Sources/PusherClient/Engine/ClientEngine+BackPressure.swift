@@ -118,8 +118,9 @@ extension ClientEngine {
         loopState.value.connections[pause.attempt]?.setReading(true)
     }
 
-    /// Removes a connection that was lost or closed. The client checks listeners that have not caught up on the next
-    /// connection. The times on both connections add up.
+    /// Removes a connection that was lost or closed. On the next connection, the client continues to check the
+    /// listeners that have not caught up. For such a listener, the time since it last took an element does not start
+    /// again.
     ///
     /// - Returns: The connection.
     func connectionEnded(_ id: AttemptID) -> (any TransportConnection)? {

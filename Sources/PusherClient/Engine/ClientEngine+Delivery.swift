@@ -35,7 +35,7 @@ extension ClientEngine {
         deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))
     }
 
-    /// - Returns: Whether there was a listener.
+    /// Delivers an event. Returns whether there was a listener.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
         for sequence in audience.sequences {
@@ -48,7 +48,7 @@ extension ClientEngine {
         audience.callInPlace(event)
         for queue in audience.queues { queue.collect(event, audience) }
         // The callbacks of a busy queue may be about to bind other callbacks, so a busy queue always gets the event.
-        // For an idle queue, the look-up finds all callbacks.
+        // For an idle queue, the lookup finds all callbacks.
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }

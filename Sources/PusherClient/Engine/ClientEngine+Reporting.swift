@@ -34,7 +34,7 @@ extension ClientEngine {
         guard keepAlive.interval != loopState.value.keepAliveInterval else { return }
         loopState.value.keepAliveInterval = keepAlive.interval
         if let interval = keepAlive.interval, let silence = keepAlive.lastSilence {
-            debug("pinging after \(interval) without a message: a connection was lost after \(silence) without one")
+            debug("pinging after \(interval) of silence: a connection was lost after \(silence) of silence")
         } else {
             debug("pinging after the activity timeout only")
         }
@@ -65,7 +65,7 @@ extension ClientEngine {
         case .waiting: "No connection. The client tries again."
         case .refused(let reason) where reason.code != .connectionRefused: "The client cannot connect."
         case .refused: "The server refuses the connection."
-        default: "The connection ended."
+        default: "The client has stopped."
         }
     }
 
@@ -170,7 +170,7 @@ extension ClientEngine {
         guard !isConnectionWanted else { return nil }
         return eventLoop.scheduleTask(in: CallbackDispatcher.patience) { [weak self] in
             guard let self, !self.isConnectionWanted else { return }
-            let message = "\(call) has waited for 5 s, and nothing connects. Call connect()."
+            let message = "\(call) has waited for 5 s, and the client is not connecting. Call connect()."
             var error = PusherClientError(.notConnected, message)
             // Without this name, the warning about an event that was not sent would suppress this warning. All waiting
             // calls share one warning.

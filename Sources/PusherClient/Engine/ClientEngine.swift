@@ -7,7 +7,8 @@ import PusherProtocol
 package import RealtimeHTTP
 package import RealtimeNetworking
 
-/// The shell around the machine: transitions under one lock, effects on one event loop, in transition order.
+/// The shell around the machine. It makes transitions under one lock, and carries out their effects on one event loop,
+/// in the order of the transitions.
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
@@ -243,9 +244,9 @@ package final class ClientEngine: Sendable {
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
     /// Carries out effects until none are left. The app's code can cause effects without end, so sockets and timers get
-    /// a turn after ``effectsInOneTurn`` effects. A pass always carries out all effects that were pending when the pass
-    /// began. If a pass left some of them, a busy server could make their number grow with each read. Call this method
-    /// only if ``makeTransition(_:)`` has returned `mustDrain`.
+    /// a turn after ``effectsInOneTurn`` effects. Each pass carries out all effects that were pending when the pass
+    /// began. If a pass left some of them for later, a busy server could make their number grow with each read. Call
+    /// this method only if ``makeTransition(_:)`` has returned `mustDrain`.
     func drain() {
         carryOut()
         endTurn()

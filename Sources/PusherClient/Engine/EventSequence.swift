@@ -74,7 +74,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// - Parameters:
     ///   - initial: The first element of a sequence, until there is a later element; nil if sequences begin with the
     ///     next element.
-    ///   - makeBuffer: Makes the buffer of a sequence.
+    ///   - makeBuffer: A closure that makes the buffer of a sequence.
     init(initial: Element? = nil, _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>) {
         self.makeBuffer = makeBuffer
         self.state = NIOLockedValueBox(State(replayed: initial.map { [$0] } ?? []))

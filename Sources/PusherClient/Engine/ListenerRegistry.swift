@@ -221,7 +221,8 @@ extension ListenerRegistry.State {
     }
 }
 
-/// The event loop's side of a sequence. The listener collects events, and adds them to the sequence's buffer together.
+/// The event loop's side of a sequence. The listener collects events, and adds all collected events to the sequence's
+/// buffer at once.
 final class SequenceListener: Sendable {
     private struct State {
         var collected: [PusherEvent] = []

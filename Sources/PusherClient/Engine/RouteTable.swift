@@ -42,7 +42,7 @@ final class Route {
     }
 }
 
-/// The routes of earlier events. Each route leads from the bytes of a message to its listeners, so a look-up does not
+/// The routes of earlier events. Each route leads from the bytes of a message to its listeners, so a lookup does not
 /// need the machine. Only the event loop uses the table.
 final class RouteTable {
     /// The maximum number of routes. A server can fill the table with names, so the client empties a full table.

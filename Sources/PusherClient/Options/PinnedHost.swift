@@ -14,7 +14,7 @@ package struct PinnedHost: Sendable {
         name = server.host
     }
 
-    /// Returns the reason to refuse requests to a URL; nil if they are allowed. The port does not matter, because an
+    /// Returns the reason to reject requests to a URL; nil if they are allowed. The port does not matter, because an
     /// attacker who can pose as a host can do so on every port.
     func problem(withRequestsTo url: String) -> String? {
         guard let host = URL(string: url)?.host, isHost(host) else { return nil }

@@ -28,7 +28,7 @@ package struct HTTPTransport: Transport {
     private let limits: Limits
     private let makeName: @Sendable () -> HTTPSessionName
 
-    /// - Parameter makeName: Names a session. Each session must have a different name.
+    /// - Parameter makeName: A closure that names a session. Each session must have a different name.
     package init(
         _ mode: HTTPSessionStateMachine.Mode,
         over streamer: any HTTPStreamer,

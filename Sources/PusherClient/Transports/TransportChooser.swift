@@ -23,7 +23,7 @@ package struct TransportChooser: Transport {
     fileprivate let memories = NIOLockedValueBox(TransportMemories())
 
     /// - Parameters:
-    ///   - options: In the order of preference.
+    ///   - options: The transports in the order of preference.
     ///   - unusable: Transports that the app allows, but that the client cannot use.
     ///   - attemptTimeout: The time limit of an attempt.
     ///   - shortestLifetime: The minimum lifetime of a stable stream.
@@ -55,9 +55,9 @@ package struct TransportChooser: Transport {
     /// Makes the transport for the options.
     ///
     /// - Parameters:
-    ///   - webSocket: Opens WebSockets.
-    ///   - streamer: Makes HTTP requests.
-    ///   - makeName: Names a session of an HTTP transport. Each session must have a different name.
+    ///   - webSocket: The transport that opens WebSockets.
+    ///   - streamer: The object that makes HTTP requests.
+    ///   - makeName: A closure that names a session of an HTTP transport. Each session must have a different name.
     package static func transport(
         for options: PusherClientOptions,
         webSocket: any Transport,

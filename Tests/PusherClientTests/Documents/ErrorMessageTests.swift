@@ -18,7 +18,7 @@ struct ErrorMessageTests {
         // This string is a reason of `TLSFailure`.
         "it cannot be set up on this machine. If the system has no certificates of authorities, install "
             + "ca-certificates, or set tls.trustRoots",
-        "□ has waited for 5 s, and nothing connects. Call connect().",
+        "□ has waited for 5 s, and the client is not connecting. Call connect().",
     ]
     private static let folders = [
         "PusherClient", "PusherCore", "WebSocketClient", "RealtimeNetworking", "ServerSentEvents", "SignalRClient",

@@ -12,7 +12,7 @@ protocol BuiltInAuthorizer: Authorizer, CustomStringConvertible, CustomDebugStri
 extension BuiltInAuthorizer {
     var maximumBatchSize: Int { 1 }
 
-    /// Returns nil, because requests need a client. The client does not call this method.
+    /// Passes nil to the handler, because requests need a client. The client does not call this method.
     func fetchAuthValue(
         socketID: String,
         channelName: String,

@@ -32,7 +32,8 @@ package struct AuthorizationContext: Sendable {
 }
 
 extension AuthorizationContext {
-    /// Sends a request of a strategy and returns the answer. Refuses requests to the host whose key is pinned.
+    /// Sends a request of a strategy and returns the answer. The method rejects requests to the host whose key is
+    /// pinned.
     func response(
         to request: HTTPRequest,
         for subject: AuthorizationSubject
