@@ -30,7 +30,7 @@ extension ClientStateMachine {
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
 
-    /// Handles a message. An event of the app needs only one look-up in the channel table.
+    /// Handles a message. An ordinary event needs only one lookup in the channel table.
     package mutating func received(
         _ envelope: Envelope,
         on id: AttemptID,

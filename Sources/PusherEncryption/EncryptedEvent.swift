@@ -148,8 +148,8 @@ extension EncryptedEvent.Failure {
     fileprivate static var notEncrypted: Self {
         .malformed(
             """
-            it is not encrypted: its data is no JSON object with a nonce and a ciphertext. Your backend has to encrypt \
-            what it publishes on this channel
+            it is not encrypted, because its data is not a JSON object with a nonce and a ciphertext. Your backend \
+            must encrypt all events that it publishes on this channel
             """
         )
     }

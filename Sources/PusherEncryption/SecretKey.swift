@@ -3,8 +3,8 @@ import Foundation
 import NIOConcurrencyHelpers
 
 /// A key of 32 bytes. The key locks its memory if the system's limits allow locking, and wipes the memory when the last
-/// reference is released. Up to a thousand keys at a time also have guard pages, and cannot be overwritten. The number
-/// of these keys is limited, because each takes four memory mappings. Linux limits a process to 65,530 mappings, and a
+/// reference is released. Up to a thousand keys at a time also have guard pages, and cannot be overwritten. There is a
+/// limit, because each of these keys takes four memory mappings. Linux limits a process to 65,530 mappings, and a
 /// process without free mappings cannot allocate memory.
 package final class SecretKey: Sendable {
     package static let size = Int(crypto_secretbox_KEYBYTES)

@@ -1,7 +1,8 @@
 /// A parser of JSON text to a ``JSONValue``, in one pass over the bytes.
 ///
-/// Foundation's decoder tries one type after the other. That decoder takes ten times as long, and a thousand times as
-/// long if the text is deeply nested. With that decoder, a long message would block all clients on the thread.
+/// With Foundation's decoder, ``JSONValue`` would have to try one type after the other. This would take ten times as
+/// long, and a thousand times as long if the text is deeply nested. A long message would then block all clients on the
+/// thread.
 struct JSONValueParser {
     private var scanner = JSONScanner()
 

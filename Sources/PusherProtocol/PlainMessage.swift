@@ -18,7 +18,7 @@ package struct PlainMessage {
     ///
     /// - Parameters:
     ///   - bytes: Valid UTF-8.
-    ///   - text: Receives the data.
+    ///   - text: The buffer for the unescaped data.
     package init?(scanning bytes: Span<UInt8>, unescapingInto text: inout UnescapedText) {
         var index = bytes.skippingWhitespace(from: 0)
         guard index < bytes.count, bytes[index] == UInt8(ascii: "{") else { return nil }
@@ -170,7 +170,7 @@ package struct UnescapedText: ~Copyable {
     ///
     /// - Parameters:
     ///   - bytes: Valid UTF-8.
-    ///   - body: Called with the unescaped bytes, which are valid UTF-8.
+    ///   - body: A closure that gets the unescaped bytes, which are valid UTF-8.
     /// - Returns: The result of `body`; `nil` if there is no string, or if the string is malformed or does not end.
     package mutating func readString<Result>(
         _ bytes: Span<UInt8>,

@@ -48,9 +48,9 @@ struct EncryptedEventTests {
     @Test(
         "an event that is not encrypted is malformed, and the failure gives the reason",
         arguments: [
-            (#"{"id":7}"#, "it is not encrypted"), ("", "no JSON object"), ("null", "no JSON object"),
-            ("[]", "no JSON object"), ("{", "no JSON object"),
-            ("text", "no JSON object"), (#""text""#, "no JSON object"), ("1", "no JSON object"),
+            (#"{"id":7}"#, "it is not encrypted"), ("", "not a JSON object"), ("null", "not a JSON object"),
+            ("[]", "not a JSON object"), ("{", "not a JSON object"),
+            ("text", "not a JSON object"), (#""text""#, "not a JSON object"), ("1", "not a JSON object"),
             ("{}", "it is not encrypted"), (#"{"nonce":null,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":1,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":"*","ciphertext":""}"#, "nonce is not base64"),

@@ -76,10 +76,11 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         ids.flatMap { end($0) } + gather(configuration)
     }
 
-    /// Cancels all authorizations, because the answers are useless after the connection was lost.
+    /// Cancels all authorizations, because the answers are useless after the connection was lost or closed.
     package mutating func cancelAll() -> [Action] { jobs.keys.sorted().flatMap { end($0) } }
 
-    /// Waits for the end of this turn of the event loop, because questions of one turn can share a request.
+    /// Returns the action ``Action/gather`` if a queued question may be asked. The shell carries it out in a later turn
+    /// of the event loop, because questions of one turn can share a request.
     private func gather(_ configuration: CoreConfiguration) -> [Action] {
         head < queue.count && mayAsk(configuration) ? [.gather] : []
     }

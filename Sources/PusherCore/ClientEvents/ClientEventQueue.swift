@@ -24,7 +24,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var latestOf: String?
         /// The number that identifies the app's event. All parts of an event have the same number.
         package var number: Int
-        /// The place of the item among the parts of its event, from 0.
+        /// The index of the item among the parts of its event, from 0.
         package var part = 0
 
         /// Whether the item is a later part of an event. Such a part is useless without the earlier parts.
@@ -107,8 +107,8 @@ package struct ClientEventQueue: Hashable, Sendable {
     }
 
     /// Adds the items of an event that replaces older events with the same name. The items are ready to be sent. The
-    /// new event takes the place of the older event, so neither the event nor the channel loses its turn. If the client
-    /// has sent the first part of the older event, it sends the other parts before the new event.
+    /// new event gets the position of the older event, so neither the event nor the channel loses its turn. If the
+    /// client has sent the first part of the older event, it sends the other parts before the new event.
     ///
     /// - Parameters:
     ///   - items: The items of the event. If they exceed the limit, the queue drops them together with the older event.

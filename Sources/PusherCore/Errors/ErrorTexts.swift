@@ -90,7 +90,7 @@ extension PusherClientError {
     }
 
     static func memberLeftOut(of name: String, _ limit: PresenceRoster.Limit) -> Self {
-        let what = "a member who joined \(name.quoted) is not kept, and others are not kept until members leave"
+        let what = "the client ignores a member who joined \(name.quoted), and further members until others leave"
         return tooManyMembers(what, limit, on: name)
     }
 

@@ -53,8 +53,8 @@ package struct HTTPFrameReader: ~Copyable {
 
     /// Reads the next piece of the response.
     ///
-    /// - Parameter receive: Called with each complete frame. Returns whether the reader continues. If not, the reader
-    ///   drops the rest of the piece.
+    /// - Parameter receive: A closure that the reader calls with each complete frame. The closure returns whether the
+    ///   reader continues. If not, the reader drops the rest of the piece.
     /// - Returns: Whether the reader reached the end of the piece.
     package mutating func read(
         _ piece: Span<UInt8>,

@@ -71,8 +71,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// The shortest time between two answers to heartbeats. Some servers send another heartbeat after each answer.
     static let shortestHeartbeat = Duration.seconds(1)
     /// The time limit for the end of a replaced response. If the client cancels a response too early, frames are lost,
-    /// so the time is long enough to send a lost packet again. The wait delays a message only if the successor has
-    /// already brought it.
+    /// so the time is long enough to send a lost packet again. The wait delays only messages that have already arrived
+    /// in the successor.
     static let handoverTime = Duration.seconds(10)
     /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
     /// not that it accepts messages.
@@ -303,9 +303,9 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
 
     /// Sends the queued messages, unless a request is under way.
     ///
-    /// Closes the session if the server does not accept requests, because unsent messages would fill the memory. One
-    /// large burst of messages can exceed the limit even if the server accepts requests. So if the
-    /// queue is already above the limit, the machine counts only the bytes above the level after the last burst.
+    /// The method closes the session if the server does not accept requests, because unsent messages would fill the
+    /// memory. One large burst of messages can exceed the limit even if the server accepts requests. So if the queue is
+    /// already above the limit, the machine counts only the bytes above the level after the last burst.
     package mutating func flush(now: Instant) -> [Action] {
         if let backlog {
             self.backlog = nil

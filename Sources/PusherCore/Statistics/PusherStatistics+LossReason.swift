@@ -10,8 +10,8 @@ extension PusherStatistics {
         /// Creates a reason from its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The server refused the client with a close code within 4000–4099, or sent an error with such a code before
-        /// its greeting.
+        /// The server refused the client, or demanded TLS. It sent a code from 4000 to 4099 in its close frame, or in
+        /// an error before its greeting.
         public static let closed40xx = Self(rawValue: "closed40xx")
         /// The server was too busy (close codes 4100–4199).
         public static let closed41xx = Self(rawValue: "closed41xx")

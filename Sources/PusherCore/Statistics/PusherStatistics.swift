@@ -1,7 +1,7 @@
 /// The counts of a client since it was created: see ``Pusher/statistics``.
 ///
 /// The statistics are a value that does not change later. Counts only grow, except the counts that describe the current
-/// state. The documentation of each type says how its counts add up.
+/// state. If the counts of a type add up, the documentation of the type says how.
 public struct PusherStatistics: Hashable, Sendable {
     /// Attempts to connect, and the resulting connections.
     public var connections = Connections()

@@ -10,8 +10,8 @@ extension ClientStateMachine {
         package var id: ChannelID
         /// Whether the call created the channel.
         package var isNew: Bool
-        /// The error, if there are too many channels, so that the machine does not keep the channel; otherwise `nil`.
-        /// A channel with an invalid name is kept, in the phase `.invalid`.
+        /// The error, if there are too many channels; otherwise `nil`. The machine does not keep the channel of such an
+        /// error. It keeps a channel with an invalid name, in the phase `.invalid`.
         package var error: SubscriptionError?
     }
 

@@ -68,8 +68,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var roster: PresenceRoster?
     /// The decryption of an encrypted channel; `nil` for other channels.
     package var decryption: DecryptionStateMachine?
-    /// Whether the client has subscribed again, because the server refused a channel that it had confirmed. `false`
-    /// again after a loss of the connection, or after the app has called
+    /// Whether the client has subscribed again, because the server refused a channel that it had confirmed. The value
+    /// becomes `false` again when the connection is lost, or when the app calls
     /// ``ClientStateMachine/resubscribe(_:_:now:into:)``.
     private(set) var hasResubscribedAfterRefusal = false
     /// The time at which the subscription was lost; nil if it was not lost.
@@ -147,7 +147,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// Notes that the authorization has begun.
     mutating func authorizationBegan(_ id: AuthorizationID) { phase = .authorizing(id) }
 
-    /// Stops to wait for an authorization or for the sign-in. In other phases, the method does nothing.
+    /// Stops waiting for an authorization or for the sign-in. In other phases, the method does nothing.
     mutating func stopAuthorizing() {
         switch phase {
         case .authorizing, .awaitingSignIn: phase = .idle

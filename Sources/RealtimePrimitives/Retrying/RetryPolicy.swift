@@ -1,4 +1,4 @@
-/// Decides how long to wait before the next attempt to connect or to authorize.
+/// A policy that decides how long to wait before another attempt, for example to connect or to authorize.
 ///
 /// A client calls the policy on its event loop, so the policy must not block. If the protocol prescribes the wait, the
 /// client does not call the policy.
@@ -22,7 +22,8 @@ public struct RetryContext: Sendable {
     /// The number of retries so far: 0 at the first call. After a connection that was open long enough, the client
     /// counts from zero.
     public var retryCount: Int
-    /// The time since the connection was lost, or since the authorization was first requested.
+    /// The time since the connection was lost, or since the first attempt if there was no connection before. For an
+    /// authorization or another request, the time since it began.
     public var elapsed: Duration
     /// The reason why the connection was lost, or why the last attempt failed.
     public var reason: any Error
@@ -30,8 +31,8 @@ public struct RetryContext: Sendable {
     public var closeCode: Int?
     /// The shortest wait that the protocol or the server's `Retry-After` allows. Default: zero.
     public var minimumDelay: Duration
-    /// A new random number in `0..<1` for each call. If a policy takes its jitter from this number, tests of the policy
-    /// are repeatable.
+    /// A random number in `0..<1`. Each call gets a new number, but authorizations that fail together share one number.
+    /// If a policy takes its jitter from this number, tests of the policy are repeatable.
     public var random: Double
 
     /// Creates a context, for tests of a policy.
@@ -102,8 +103,8 @@ extension RetryPolicy where Self == StandardRetryPolicy {
     /// ```
     ///
     /// - Parameters:
-    ///   - attempts: The number of attempts after the failed attempt. After a connection that was open long enough, the
-    ///     client counts from zero.
+    ///   - attempts: The maximum number of attempts after the first failure. After a connection that was open long
+    ///     enough, the client counts from zero.
     ///   - policy: The policy of the waits between attempts. Default: ``exponential(base:factor:cap:)``.
     public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential()) -> StandardRetryPolicy {
         StandardRetryPolicy(LimitedAttempts(attempts: attempts, policy: policy))

@@ -1,4 +1,4 @@
-/// Checks UTF-8 that arrives in pieces. The check fails at the first byte that cannot be part of UTF-8.
+/// A validator for UTF-8 that arrives in pieces. The check fails at the first byte that cannot be part of UTF-8.
 package struct UTF8Validator: Sendable {
     /// The number of missing continuation bytes of the current character.
     private var missing: UInt8 = 0
