@@ -57,10 +57,11 @@ package struct PresenceRoster: Hashable, Sendable {
         case new
         /// The member was in the list before, and has the new data.
         case known
-        /// The list is full. `isFirst` is true for the first such member since the channel was last subscribed.
+        /// The list is full. `isFirst` is true if the limits have affected no member since the channel was last
+        /// subscribed.
         case leftOut(isFirst: Bool)
         /// The member was in the list before. The new data exceeds the limit, so the member does not change. `isFirst`
-        /// is true for the first such member since the channel was last subscribed.
+        /// is true if the limits have affected no member since the channel was last subscribed.
         case outgrown(isFirst: Bool)
     }
 
@@ -69,7 +70,8 @@ package struct PresenceRoster: Hashable, Sendable {
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// Whether the roster has left out a member since the last confirmation of the subscription.
+    /// Whether the roster has left out a member, or an update of a member, since the last confirmation of the
+    /// subscription.
     private var leavesOut = false
     /// Whether the list is valid. The list is valid from the server's confirmation until the next loss.
     private var isCurrent = false
