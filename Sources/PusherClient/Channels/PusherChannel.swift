@@ -22,8 +22,8 @@ public class PusherChannel: @unchecked Sendable {
     let id: ChannelID
     let engine: ClientEngine
     let listeners: ListenerRegistry
-    /// The error of a channel object that the client did not keep, because there were too many channels, or because the
-    /// name of a presence channel has the wrong prefix; otherwise nil.
+    /// The error, if the client did not keep the channel object; otherwise nil. Either there were too many channels, or
+    /// the name of a presence channel has the wrong prefix.
     let fault: SubscriptionError?
     private let observers: NIOLockedValueBox<Observers>
 
@@ -184,7 +184,7 @@ public class PusherChannel: @unchecked Sendable {
 }
 
 extension PusherChannel: Hashable {
-    /// Returns whether both are the same channel object.
+    /// Returns whether both values are the same channel object.
     public static func == (left: PusherChannel, right: PusherChannel) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -47,7 +47,7 @@ extension ClientEngine.State {
 }
 
 extension PusherChannels: Hashable {
-    /// Returns whether both are the same list object.
+    /// Returns whether both values are the same list object.
     public static func == (left: PusherChannels, right: PusherChannels) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -326,7 +326,7 @@ package final class ClientEngine: Sendable {
     ///
     /// - Parameters:
     ///   - channelName: The channel whose subscription the call waits for; nil for other waits.
-    ///   - call: The name of the call, if it needs a connection that only another call opens; otherwise nil.
+    ///   - call: The name of a call that needs a connection but does not connect, for a warning; nil for other calls.
     ///   - limit: The time limit of the wait; nil for no limit.
     func wait(
         subscribing channelName: String? = nil,

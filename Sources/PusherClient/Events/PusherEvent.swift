@@ -146,7 +146,7 @@ extension PusherEvent: CustomStringConvertible {
 }
 
 extension PusherEvent: Hashable {
-    /// Returns whether both are the same event object.
+    /// Returns whether both values are the same event object.
     public static func == (left: PusherEvent, right: PusherEvent) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -5,7 +5,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 import WebSocketClient
 
-/// The server's address and the app key, after the check of both.
+/// The server's address and the app key, with the result of their checks.
 struct Endpoint: Sendable {
     /// The client's name in the URL.
     static let clientName = "pusher-client-swift"

@@ -6,8 +6,8 @@ extension PusherClientOptions {
     /// dropped events of ``PusherChannel/sendLatest(_:data:encoder:)``, but does not report them. Waiting calls,
     /// sequences and observations have no limit, because they live only as long as the code that holds them.
     public struct Limits: Hashable, Sendable {
-        /// The maximum size of a message, in bytes. The client rejects a larger message with close code 1009, and
-        /// reconnects. Default: 16 MiB. Maximum: 1 GiB.
+        /// The maximum size of a message, in bytes. After a larger message, the client drops the connection, and
+        /// reconnects. Over a WebSocket, it sends the close code 1009. Default: 16 MiB. Maximum: 1 GiB.
         public var messageSize: Int = 16 * 1_024 * 1_024
         /// The maximum number of elements that a sequence keeps for a slow consumer. Default: 4,096.
         ///

@@ -389,7 +389,7 @@ extension PusherClientOptions: CustomReflectable {
 }
 
 extension PusherClientOptions: Hashable {
-    /// Returns whether both are the same options object.
+    /// Returns whether both values are the same options object.
     public static func == (left: PusherClientOptions, right: PusherClientOptions) -> Bool { left === right }
 
     /// Hashes the object's identity.

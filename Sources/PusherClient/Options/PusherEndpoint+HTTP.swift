@@ -5,7 +5,7 @@ extension PusherEndpoint {
         public var host: String
         /// The port.
         public var port: Int
-        /// The part of the URLs' path before `/app/`, with a leading slash; nil for no such part.
+        /// The part of the URLs' path before `/app/`, with a leading slash; nil if there is no such part.
         public var path: String?
 
         /// The path of the hosted service, which pusher-js uses for every server.

@@ -9,12 +9,12 @@ public struct PusherEndpoint: Hashable, Sendable {
     public var host: String
     /// The port.
     public var port: Int
-    /// The part of the URL's path before `/app/`, with a leading slash; nil for no such part.
+    /// The part of the URL's path before `/app/`, with a leading slash; nil if there is no such part.
     public var path: String?
     /// Whether the connection is encrypted: `wss` rather than `ws`.
     public var useTLS: Bool
-    /// The address of the HTTP transports; nil for the default of ``httpAddress``. The client uses it only if
-    /// ``PusherClientOptions/transports`` include HTTP.
+    /// The address of the HTTP transports; nil for the address that ``httpAddress`` derives from the host. The client
+    /// uses the address only if ``PusherClientOptions/transports`` include HTTP.
     public var http: HTTPAddress?
 
     /// Creates an endpoint.

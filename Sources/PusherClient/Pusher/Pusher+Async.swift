@@ -125,7 +125,7 @@ extension Pusher {
     /// ```
     ///
     /// - Parameter interval: The time between two statuses while the client waits, counted from the beginning of the
-    ///   wait. A value below 10 ms counts as 10 ms.
+    ///   wait, or from the call of this method if it comes later. A value below 10 ms counts as 10 ms.
     public func statuses(every interval: Duration) -> EventSequence<ConnectionStatus> {
         let sequence = engine.statuses.makeSequence()
         engine.repeatStatus(every: max(interval, .milliseconds(10)), to: sequence.buffer)

@@ -199,7 +199,7 @@ public final class Pusher: Sendable {
 }
 
 extension Pusher: Hashable {
-    /// Returns whether both are the same client object.
+    /// Returns whether both values are the same client object.
     public static func == (left: Pusher, right: Pusher) -> Bool { left === right }
 
     /// Hashes the object's identity.

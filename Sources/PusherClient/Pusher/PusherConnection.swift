@@ -131,7 +131,7 @@ public final class PusherConnection: Sendable {
 }
 
 extension PusherConnection: Hashable {
-    /// Returns whether both are the same connection object.
+    /// Returns whether both values are the same connection object.
     public static func == (left: PusherConnection, right: PusherConnection) -> Bool { left === right }
 
     /// Hashes the object's identity.
