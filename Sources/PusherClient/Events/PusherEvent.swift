@@ -5,7 +5,7 @@ import PusherProtocol
 public final class PusherEvent: Sendable {
     /// The event's name.
     public let eventName: String
-    /// The event's channel; nil if the event belongs to the connection.
+    /// The event's channel; nil if the event has no channel.
     public let channelName: String?
     /// The data: the string that the publisher sent, usually JSON. If the server sent an object or another JSON value,
     /// the data is the JSON text of that value. Nil if the event has no data.

@@ -47,7 +47,7 @@ extension Pusher {
         case work
         /// The caller's task was cancelled.
         case cancellation
-        /// The client has stopped, by an error or because of `disconnect()`.
+        /// The client has stopped, because of an error or because of `disconnect()`.
         case connection(PusherClientError?)
     }
 

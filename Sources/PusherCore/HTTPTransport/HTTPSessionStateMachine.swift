@@ -105,7 +105,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var waitingSize = 0
     /// The size of the queue before the messages that the client has queued since the last flush.
     private var backlog: Int?
-    /// The size of the queue after a flush whose backlog was within the limit.
+    /// The size of the queue after the last burst. A flush is a burst if its ``backlog`` is within the limit.
     private var burst = 0
     private var isSending = false
     private var owesHeartbeat = false

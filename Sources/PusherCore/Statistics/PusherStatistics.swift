@@ -174,8 +174,9 @@ extension PusherStatistics {
         /// when it subscribes to the channel again. The client subscribes again after ``PusherChannel/resubscribe()``,
         /// or if the server refuses a confirmed channel. Events of an unanswered HTTP request count too, although they
         /// may have arrived. If a ``PayloadTransformer`` split such an event into parts, the later parts count too.
-        /// Events of ``PusherChannel/sendLatest(_:data:encoder:)`` count if a later event replaced them, or if they
-        /// could not be sent at once.
+        /// Events of ``PusherChannel/sendLatest(_:data:encoder:)`` count if a later event replaced them, if the channel
+        /// was not subscribed, or if too many events waited. They also count if the connection or the subscription was
+        /// lost meanwhile.
         public var dropped = 0
         /// Events that the client did not accept. An error gives the reason for each of them.
         public var refused = 0
