@@ -115,6 +115,7 @@ public final class EventSourceTestServer: Sendable {
     public var connectionCount: Int { state.withLockedValue { $0.channels.count } }
 
     /// Answers the first request for a path with the first response, and so on. The server repeats the last response.
+    /// If the array is empty, the server does not answer.
     public func script(_ responses: [TestResponse], at path: String = "/") {
         respond(at: path) { exchange in
             guard let last = responses.last else { return }
@@ -216,7 +217,7 @@ extension EventSourceTestServer.Certificate {
     }
 }
 
-/// Puts requests together.
+/// Collects the parts of each request.
 private final class ExchangeHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
 

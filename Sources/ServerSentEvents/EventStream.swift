@@ -101,11 +101,11 @@ public final class EventStream: Sendable {
     ///   - lastEventID: The id of the event after which the server resumes. Default: none.
     ///   - options: The options of the stream.
     ///   - connector: The connector that makes the connections. Default: a new connector for this stream.
-    ///   - request: A closure that returns the request. The client also calls the closure again if the server answers
-    ///     with status 401 or 403. If the closure throws, the attempt fails, and the client tries again if it may
-    ///     repeat the request. With ``EventStreamOptions/Reconnection/automatic``, the client checks the last request
-    ///     that the closure returned, and the stream fails if the closure throws before it has returned a request. The
-    ///     time that the closure takes counts toward ``EventStreamOptions/responseTimeout``.
+    ///   - request: A closure that returns the request. If the server answers an attempt with status 401 or 403, the
+    ///     client calls the closure once more. If the closure throws, the attempt fails, and the client tries again if
+    ///     it may repeat the request. With ``EventStreamOptions/Reconnection/automatic``, the client checks the last
+    ///     request that the closure returned, and the stream fails if the closure throws before it has returned a
+    ///     request. The time that the closure takes counts toward ``EventStreamOptions/responseTimeout``.
     public init(
         lastEventID: String = "",
         options: EventStreamOptions = EventStreamOptions(),
@@ -145,8 +145,9 @@ public final class EventStream: Sendable {
 
     /// Drops the connection, and reconnects when your code has consumed the events that have arrived.
     ///
-    /// If there is no connection, the client connects at once. If your code does not iterate, the call has no effect.
-    /// The client repeats any request, regardless of ``EventStreamOptions/reconnection``.
+    /// If the client is connecting or waiting, it begins a new attempt at once. Before your code takes the first event,
+    /// and after the stream has closed, the call has no effect. The client repeats any request, regardless of
+    /// ``EventStreamOptions/reconnection``.
     public func restart() { session.restart() }
 
     /// Closes the stream for good, and returns at once. The sequences end without an error, and the client discards all

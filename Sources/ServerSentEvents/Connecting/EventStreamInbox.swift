@@ -8,7 +8,7 @@ final class EventStreamInbox: Sendable {
         case bytes(ByteBuffer)
         /// The response of the attempt with this number has ended.
         case ended(Int)
-        /// The client reconnects.
+        /// A connection was lost or an attempt failed, and the client will try again.
         case lost(EventStreamError)
     }
 
@@ -78,7 +78,8 @@ final class EventStreamInbox: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Appends the last item. If the app has closed the stream, the inbox discards the earlier items.
+    /// Ends the sequence after the items in the inbox. If the app has closed the stream, the inbox discards these
+    /// items.
     func finish(_ end: End) {
         let waiting = state.withLockedValue { state in
             state.end = end

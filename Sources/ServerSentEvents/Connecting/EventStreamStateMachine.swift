@@ -25,7 +25,7 @@ struct EventStreamStateMachine: Sendable {
     }
 
     enum Action: Equatable, Sendable {
-        /// Call the app's closure for the request, and answer with ``requested(_:_:now:)``.
+        /// Make the request, with the app's closure if there is one, and answer with ``requested(_:_:now:)``.
         case makeRequest(EventStreamAttempt)
         case open(Attempt, HTTPRequest)
         /// Abort the connection, or cancel the task that makes the request. An aborted connection reports no more
@@ -63,7 +63,7 @@ struct EventStreamStateMachine: Sendable {
         var makesRequests: Bool
     }
 
-    /// The id and the retry time from the events of a response.
+    /// The last event id and the reconnection time, as far as the reader has read a response.
     struct Position: Hashable, Sendable {
         var lastEventID = ""
         /// In milliseconds.
@@ -82,7 +82,7 @@ struct EventStreamStateMachine: Sendable {
 
     private enum Phase: Sendable {
         case idle
-        /// The app's closure makes the request.
+        /// The session makes the request, with the app's closure if there is one.
         case preparing(EventStreamAttempt, timer: TimerID)
         case connecting(EventStreamAttempt, timer: TimerID)
         /// The server refused the request. The client reads the start of the body, for the error.
@@ -285,7 +285,7 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// - Parameter delay: `nil` to stop.
+    /// - Parameter delay: The wait before the next attempt; `nil` to stop.
     mutating func retryDecided(_ attempt: Attempt, delay: Duration?, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .asking(let reason, let minimumDelay) = phase else { return [] }
         guard let delay else { return finish(.failure(reason)) }

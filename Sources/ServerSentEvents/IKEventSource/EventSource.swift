@@ -88,8 +88,8 @@ public final class EventSource: EventSourceProtocol {
     public var retryTime: Int { core.retryTime }
 
     /// The state of the event source. The state is ``EventSourceState/closed`` before the event source connects, after
-    /// ``disconnect()``, and while the callback of ``onComplete(_:)`` runs. If your code has connected again before the
-    /// callback runs, the state is not closed.
+    /// ``disconnect()``, and after the connection has ended. The state is already closed when the callback of
+    /// ``onComplete(_:)`` runs, unless your code has connected again before.
     public var readyState: EventSourceState { core.readyState }
 
     /// Connects. The call has no effect unless the event source is closed.
@@ -113,9 +113,10 @@ public final class EventSource: EventSourceProtocol {
     /// Sets the callback that runs when a connection has ended or an attempt to connect has failed.
     ///
     /// The callback gets three values. The first value is the HTTP status, if there was a response. The second value is
-    /// `true` if the status is from 201 to 299 but not 204. In that case, your code should reconnect. The third value
-    /// is the error. It is `nil` if the server has completed the event stream, or has answered with status 204. If a
-    /// connection is lost after status 200, the second value is `false`, and the third value is an error.
+    /// `true` if the status is from 201 to 299 but not 204. In that case, your code should reconnect. If there was no
+    /// response, the first and the second value are `nil`. The third value is the error. It is `nil` if the server has
+    /// completed the event stream, or has answered with status 204. If a connection is lost after status 200, the
+    /// second value is `false`, and the third value is an error.
     @preconcurrency
     public func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void) {
         core.callbacks { $0.onComplete = onComplete }

@@ -11,7 +11,8 @@ import RealtimePrimitives
 /// Turns the bytes of event streams into events.
 ///
 /// The parser keeps the unfinished part of a response: the start of a line, and the fields of an event. The parser
-/// reads lines in place, and copies a line only if a chunk ends within the line.
+/// reads lines in place. It copies data only if a chunk ends within the event, or if the event has several lines of
+/// data.
 package struct EventStreamParser: Sendable {
     package enum Element: Hashable, Sendable {
         case event(ServerSentEvent)
@@ -71,7 +72,8 @@ package struct EventStreamParser: Sendable {
     /// - Returns: The number of bytes that were read, and the element; `nil` if the parser needs more bytes.
     package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
         var rest = bytes[...]
-        // The only line of data so far. The line stays in place, so the parser reads most events without a copy.
+        // The only line of data so far, within the caller's bytes. The parser does not copy the line unless it must, so
+        // it reads most events without a copy.
         var onlyData: UnsafeRawBufferPointer?
         while !rest.isEmpty {
             if skipsLineFeed {
@@ -110,7 +112,8 @@ package struct EventStreamParser: Sendable {
         size += count
     }
 
-    /// Copies the only line of data, because another line follows or the caller's bytes become invalid.
+    /// Appends the data line that is still in the caller's bytes to ``data``. Call this method before the next line of
+    /// data, and before the bytes become invalid.
     private mutating func keep(_ onlyData: inout UnsafeRawBufferPointer?) {
         guard let value = onlyData else { return }
         data.append(value)

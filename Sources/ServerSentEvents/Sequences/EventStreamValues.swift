@@ -117,7 +117,7 @@ extension EventStream {
     /// - Parameters:
     ///   - sentinel: The data of the event that ends the sequence. The closure does not get that event. Default: none.
     ///   - failure: The reaction to an event for which the closure throws. Default: the sequence throws.
-    ///   - decode: Returns the value, or `nil` to skip the event.
+    ///   - decode: A closure that returns the value, or `nil` to skip the event.
     public func events<Value: Sendable>(
         until sentinel: String? = nil,
         onDecodingFailure failure: EventDecodingFailure = .fail,

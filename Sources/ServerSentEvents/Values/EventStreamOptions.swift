@@ -23,7 +23,7 @@ public struct EventStreamOptions: Sendable {
     /// The shortest wait before the client reconnects. The server can change the time with a `retry` field, up to 10
     /// minutes. Default: 3 seconds.
     public var reconnectionTime: Duration
-    /// The policy that decides how long to wait before the next attempt. The client waits at least for the reconnection
+    /// The policy that decides how long to wait before the next attempt. The client waits for at least the reconnection
     /// time. If every attempt would fail with the same error, the client stops without calling the policy. Default:
     /// random waits whose maximum doubles from 1 to 30 seconds, without a limit of attempts.
     public var retryPolicy: any RetryPolicy
@@ -31,7 +31,7 @@ public struct EventStreamOptions: Sendable {
     /// seconds.
     public var backOffReset: Duration
     /// The statuses after which the client tries again, as after a lost connection. Before the next attempt, the client
-    /// waits at least for the time in `Retry-After`, up to a day. An empty set corresponds to the behavior of browsers.
+    /// waits for at least the time in `Retry-After`, up to a day. With an empty set, the client behaves as browsers do.
     /// Default: 408, 429, 500, 502, 503 and 504.
     public var retryableStatuses: Set<Int>
     /// The content types that the client reads as event streams, in lower case and without parameters. Default:
