@@ -103,7 +103,7 @@ package struct AuthorizationCall: Sendable {
         return .user(options.authenticateUser(question), socketID: socketID)
     }
 
-    /// The channels of the request. Empty for a request about a user.
+    /// The channels of the request. Empty for a request about a user, and for an invalid request.
     var channelNames: [String] {
         guard case .channels(let channels, _, _) = content else { return [] }
         return channels.map(\.name)

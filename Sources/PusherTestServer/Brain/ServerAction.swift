@@ -58,7 +58,7 @@ package struct RESTResponse: Hashable, Sendable {
 }
 
 /// A part of the answer to an HTTP request. An answer is either a whole response, or a head, bytes and an end. After
-/// `whole`, `end` and `dropped`, only `abandoned` can follow.
+/// `whole`, `end` and `dropped`, only `flush` and `abandoned` can follow.
 package enum ResponsePart: Hashable, Sendable {
     /// The head. The body follows in pieces.
     case head(RESTResponse)

@@ -7,7 +7,7 @@ extension ServerBrain {
         enqueue(.frame(.text(text)), to: id)
     }
 
-    /// Returns whether the server sends its own messages on a connection.
+    /// Returns whether a connection gets messages: it is open, and the server is not silent on it.
     func canHear(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.phase == .open && !connection.isSilent

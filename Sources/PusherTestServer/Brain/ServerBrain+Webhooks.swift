@@ -3,7 +3,7 @@ import PusherProtocol
 /// The events that the server reports in webhooks (protocol clause 14).
 ///
 /// The server waits before it reports that a channel has lost its last subscriber, or that a user has left. If the
-/// channel gets a subscriber, or the user returns, in time, the server reports nothing.
+/// channel gets a subscriber or the user returns during the wait, the server reports nothing.
 extension ServerBrain {
     /// The channel or the member that a delayed webhook is about.
     enum Absence: Hashable, Sendable {

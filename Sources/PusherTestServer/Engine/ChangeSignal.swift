@@ -34,7 +34,7 @@ package final class ChangeSignal: Sendable {
     /// Calls `check` in the caller's task, once and then after each change, until it returns a value.
     /// - Parameters:
     ///   - timeout: The limit in real time, even if the server's time is virtual. Nil means no limit.
-    ///   - history: Returns a description of past events for the timeout error.
+    ///   - history: A closure that returns a description of past events, for the timeout error.
     package func wait<Value>(
         timeout: Duration?,
         for what: String,

@@ -12,7 +12,7 @@ struct BoundedLog<Element: Sendable>: Sendable {
 
     func last(_ count: Int) -> [Element] { Array(elements.suffix(count)) }
 
-    /// - Parameter make: Makes the element from its index.
+    /// - Parameter make: A closure that makes the element from its index.
     mutating func append(_ make: (_ index: Int) -> Element) {
         elements.append(make(nextIndex))
         nextIndex += 1

@@ -75,8 +75,7 @@ final class WebhookSender: Sendable {
         return ended.task
     }
 
-    /// Sends the webhooks. Makes the HTTP client, sends the queued webhooks, and shuts the client down when the queue
-    /// is finished.
+    /// Makes the HTTP client, sends the queued webhooks, and shuts the client down when the queue is finished.
     private static func run(
         _ webhooks: AsyncStream<Webhook>,
         _ url: String,

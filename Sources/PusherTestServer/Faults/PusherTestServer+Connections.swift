@@ -18,7 +18,8 @@ extension PusherTestServer {
 
     /// Makes the server silent. The server continues to read, but sends no answers, published events, WebSocket pongs
     /// or close frames. Clients never get the messages that the server would have sent. The server records messages of
-    /// clients, but the messages have no effect.
+    /// clients, but the messages have no effect. The server still answers messages over HTTP with status 204. It still
+    /// sends a close frame if a client violates the WebSocket protocol, or sends a message that is too long.
     ///
     /// ``Target/all`` includes later connections. Their upgrade succeeds, but the server sends nothing afterwards. The
     /// REST API still answers, and commands for connections (such as ``sendText(_:to:)``) still work.
@@ -53,7 +54,7 @@ extension PusherTestServer {
         engine.step { brain in brain.acceptConnections() }
     }
 
-    /// Changes the `activity_timeout` that the server sends on new connections, in seconds. Nil omits it.
+    /// Changes the `activity_timeout` that the server sends on new connections, in seconds. Nil omits the field.
     public func setActivityTimeout(_ seconds: Int?) {
         engine.step { brain in brain.setActivityTimeout(seconds) }
     }

@@ -45,7 +45,7 @@ package final class InMemoryServer: Sendable {
 
     /// - Parameters:
     ///   - eventLoop: The server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
-    ///   - unixTime: Returns the time in seconds since 1970, for checks of signed REST requests.
+    ///   - unixTime: A closure that returns the time in seconds since 1970, for checks of signed REST requests.
     package init(
         eventLoop: any EventLoop,
         options: PusherTestServer.Options = .init(),
@@ -63,7 +63,7 @@ package final class InMemoryServer: Sendable {
     ///     header field.
     ///   - eventLoop: The loop on which the link calls `receive`. The link never calls `receive` during a call to the
     ///     link or to the server.
-    ///   - receive: Gets the events in the order that ``InMemoryLink/Event`` describes.
+    ///   - receive: A closure that gets the events in the order that ``InMemoryLink/Event`` describes.
     package func open(
         _ request: PusherTestServer.Request,
         on eventLoop: any EventLoop,
@@ -84,7 +84,7 @@ package final class InMemoryServer: Sendable {
     ///   - request: The request, which arrives as a whole.
     ///   - eventLoop: The loop on which the exchange calls `receive`. The exchange never calls `receive` during a call
     ///     to the exchange or to the server.
-    ///   - receive: Gets the events in the order that ``InMemoryResponseEvent`` describes.
+    ///   - receive: A closure that gets the events in the order that ``InMemoryResponseEvent`` describes.
     package func request(
         _ request: InMemoryRequest,
         on eventLoop: any EventLoop,
@@ -111,8 +111,9 @@ package final class InMemoryServer: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request. The target of the request is the path with the query.
-    ///   - answer: Gets the answer on the server's event loop, at most once. The closure gets nil if the server closes
-    ///     the TCP connection without an answer. The server does not call the closure for an unanswered request.
+    ///   - answer: A closure that gets the answer on the server's event loop, at most once. The closure gets nil if the
+    ///     server closes the TCP connection without an answer. The server does not call the closure for an unanswered
+    ///     request.
     package func request(
         _ request: PusherTestServer.Request,
         answer: @escaping @Sendable (RESTResponse?) -> Void

@@ -30,8 +30,9 @@ extension PusherTestServer {
         /// The limit for the bytes that wait for the client of one session. If more bytes wait, the server drops the
         /// session. The receiving request then ends without a close frame, and later requests get 404. Default: 16 MiB.
         public var maximumQueueSize = 16 << 20
-        /// The number of bytes after which a client moves its session to a new stream. The server stops at the first
-        /// frame beyond this number, and waits for the new request. The client still gets all frames. Default: 256 KiB.
+        /// The number of bytes after which a client moves its session to a new stream. After the frame that exceeds
+        /// this number, the server sends nothing until the new request arrives or ``moveTime`` is over. The client
+        /// still gets all frames. Default: 256 KiB.
         public var streamLimit = 256 << 10
         /// The maximum time that the server waits for a client to move its session. Afterwards, the server continues in
         /// the old response. After a move, the server drops the old response if the client reads nothing of it for twice

@@ -15,7 +15,8 @@ extension PusherTestServer {
         /// The form of the server's messages. Default: Pusher's form.
         public var dialect = Dialect.pusher
 
-        /// The `activity_timeout` that the server sends on new connections, in seconds. Nil omits it. Default: 120.
+        /// The `activity_timeout` that the server sends on new connections, in seconds. Nil omits the field. Default:
+        /// 120.
         public var activityTimeout: Int? = 120
         /// The time that a client may be silent before the server sends `pusher:ping`. Default: nil, for no pings.
         public var pingInterval: Duration?

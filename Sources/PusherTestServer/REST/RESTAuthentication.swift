@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// The reason why the server refuses a request to the REST API.
+/// The reason why the server refuses a request to the REST API or to an authorization endpoint.
 struct RESTFailure: Error, Hashable, Sendable {
     let status: Int
     let message: String

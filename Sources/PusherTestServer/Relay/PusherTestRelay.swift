@@ -5,19 +5,19 @@ import NIOPosix
 ///
 /// The relay listens on this machine only. It connects each client to the server, and passes bytes on, with and without
 /// TLS. Only ``blockUpgrades(with:)`` inspects bytes. On command, the relay imitates the failures of networks. If one
-/// side ends its half of a connection, the relay first passes on the bytes that it has read. Then the relay closes both
-/// halves.
+/// side closes its connection, the relay first passes on the bytes that it has read. Then the relay closes the
+/// connection to the other side.
 ///
 /// ```swift
 /// var options = PusherTestServer.Options()
-/// options.activityTimeout = 1  // else the app asks after 120 s whether the server is there
+/// options.activityTimeout = 1  // otherwise, the app pings only after 120 s
 /// try await PusherTestServer.withServer(options: options) { server in
 ///     try await PusherTestRelay.withRelay(to: server) { relay in
-///         // its client has options.timeouts.connectionAttempt = .seconds(2), and .pong = .seconds(1)
+///         // The app sets options.timeouts.connectionAttempt = .seconds(2), and .pong = .seconds(1).
 ///         let app = MyApp(host: relay.host, port: relay.port, key: server.options.application.key)
 ///         let first = try await relay.nextConnection()
 ///         relay.fail(with: .swallowed)
-///         try await relay.nextConnection(after: first)  // the app has noticed the silence, and tries again
+///         try await relay.nextConnection(after: first)  // the app has detected the loss, and reconnects
 ///         relay.passOn()
 ///         try await server.waitForSubscription(to: "news")
 ///     }

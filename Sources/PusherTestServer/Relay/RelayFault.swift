@@ -17,9 +17,9 @@ extension PusherTestRelay {
 
     /// The fault of the bytes in one direction.
     public enum StreamFault: Hashable, Sendable {
-        /// The relay reads the bytes and drops them, and hides the end of the connection. The receiving side gets
-        /// nothing, and assumes that the connection is open. In both directions, the fault imitates the half-open
-        /// connection that a failed router leaves behind.
+        /// The relay reads the bytes and drops them. If the sending side closes its connection, the relay does not
+        /// close the connection to the receiving side. The receiving side gets nothing, and assumes that the connection
+        /// is open. In both directions, the fault imitates the half-open connection that a failed router leaves behind.
         case swallowed
         /// The relay does not read the bytes. The bytes stay with the sender. When the system's buffers are full, the
         /// sender cannot write.
@@ -70,8 +70,8 @@ extension PusherTestRelay {
         engine.setFault(fault, directions)
     }
 
-    /// Ends the faults of ``fail(_:with:)``, so that the relay passes bytes on unchanged. If the relay has swallowed or
-    /// held back the end of one side, it now passes the end on to the other side.
+    /// Ends the faults of ``fail(_:with:)``, so that the relay passes bytes on unchanged. If one side has closed its
+    /// connection during the fault, the relay now closes the connection to the other side.
     /// - Parameter directions: The directions. Default: both.
     public func passOn(_ directions: Directions = .both) { engine.setFault(nil, directions) }
 
