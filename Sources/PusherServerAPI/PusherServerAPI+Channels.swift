@@ -34,8 +34,8 @@ extension PusherServerAPI {
 
     /// Returns the ids of the users on a presence channel.
     ///
-    /// - Throws: ``PusherServerAPIError``, with ``PusherServerAPIError/Code/invalidChannelName`` if the channel is not
-    ///   a presence channel. Also `CancellationError`.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If the channel is not a presence channel, the error
+    ///   has the code ``PusherServerAPIError/Code/invalidChannelName``.
     public func users(on channel: String) async throws -> [String] {
         try Self.check(channel: channel)
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {

@@ -7,7 +7,8 @@ extension PusherServerAPI {
     ///
     /// - Parameters:
     ///   - event: The event. The library encrypts the data of the event if the channel is encrypted.
-    ///   - channels: The channels' names, 1 to 100. An encrypted channel must be the only channel.
+    ///   - channels: The channels' names, at least 1 and at most ``Limits/channelsPerEvent``. An encrypted channel must
+    ///     be the only channel.
     /// - Returns: The states of the channels, by name. Empty if ``Event/info`` is empty, or if the server returns no
     ///   states.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status, the server may
@@ -29,7 +30,7 @@ extension PusherServerAPI {
                 .invalidChannelCount,
                 """
                 Event \(event.name.quoted) not triggered: it is for the encrypted channel \(encrypted.quoted) and for \
-                others. Trigger it on each one by itself.
+                others. Trigger it on each channel separately.
                 """
             )
         }
@@ -43,7 +44,7 @@ extension PusherServerAPI {
         try await trigger(event, on: channels)
     }
 
-    /// Triggers up to ten events with one request.
+    /// Triggers several events with one request, at most ``Limits/eventsPerBatch``.
     ///
     /// - Returns: The states of the events' channels, in the order of the batch.
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If one event breaks a rule, the method triggers no
@@ -53,7 +54,7 @@ extension PusherServerAPI {
         guard (1...max(options.limits.eventsPerBatch, 1)).contains(batch.count) else {
             throw PusherServerAPIError(
                 .invalidBatch,
-                "Batch not triggered: it has \(batch.count) events. Make it 1 to \(options.limits.eventsPerBatch)."
+                "Batch not triggered: it has \(batch.count) events. Pass 1 to \(options.limits.eventsPerBatch)."
             )
         }
         var texts: [String] = []
@@ -125,7 +126,7 @@ extension PusherServerAPI {
             throw PusherServerAPIError(
                 .invalidEventName,
                 """
-                Invalid event name \(event.name.quoted): it has \(event.name.utf8.count) bytes. Give it 1 to \
+                Invalid event name \(event.name.quoted): it has \(event.name.utf8.count) bytes. Use 1 to \
                 \(EventName.maximumLength).
                 """
             )
@@ -193,7 +194,7 @@ extension PusherServerAPI {
         guard UserID.isValid(userId) else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user id \(userId.quoted): it has \(userId.utf8.count) bytes. Give it 1 to \(UserID.maximumLength)."
+                "Invalid user id \(userId.quoted): it has \(userId.utf8.count) bytes. Use 1 to \(UserID.maximumLength)."
             )
         }
     }

@@ -5,10 +5,12 @@ import Foundation
 enum StandardOutput {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
-    /// Writes the text at once, even to a pipe. Each line is one write, so that lines of several tasks do not mix.
+    /// Writes the text at once, even to a pipe. The method passes the whole text to the system, so that lines of
+    /// several tasks do not mix.
     ///
     /// - Throws: An error without a message if the pipe no longer has a reader. The exit code is then 128 + `SIGPIPE`,
-    ///   as for a program that ends by this signal. If writing fails for another reason, throws the system's error.
+    ///   as for a program that ends by this signal. If writing fails for another reason, the method throws an
+    ///   ``ExitMessage`` with the system's description.
     static func print(_ text: String) throws {
         do {
             try Descriptor.write(text, to: STDOUT_FILENO)

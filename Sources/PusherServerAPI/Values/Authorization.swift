@@ -39,7 +39,7 @@ extension PusherServerAPI {
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
         ///   - info: The information about the user for the other members. The library encodes the information as JSON.
-        ///     The hosted service accepts 1 kB.
+        ///     The hosted service accepts at most 1 kB.
         ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
@@ -65,7 +65,7 @@ extension PusherServerAPI {
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
         ///   - watchlist: The ids of the users to watch. The client gets an event when one of these users comes online
-        ///     or goes offline. The hosted service accepts 100 ids.
+        ///     or goes offline. The hosted service accepts at most 100 ids.
         public init(id: String, watchlist: [String] = []) { self.init(id: id, infoText: nil, watchlist: watchlist) }
 
         /// Creates a user.
@@ -74,7 +74,7 @@ extension PusherServerAPI {
         ///   - id: The user's id, 1 to 128 bytes.
         ///   - info: The information about the user for others. The library encodes the information as JSON.
         ///   - watchlist: The ids of the users to watch. The client gets an event when one of these users comes online
-        ///     or goes offline. The hosted service accepts 100 ids.
+        ///     or goes offline. The hosted service accepts at most 100 ids.
         ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(

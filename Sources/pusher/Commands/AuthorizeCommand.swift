@@ -11,7 +11,8 @@ struct AuthorizeCommand: AsyncParsableCommand {
             pusher authorize --user-data JSON --socket-id ID [options]
             """,
         discussion: """
-            Prints the string to sign, and the answer that your backend must give. It makes a request only with --auth-url.
+            Prints the string to sign, and the answer that your backend must give. The command makes a \
+            request only with --auth-url.
 
             With --auth, the command compares a signature with the correct signature. With --auth-url, it sends your backend \
             the request of a client, prints the request and the answer, and compares the answer with the correct answer. The \

@@ -11,7 +11,7 @@ struct ChannelCommand: AsyncParsableCommand {
               pusher channel orders
               pusher channel presence-room --json
 
-            The counts and the cached event are missing if the server does not tell them.
+            The counts and the cached event are missing if the server does not report them.
             """
     )
 

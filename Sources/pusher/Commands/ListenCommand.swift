@@ -9,8 +9,8 @@ struct ListenCommand: AsyncParsableCommand {
         abstract: "Print the events on channels as they arrive.",
         discussion: """
             Prints events as they arrive. With --json, or if the output is a file or a pipe, the command prints JSON. On a \
-            terminal, it prints text for people. It reports the connection, its losses, and the members who join and leave \
-            presence channels on the standard error. Control-C ends the command with a summary.
+            terminal, it prints text for people. On the standard error, it reports the connection, its losses, and the members \
+            who join and leave presence channels. Control-C ends the command with a summary.
 
             The command authorizes private, presence and encrypted channels with the secret. With --auth-url, your backend \
             authorizes them.

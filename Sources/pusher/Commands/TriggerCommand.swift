@@ -42,7 +42,7 @@ struct TriggerCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A file with the data, or with the batch.", valueName: "path"))
     var file: String?
 
-    @Flag(help: "Refuse channels that do not begin with private-encrypted-.")
+    @Flag(help: "Reject channels that do not begin with private-encrypted-.")
     var encrypted = false
 
     @Flag(help: "Trigger many events, as described above.")

@@ -3,7 +3,7 @@ import NIOHTTP1
 
 /// The rules that restrict the console to its own page. Other sites in the developer's browser cannot use the console.
 ///
-/// - The `Host` must be a name of this machine. The console rejects a foreign name that leads to this machine (DNS
+/// - The `Host` must be a name of this machine. The console refuses a foreign name that leads to this machine (DNS
 ///   rebinding).
 /// - An `Origin` must be the origin of the console. A request that changes something must have an `Origin`, which
 ///   browsers always send.
@@ -23,7 +23,7 @@ struct ConsoleAccess: Sendable {
         self.token = token
     }
 
-    /// Returns a message that says why the console rejects the request, or nil if the console accepts the request.
+    /// Returns a message that says why the console refuses the request, or nil if the console accepts the request.
     func refusal(of head: HTTPRequestHead, target: ConsoleTarget) -> String? {
         let names = head.headers["Host"]
         guard names.count == 1, hosts.contains(names[0].lowercased()) else {
