@@ -1,5 +1,5 @@
-/// The dates of HTTP (RFC 9110, section 5.6.7). The current form is `Sun, 06 Nov 1994 08:49:37 GMT`; older forms are
-/// not supported.
+/// The dates of HTTP (RFC 9110, section 5.6.7). The parser reads the current form, `Sun, 06 Nov 1994 08:49:37 GMT`, but
+/// not the older forms.
 ///
 /// On Linux, Foundation's formatter leaks memory with each date that it reads. Servers choose the dates, so the leak
 /// would have no limit.

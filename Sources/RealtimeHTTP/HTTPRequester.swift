@@ -6,7 +6,7 @@ package protocol HTTPRequester: Sendable {
     /// - Throws: ``HTTPRequestError``, or `CancellationError` if the task was cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
-    /// Cancels all requests, and refuses new requests. Later calls have no effect.
+    /// Cancels all requests, and rejects new requests. Later calls have no effect.
     func shutdown()
 }
 
@@ -55,7 +55,7 @@ package struct HTTPResponse: Hashable, Sendable {
     package var status: Int
     package var headers: HTTPFields
     package var body: [UInt8]
-    /// The body was larger than the request allowed.
+    /// Whether the body was larger than the request allowed.
     package var isCut: Bool
     /// The URL of the answer, if the requester followed redirects.
     package var url: String?

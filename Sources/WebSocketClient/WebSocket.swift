@@ -138,7 +138,7 @@ public final class WebSocket: Sendable {
     /// because the answer comes after the messages that the server has already sent.
     ///
     /// - Throws: ``WebSocketError`` if the connection ends before the answer, or if the client has paused reading
-    ///   because too many messages wait. `CancellationError` if the task is cancelled.
+    ///   because too many messages wait. The call throws `CancellationError` if the task is cancelled.
     @discardableResult
     public func ping() async throws -> Duration {
         let start = ContinuousClock.now

@@ -109,7 +109,8 @@ final class WebSocketInbox: Sendable {
     func sendPing(_ promise: EventLoopPromise<Void>) {
         // While reading is paused, the client cannot read the answer.
         if buffer.isPaused {
-            let message = "Ping failed: the answer was not read, because \"messages\" is full. Iterate it faster."
+            let message =
+                "Ping not sent: the client has paused reading, because too many messages wait. Consume them faster."
             return promise.fail(WebSocketError(.receiveBufferFull, message))
         }
         let number: UInt64? = state.withLockedValue { state in

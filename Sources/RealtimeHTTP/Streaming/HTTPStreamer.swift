@@ -7,7 +7,8 @@ package protocol HTTPStreamer: Sendable {
     ///
     /// - Parameters:
     ///   - eventLoop: The loop that reports events. No event arrives during this call.
-    ///   - receive: Gets the response, its body, and finally ``HTTPStreamEvent/end`` or ``HTTPStreamEvent/failed(_:)``.
+    ///   - receive: A closure that gets the response, its body, and finally ``HTTPStreamEvent/end`` or
+    ///     ``HTTPStreamEvent/failed(_:)``.
     func stream(
         _ request: HTTPRequest,
         redirects: HTTPStreamRedirects,

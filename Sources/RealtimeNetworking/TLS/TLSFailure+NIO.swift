@@ -41,8 +41,7 @@ extension TLSFailure {
         return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
     }
 
-    /// Makes the failure for a connection after its handshake. Returns nil if the connection ended for another reason
-    /// than TLS.
+    /// Makes the failure for a connection that was lost after its handshake. Returns nil if TLS did not cause the loss.
     package static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {
         case NIOSSLError.uncleanShutdown?: return nil
@@ -106,8 +105,8 @@ extension TLSFailure {
         return failure
     }
 
-    /// Determines why the client refused the server's certificate, from the fields of the certificate. NIO does not
-    /// report which certificate of the chain caused the refusal.
+    /// Determines why the client rejected the server's certificate, from the fields of the certificate. NIO does not
+    /// report which certificate of the chain caused the rejection.
     private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
         guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
         let now = Int(Date().timeIntervalSince1970)

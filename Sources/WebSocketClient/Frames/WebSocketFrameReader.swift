@@ -50,7 +50,7 @@ package struct WebSocketFrameReader: Sendable {
     /// Reports the next text messages that are complete and not fragmented, without copying them. ``next()`` handles
     /// all other frames, so only ``next()`` has to detect violations.
     ///
-    /// - Parameter receive: Gets a text message, and returns whether to continue.
+    /// - Parameter receive: A closure that gets a text message, and returns whether to continue.
     package mutating func readTexts(_ receive: (Span<UInt8>) -> Bool) {
         guard frame == nil, message == nil else { return }
         let input = input

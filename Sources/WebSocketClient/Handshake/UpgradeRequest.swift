@@ -10,13 +10,20 @@ package struct UpgradeRequest: Sendable {
     /// The offered subprotocols.
     package let subprotocols: [String]
 
-    /// Creates the request. The method rejects values that a request line or a header line cannot contain unescaped.
+    /// Creates the request. The initializer rejects values that a request line or a header line cannot contain
+    /// unescaped.
     package init(
         _ request: WebSocketRequest,
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()
     ) throws(WebSocketError) {
         guard request.path.utf8.first == UInt8(ascii: "/"), request.path.utf8.allSatisfy(\.isVisibleASCII) else {
-            throw WebSocketError(.invalidPath, "Invalid path '\(request.path)': an HTTP request cannot contain it.")
+            throw WebSocketError(
+                .invalidPath,
+                """
+                Invalid path '\(request.path)': it must begin with a slash and contain only visible ASCII characters. \
+                Percent-encode other characters.
+                """
+            )
         }
         self.key = key
         self.subprotocols = request.subprotocols

@@ -63,8 +63,8 @@ final class MessageBuffer: Sendable {
     }
 
     private let limit: Int
-    /// The most messages. Empty messages take memory too, but have no bytes, so the buffer also limits the number of
-    /// messages.
+    /// The maximum number of messages. Empty messages take memory too, but have no bytes, so the buffer also limits the
+    /// number of messages.
     private let maximumCount = 4_096
     private let eventLoop: any EventLoop
     private let source = NIOLockedValueBox<WebSocketConnection?>(nil)

@@ -118,8 +118,8 @@ final class ReconnectingSession: Sendable {
 
     // MARK: The event loop
 
-    /// Gives the machine an input, and carries out the actions. On the event loop, the input runs at once, so the
-    /// session handles events in order. If the session is carrying out another action, the input waits.
+    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
+    /// once, so the session handles events in order. If the session is carrying out another action, the input waits.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -257,7 +257,7 @@ final class ReconnectingSession: Sendable {
 }
 
 extension WebSocketError {
-    /// Creates the error for an attempt whose closure of the app threw an error.
+    /// Creates the error for an attempt for which the app's closure threw an error.
     fileprivate init(requesting error: any Error) {
         self =
             error as? WebSocketError

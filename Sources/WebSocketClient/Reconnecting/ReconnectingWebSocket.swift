@@ -79,9 +79,9 @@ public final class ReconnectingWebSocket: Sendable {
         public var heartbeat: Heartbeat
         /// The time after which an open connection resets the number of attempts. Default: 10 seconds.
         public var backOffReset: Duration
-        /// Makes the first messages of each connection, for example to log in or to subscribe. The client sends these
-        /// messages before the messages that waited for a connection. The client calls the closure on its event loop,
-        /// so the closure must not block. Default: no messages.
+        /// The closure that makes the first messages of each connection, for example to log in or to subscribe. The
+        /// client sends these messages before the messages that waited for a connection. The client calls the closure
+        /// on its event loop, so the closure must not block. Default: no messages.
         public var openingMessages: @Sendable () -> [WebSocketMessage]
         /// The maximum number of messages that can wait for a connection. Default: 100.
         public var maximumQueuedMessages: Int
@@ -196,7 +196,8 @@ public final class ReconnectingWebSocket: Sendable {
     /// write, the call throws. The client does not send the message again, because the server may have received it.
     ///
     /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the WebSocket is closed
-    ///   or the connection is lost. ``WebSocketError/Code/sendQueueFull`` if too many messages wait.
+    ///   or the connection is lost. The code is ``WebSocketError/Code/sendQueueFull`` if too many messages wait. If the
+    ///   client stops because of another error, waiting messages fail with that error. The call throws
     ///   `CancellationError` if the task is cancelled while the message waits for a connection.
     public func send(_ message: WebSocketMessage) async throws { try await session.send(message) }
 

@@ -5,7 +5,9 @@ public struct WebSocketClosure: Hashable, Sendable {
     public var code: WebSocketCloseCode?
     /// The reason in the server's close frame, which may be empty.
     public var reason: String
-    /// The problem. `nil` if the connection ended with a closing handshake, or because your code closed it.
+    /// The problem; `nil` if the connection ended with a closing handshake, or ended after your code had closed it. If
+    /// the server did not answer your close frame in time, the error has the code
+    /// ``WebSocketError/Code/connectionClosed``.
     public var error: WebSocketError?
 
     /// Creates a closure.

@@ -54,7 +54,7 @@ extension WebSocketError.Code {
     public static let invalidHost = Self(rawValue: "invalidHost")
     /// The port is not between 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")
-    /// The path contains characters that HTTP does not allow.
+    /// The path does not begin with a slash, or contains characters that HTTP does not allow.
     public static let invalidPath = Self(rawValue: "invalidPath")
     /// An option has an invalid value, for example a malformed header.
     public static let invalidOption = Self(rawValue: "invalidOption")
@@ -82,8 +82,8 @@ extension WebSocketError.Code {
     public static let connectionClosed = Self(rawValue: "connectionClosed")
     /// Nothing arrived within the timeout after a heartbeat of a ``ReconnectingWebSocket``.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
-    /// The client could not read the answer to a ping, because your code consumes messages too slowly. See
-    /// ``WebSocketOptions/receiveBufferSize``.
+    /// The client did not send a ping, because it has paused reading and could not read the answer. Your code consumes
+    /// messages too slowly: see ``WebSocketOptions/receiveBufferSize``.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
     /// The server broke the rules of the WebSocket protocol.
     public static let protocolViolation = Self(rawValue: "protocolViolation")
