@@ -51,7 +51,7 @@ extension HubConnection {
     /// Connects, and returns when the connection has ended without an error. If the task is cancelled, the client
     /// disconnects.
     ///
-    /// - Throws: The error that ended the connection, or the error of ``start()``. `CancellationError` if the task was
+    /// - Throws: The error that ended the connection, the error of ``start()``, or `CancellationError` if the task was
     ///   cancelled.
     public nonisolated func run() async throws { try await run(startPolicy: nil) }
 
@@ -155,7 +155,7 @@ extension HubConnection {
         HubStream(lease: try await engine.stream(method, encode(repeat each arguments)))
     }
 
-    /// Calls a method of the server, and returns the stream of its results. See ``stream(method:arguments:)``.
+    /// Calls a method of the server, and returns the stream of its items. See ``stream(method:arguments:)``.
     public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: HubMethod<(repeat each A), Element>,
         _ arguments: repeat each A
@@ -163,7 +163,7 @@ extension HubConnection {
         HubStream(lease: try await engine.stream(method.name, encode(repeat each arguments)))
     }
 
-    /// Calls a method of the server with one argument, and returns the stream of the method's results. See
+    /// Calls a method of the server with one argument, and returns the stream of the method's items. See
     /// ``stream(method:arguments:)``.
     public nonisolated func stream<Argument: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: HubMethod<Argument, Element>,

@@ -9,12 +9,14 @@ package import SignalRCore
 /// let sum: Int = try await connection.invoke(method: "Add", arguments: 40, 2)
 /// ```
 ///
-/// Handlers and callbacks stay registered after a reconnect. The client's membership in the server's groups is
-/// lost, because the server sees a new connection with a new id.
+/// Handlers and callbacks stay registered after a reconnect. The client's membership in the server's groups is lost,
+/// because the server sees a new connection with a new id.
 ///
-/// Calls throw at once if there is no connection. Waiting calls throw if the connection is lost. The connection closes
-/// when your code releases the last reference to it. A handler that uses the connection must reference the connection
-/// weakly. A strong reference would keep the connection open.
+/// Calls throw at once if there is no connection. Waiting calls throw if the connection is lost. With
+/// ``HubConnectionBuilder/withStatefulReconnect()``, the client can resume the same connection after a loss. The id and
+/// the groups then stay, and the client sends the messages of calls later. The connection closes when your code
+/// releases the last reference to it. A handler that uses the connection must reference the connection weakly. A strong
+/// reference would keep the connection open.
 public actor HubConnection {
     nonisolated let engine: HubEngine
 
@@ -24,8 +26,8 @@ public actor HubConnection {
 
     // MARK: Connecting
 
-    /// Connects, and returns when calls are possible. The client makes only one attempt: the retry policy applies only
-    /// after a loss.
+    /// Connects, and returns when calls are possible. The client makes only one attempt, because the retry policy
+    /// applies only after a loss.
     ///
     /// - Throws: ``SignalRError`` or ``SignalRClientError`` if the client cannot connect.
     ///   ``SignalRError/invalidOperation(_:)`` if the connection is not stopped. ``SignalRError/connectionAborted`` if

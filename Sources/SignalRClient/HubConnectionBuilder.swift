@@ -105,16 +105,16 @@ public final class HubConnectionBuilder {
         with { $0.machine.keepAliveInterval = Duration(clampingSeconds: max(keepAliveInterval, 0.001)) }
     }
 
-    /// Sets the maximum duration of a call, in seconds. After this time, the call throws
-    /// ``SignalRClientError/Code/callTimedOut``. The limit does not apply to streams. Default: no limit.
+    /// Sets the maximum duration of a call, in seconds. After this time, `invoke` throws
+    /// ``SignalRClientError/Code/callTimedOut``. The limit does not apply to `send` and to streams. Default: no limit.
     public func withInvocationTimeout(_ timeout: TimeInterval) -> HubConnectionBuilder {
         with { $0.invocationTimeout = timeout }
     }
 
     // MARK: Reconnecting
 
-    /// Makes the client reconnect after a loss: at once, then after 2, 10 and 30 seconds. The client does not repeat a
-    /// failed ``HubConnection/start()``.
+    /// Makes the client reconnect after a loss. The client tries at once, and then after waits of 2, 10 and 30 seconds.
+    /// The client does not repeat a failed ``HubConnection/start()``.
     public func withAutomaticReconnect() -> HubConnectionBuilder { withAutomaticReconnect(.delays([0, 2, 10, 30])) }
 
     /// Makes the client reconnect after a loss. Each number is the wait before an attempt, in seconds.

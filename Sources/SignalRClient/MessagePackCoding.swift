@@ -60,12 +60,12 @@ extension Decoder {
 
     /// Returns the type of the extension that the decoder reads.
     ///
-    /// - Throws: `DecodingError` if the value is not an extension.
+    /// - Throws: `DecodingError` if the value is not an extension, or if the decoder does not read MessagePack.
     public func getMsgpackExtType() throws -> Int8 { try getMsgpackExt().type }
 
     /// Returns the data of the extension that the decoder reads.
     ///
-    /// - Throws: `DecodingError` if the value is not an extension.
+    /// - Throws: `DecodingError` if the value is not an extension, or if the decoder does not read MessagePack.
     public func getMsgpackExtData() throws -> Data { Data(try getMsgpackExt().bytes) }
 
     fileprivate func getMsgpackExt() throws -> (type: Int8, bytes: ArraySlice<UInt8>) {

@@ -161,7 +161,7 @@ public final class SignalRTestServer: Sendable {
     ///
     /// - Parameters:
     ///   - step: The kind of requests that fail.
-    ///   - fault: The server's behavior for these requests.
+    ///   - fault: The server's reaction to these requests.
     ///   - skip: The number of requests that the server answers correctly first. Default: none.
     ///   - count: The number of requests that fail. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {

@@ -281,8 +281,8 @@ final class HubEngine: Sendable {
         if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
     }
 
-    /// Gives the machine an input, and carries out the actions. On the event loop, the input runs at once, so the
-    /// engine handles events in order. If the engine is carrying out another action, the input waits.
+    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
+    /// once, so the engine handles events in order. If the engine is carrying out another action, the input waits.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }

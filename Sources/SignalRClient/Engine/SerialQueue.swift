@@ -15,7 +15,8 @@ package final class SerialQueue: Sendable {
     private let limit: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter limit: The maximum total size of the waiting jobs.
+    /// - Parameter limit: The maximum total size of the waiting and running jobs. If no job waits, the queue accepts a
+    ///   job of any size.
     package init(limit: Int) { self.limit = limit }
 
     /// Adds a job. Returns whether the queue accepted the job.

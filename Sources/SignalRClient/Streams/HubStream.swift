@@ -48,7 +48,7 @@ final class StreamLease: Sendable {
     private let coder: HubCoder
     private let onCancel: @Sendable () -> Void
 
-    /// - Parameter onCancel: Cancels the call, unless the call has ended.
+    /// - Parameter onCancel: A closure that cancels the call, unless the call has ended.
     init(_ buffer: StreamBuffer, _ coder: HubCoder, onCancel: @escaping @Sendable () -> Void) {
         self.buffer = buffer
         self.coder = coder

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 
-/// A transport that polls: the server answers a request when the server has messages.
+/// A transport that polls. The server answers a poll when it has messages.
 final class LongPollingTransport: HubTransport {
     private struct State {
         var polling: Task<Void, Never>?
@@ -131,7 +131,8 @@ final class LongPollingTransport: HubTransport {
         Task { [self] in await delete() }
     }
 
-    /// Deletes the connection on the server. An error means that the server has already dropped the connection.
+    /// Deletes the connection on the server. The method ignores errors, because the server also drops the connection
+    /// after its own timeout.
     private func delete() async { _ = try? await http.send(.DELETE, url, timeout: Self.closeTimeout) }
 }
 

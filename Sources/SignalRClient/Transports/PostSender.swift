@@ -24,8 +24,8 @@ final class PostSender: Sendable {
     private let failed: @Sendable (HubFailure) -> Void
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter failed: Called once if a request fails, or if too many bytes wait. Afterwards, the sender sends
-    ///   nothing.
+    /// - Parameter failed: A closure that the sender calls once if a request fails, or if too many bytes wait.
+    ///   Afterwards, the sender sends nothing.
     init(_ http: HubHTTP, _ url: String, isBinary: Bool, failed: @escaping @Sendable (HubFailure) -> Void) {
         self.http = http
         self.url = url

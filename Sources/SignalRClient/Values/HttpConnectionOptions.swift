@@ -4,9 +4,9 @@ public struct HttpConnectionOptions: Sendable {
     public var logHandler: (any LogHandler)?
     /// The lowest level of the log. If the builder also sets a level, the builder's level applies. Default: `nil`.
     public var logLevel: LogLevel?
-    /// Returns the bearer token, or `nil` for no token. The client calls the closure for each negotiation, or for each
-    /// attempt without a negotiation, and again after a loss. The client also calls the closure again if the server
-    /// answers with 401. Default: `nil`.
+    /// The closure that returns the bearer token, or `nil` for no token. The client calls the closure for each
+    /// negotiation, or for each attempt without a negotiation, and again after a loss. The client also calls the
+    /// closure again if the server answers with 401. Default: `nil`.
     public var accessTokenFactory: (@Sendable () async throws -> String?)?
     /// Whether the client also sends the token in the query, as `access_token`. Many servers log queries, so set the
     /// option only for servers that do not read the header. Default: `false`.

@@ -22,7 +22,8 @@ public enum HubConnectionStatus: Sendable {
     /// The connection was lost. The values are the next attempt's number, the time when it starts, and the reason for
     /// the loss or the last failure.
     case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// The transport was lost, and the client tries to resume the same connection. Calls wait.
+    /// The transport was lost, and the client tries to resume the same connection. The client keeps the messages of
+    /// calls, and sends them when it has resumed the connection.
     case resuming(connectionID: String?, transport: HttpTransportType)
     /// The same connection continues over a new transport.
     case resumed(connectionID: String?, transport: HttpTransportType)

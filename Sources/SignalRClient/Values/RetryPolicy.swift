@@ -9,7 +9,7 @@ public protocol RetryPolicy: Sendable {
 /// The information for a decision of a ``RetryPolicy``.
 public struct RetryContext: Sendable {
     /// The number of retries that have failed since the connection was lost, or since the call of
-    /// ``HubConnection/start(retrying:)``: 0 at the first call.
+    /// ``HubConnection/start(retrying:)``. The first call of the policy gets 0.
     public let retryCount: Int
     /// The time since the connection was lost, or since the call of ``HubConnection/start(retrying:)``, in seconds.
     public let elapsed: TimeInterval

@@ -42,7 +42,7 @@ public enum SignalRError: Error, Hashable, Sendable {
     case eventSourceFailedToConnect
     /// Server-sent events cannot carry binary messages.
     case eventSourceInvalidTransferFormat
-    /// The URL is invalid. The value is the URL.
+    /// The URL is invalid. The value is the URL without the query.
     case invalidUrl(String)
     /// The server's method failed. The value is the reason.
     case invocationError(String)

@@ -2,9 +2,9 @@
 /// transport's frames. A frame of the transport can contain a part of a message, or several messages.
 package struct HubFrameReader: Sendable {
     private enum Framing {
-        /// A record ends with the byte 0x1E.
+        /// A frame ends with the byte 0x1E.
         case separated
-        /// A record begins with its length.
+        /// A frame begins with its length.
         case prefixed
     }
 

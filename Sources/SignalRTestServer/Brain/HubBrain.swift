@@ -15,8 +15,7 @@ final class HubBrain {
     var connections: [String: ServerConnection] = [:]
     var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
     var handshake = TestHubHandshake.normal
-    /// The number of redirects in a negotiation. Each redirect contains the token `redirectToken`, if it is
-    /// not `nil`.
+    /// The number of redirects in a negotiation. Each redirect contains the token `redirectToken`, unless it is `nil`.
     var redirects = 0
     var redirectToken: String?
     /// The size of the pieces in which the server sends bytes; `nil` for whole messages.

@@ -155,8 +155,8 @@ final class PollLink: ServerLink {
     private var isEnded = false
     private var isDropped = false
 
-    /// - Parameter ended: Called after the link has answered a poll with the end of the connection (status 204), and
-    ///   after the link was dropped.
+    /// - Parameter ended: A closure that the link calls after it has answered a poll with the end of the connection
+    ///   (status 204), and after it was dropped.
     init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
         self.timeout = timeout
         self.eventLoop = eventLoop

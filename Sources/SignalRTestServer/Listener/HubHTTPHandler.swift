@@ -30,7 +30,7 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The handler ignores the error of a rejected upgrade. NIO also passes the upgrade on as a request, which the
+        // The handler ignores the error of a refused upgrade. NIO also passes the upgrade on as a request, which the
         // server answers.
         if error is NIOWebSocketUpgradeError { return }
         context.close(promise: nil)

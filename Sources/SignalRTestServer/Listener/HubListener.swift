@@ -23,7 +23,7 @@ enum HubListener {
             shouldUpgrade: { channel, head in
                 let accepted = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
                 let request = ReceivedRequest(head, [])
-                // NIO passes a rejected upgrade on as a request, which the server answers.
+                // NIO passes a refused upgrade on as a request, which the server answers.
                 server.enter { accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil) }
                 return accepted.futureResult
             },
