@@ -6,7 +6,7 @@ import PusherClient
 /// encrypted channel. The backend can end the connections of a user, because the user signs in.
 @MainActor
 package final class ChatRoom {
-    /// The state to show. `onChange` is called after each change.
+    /// The state to show. The room calls `onChange` after each change.
     package private(set) var state = ChatState() {
         didSet { onChange(state) }
     }
@@ -29,7 +29,7 @@ package final class ChatRoom {
         Task { [weak self] in for await status in statuses { self?.show(status) } }
     }
 
-    /// The options of an app whose backend authorizes at BACKEND/auth and signs in at BACKEND/user-auth.
+    /// The options of an app whose backend authorizes channels at BACKEND/auth, and users at BACKEND/user-auth.
     ///
     /// In this example, users choose their own ids. A real app sends a token that `headersProvider` returns.
     package static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
@@ -91,8 +91,8 @@ package final class ChatRoom {
         add(message, from: room.myId ?? "me")
     }
 
-    /// Shows the others that the user is typing. Call this method for each key: if the server's limit is reached, only
-    /// the newest event is sent.
+    /// Shows the others that the user is typing. Call this method for each key. If the server's limit makes the event
+    /// wait, the next event replaces it.
     package func userIsTyping() { room.sendLatest("client-typing", data: ["isTyping": true]) }
 
     private func add(_ message: Message, from sender: String) {

@@ -2,7 +2,7 @@
     import Chat
     import SwiftUI
 
-    /// The room in SwiftUI. Compiled on Apple platforms only.
+    /// The room in SwiftUI. The view compiles on Apple platforms only.
     package struct ChatView: View {
         @StateObject private var model: ChatModel
         @State private var text = ""

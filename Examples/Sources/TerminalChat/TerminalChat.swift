@@ -43,7 +43,7 @@ private func standardInputLines() -> AsyncStream<String> {
     }
 }
 
-/// Prints the changes.
+/// Prints the changes of a room's state.
 @MainActor
 final class Screen {
     private let name: String

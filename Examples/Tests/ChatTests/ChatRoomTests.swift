@@ -54,7 +54,7 @@ struct ChatRoomTests {
             try await ada.sees { $0.isInside }
             server.terminateConnections(ofUser: "ada")
             let error = try await #require(throws: PusherClientError.self) { try await ada.end() }
-            // The server closes the connection with 4009: the client is not allowed to connect.
+            // The server closes the connection with 4009, so the client must not connect again.
             #expect(error.serverCode == 4009)
             try await ada.sees { $0.banner?.hasPrefix("Connection refused") == true && !$0.isInside }
             #expect(server.connections.isEmpty)
@@ -89,7 +89,7 @@ final class Person {
     func sees(_ isExpected: (ChatState) -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         if isExpected(room.state) { return }
         for await state in states where isExpected(state) { return }
-        Issue.record("The states ended before the expected one.", sourceLocation: sourceLocation)
+        Issue.record("The states ended before the expected state.", sourceLocation: sourceLocation)
     }
 
     /// Waits until the person has left.
