@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// An HTTP server on loopback for tests. Your test determines the answers: event streams and faults.
+/// An HTTP server on loopback for tests. Your test determines the answers, such as event streams and faults.
 ///
 /// ```swift
 /// try await EventSourceTestServer.withServer { server in

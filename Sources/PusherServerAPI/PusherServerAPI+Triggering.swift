@@ -163,7 +163,10 @@ extension PusherServerAPI {
         guard let masterKey else {
             throw PusherServerAPIError(
                 .missingEncryptionKey,
-                "Channel \(channel.quoted) is encrypted: there is no encryption key. Set the application's encryptionMasterKey."
+                """
+                Channel \(channel.quoted) not usable: it is encrypted, but there is no encryption key. Set the \
+                application's encryptionMasterKey.
+                """
             )
         }
         return masterKey

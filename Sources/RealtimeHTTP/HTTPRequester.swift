@@ -17,7 +17,7 @@ package struct HTTPRequest: Hashable, Sendable {
     package var url: String
     package var method: String
     package var headers: HTTPFields
-    /// The body; nil for none. A request with an empty body has a `Content-Length` field.
+    /// The body; nil for a request without a body. A request with an empty body has a `Content-Length` field.
     package var body: [UInt8]?
     /// The time for the whole request, including redirects, up to ``maximumTimeout``. A request with zero or less times
     /// out at once.

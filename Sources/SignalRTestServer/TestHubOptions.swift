@@ -13,7 +13,8 @@ public struct TestHubOptions: Sendable {
     public var allowsStatefulReconnect = true
     /// The time for which the server keeps a connection after the loss of its WebSocket, in seconds. Default: 15.
     public var disconnectTimeout: Double = 15
-    /// The bearer token that the server requires in all requests. Default: `nil`, which means none.
+    /// The bearer token that the server requires in all requests. Default: `nil`, which means that requests need no
+    /// token.
     public var requiredToken: String?
 
     /// Creates options.

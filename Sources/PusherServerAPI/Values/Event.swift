@@ -87,7 +87,7 @@ extension JSONEncoder {
         } catch {
             throw PusherServerAPIError(
                 .encodingFailed,
-                "Encoding of \(subject) failed: JSON cannot represent the value. The cause names the part.",
+                "Encoding of \(subject) failed: JSON cannot represent the value. The error's cause names the part.",
                 cause: error
             )
         }

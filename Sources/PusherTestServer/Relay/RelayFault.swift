@@ -93,7 +93,7 @@ extension PusherTestRelay {
     /// Blocks WebSockets on new connections, as some networks do. The relay still relays other requests.
     ///
     /// The relay looks for the upgrade in the first request of each connection. The relay cannot see upgrades over TLS.
-    /// - Parameter fault: The fault of a WebSocket request. Nil relays such requests again.
+    /// - Parameter fault: The fault of a WebSocket request. If nil, the relay relays WebSocket requests again.
     public func blockUpgrades(with fault: UpgradeFault?) { engine.setUpgradeFault(fault) }
 
     /// Closes each connection on both sides (FIN) when the client has sent nothing for this time, as proxies do. The

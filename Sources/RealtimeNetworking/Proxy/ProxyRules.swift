@@ -80,7 +80,7 @@ package struct ProxyRules: Hashable, Sendable {
         return Way { () throws(NetworkError) in try ProxyServer(url: value, variable: name) }
     }
 
-    /// Returns the proxy for a server; nil if there is none.
+    /// Returns the proxy for a server; nil for a direct connection.
     ///
     /// - Throws: An error with the code ``NetworkError/Code/invalidProxy`` if the client cannot use the proxy, or
     ///   cannot verify the server's certificate through it.

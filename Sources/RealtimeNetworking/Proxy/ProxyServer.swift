@@ -45,7 +45,7 @@ package struct ProxyServer: Hashable, Sendable {
             guard isValid else {
                 throw NetworkError(
                     .invalidProxy,
-                    "Invalid proxy credentials: the user name has a colon, or one of the two has a control character."
+                    "Invalid proxy credentials: a colon in the user name and control characters are not allowed."
                 )
             }
         }

@@ -108,7 +108,7 @@ extension TLSFailure {
     /// Determines why the client rejected the server's certificate, from the fields of the certificate. NIO does not
     /// report which certificate of the chain caused the rejection.
     private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
-        guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
+        guard let certificate else { return TLSFailure(.certificateRefused, "the client rejected the certificate") }
         let now = Int(Date().timeIntervalSince1970)
         if Int(certificate.notValidAfter) < now { return TLSFailure(.expired, "the certificate has expired") }
         if Int(certificate.notValidBefore) > now {
@@ -118,7 +118,7 @@ extension TLSFailure {
             )
         }
         guard let fields = CertificateFields(certificate) else {
-            return TLSFailure(.certificateRefused, "the certificate was refused")
+            return TLSFailure(.certificateRefused, "the client rejected the certificate")
         }
         if fields.issuer == fields.subject {
             return TLSFailure(.selfSigned, "the certificate is signed by its own key, not by an authority")

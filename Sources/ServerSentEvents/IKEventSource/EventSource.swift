@@ -48,10 +48,10 @@ public enum EventSourceState: Sendable {
 /// An event stream with the interface of IKEventSource 3. Code written for IKEventSource compiles after you change the
 /// import.
 ///
-/// The event source connects when you call ``connect(lastEventId:)``. The event source does not reconnect: call
-/// ``connect(lastEventId:)`` again in ``onComplete(_:)``, after ``retryTime``. All callbacks run on the main queue, one
-/// after the other. When you release the event source, it disconnects without a callback. New code should use
-/// ``EventStream``, which reconnects.
+/// The event source connects when you call ``connect(lastEventId:)``. The event source does not reconnect. To
+/// reconnect, call ``connect(lastEventId:)`` in ``onComplete(_:)``, after ``retryTime``. All callbacks run on the main
+/// queue, one after the other. When you release the event source, it disconnects without a callback. New code should
+/// use ``EventStream``, which reconnects.
 public final class EventSource: EventSourceProtocol {
     typealias Callback = @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
 

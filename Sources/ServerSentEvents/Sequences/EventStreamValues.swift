@@ -160,7 +160,7 @@ extension EventStreamError {
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,
-            "Data of an event of the type \(event.event.quoted) not decoded: it does not fit the expected type. See the error's cause.",
+            "Event of the type \(event.event.quoted) not decoded: its data does not fit the expected type. See the error's cause.",
             event: event,
             cause: cause
         )

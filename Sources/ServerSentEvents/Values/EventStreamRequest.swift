@@ -15,7 +15,7 @@ public struct EventStreamRequest: Hashable, Sendable {
     /// If a redirect leads to another origin, the client does not send `Authorization`, `Cookie`, `Host` and
     /// `Proxy-Authorization` to that origin. The client sends all other fields.
     public var headers: [HTTPHeader]
-    /// The body, or `nil` for none. Add its `Content-Type` to ``headers``.
+    /// The body; `nil` for a request without a body. Add the body's `Content-Type` to ``headers``.
     public var body: [UInt8]?
 
     /// Creates a request.

@@ -7,7 +7,7 @@ final class ServerConnection {
     let id: String
     let token: String
     let headers: [String: String]
-    /// The transport to the client; `nil` while there is none.
+    /// The transport to the client; `nil` while the client has no transport.
     var link: (any ServerLink)?
     /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []

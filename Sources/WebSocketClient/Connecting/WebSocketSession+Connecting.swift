@@ -40,7 +40,7 @@ extension WebSocketSession {
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
             let error = WebSocketError(
                 .connectionFailed,
-                "Connection failed: the event loop group cannot open sockets. Use a group that can, or the default."
+                "Connection failed: the event loop group cannot open sockets. Use the default group."
             )
             return end(WebSocketClosure(code: nil, error: error))
         }

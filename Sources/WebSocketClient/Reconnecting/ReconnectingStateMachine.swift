@@ -298,7 +298,7 @@ struct ReconnectingStateMachine: Sendable {
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {
         phase = .closed(closure)
-        let error = closure.error ?? WebSocketError(.connectionClosed, "Connection closed: the WebSocket is closed.")
+        let error = closure.error ?? WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed.")
         defer { (queue, queuedBytes) = ([], 0) }
         return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
     }

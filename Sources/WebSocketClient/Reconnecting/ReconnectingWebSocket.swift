@@ -71,9 +71,9 @@ public final class ReconnectingWebSocket: Sendable {
         /// The timeouts, limits, TLS and proxy of each connection.
         public var connection: WebSocketOptions
         /// The policy that decides how long to wait before another attempt. The policy gets the reason, which is a
-        /// ``WebSocketError``, and can stop the client. The default never stops: its random waits have a maximum that
-        /// doubles from 1 to 30 seconds. If every attempt would fail with the same error, for example because of an
-        /// invalid header, the client stops without calling the policy.
+        /// ``WebSocketError``, and can stop the client. The default policy never stops. Its random waits have a maximum
+        /// that doubles from 1 to 30 seconds. If every attempt would fail with the same error, for example because of
+        /// an invalid header, the client stops without calling the policy.
         public var retryPolicy: any RetryPolicy
         /// The way in which the client detects a dead connection. Default: ``Heartbeat/default``.
         public var heartbeat: Heartbeat

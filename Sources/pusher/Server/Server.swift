@@ -119,7 +119,7 @@ struct Server: Sendable {
     func makeAPI(timeLimit: Duration) throws(PusherServerAPIError) -> PusherServerAPI {
         var options = PusherServerAPI.Options()
         options.timeout = timeLimit
-        // Do not limit the data, because some servers accept more than the hosted service. Each server rejects data
+        // Do not limit the data, because some servers accept more than the hosted service. Each server refuses data
         // that is too large.
         options.limits.eventDataSize = .max
         options.logger = .silent
