@@ -68,14 +68,14 @@ package final class ChatRoom {
                 if let user = event.userId { self?.showTyping(user) }
             },
             announcements.observe(named: "announcement", as: Message.self, on: main) { [weak self] event in
-                self?.add(event.value, from: "announcement")
+                self?.state.lines.append(.announcement(event.value.text))
             },
             room.observe(named: "pusher:subscription_succeeded", on: main, showPeople),
             room.observe(named: "pusher:member_added", on: main, showPeople),
             room.observe(named: "pusher:member_removed", on: main, showPeople),
             // The backend may also refuse the user after a reconnect.
             room.observe(named: "pusher:subscription_error", on: main) { [weak self] event in
-                self?.add(Message(text: event.subscriptionError?.message ?? "Refused"), from: "room")
+                self?.state.lines.append(.announcement(event.subscriptionError?.message ?? "Refused"))
             },
         ]
     }
@@ -97,7 +97,7 @@ package final class ChatRoom {
 
     private func add(_ message: Message, from sender: String) {
         state.typing.remove(sender)
-        state.lines.append("\(sender): \(message.text)")
+        state.lines.append(.message(message.text, from: sender))
     }
 
     private func show(_ status: ConnectionStatus) {

@@ -2,13 +2,18 @@ import PusherClient
 
 /// The state of a room that a user interface shows.
 package struct ChatState: Hashable, Sendable {
+    /// A line of the conversation. Users choose their names, so an announcement is not a message of a certain sender.
+    package enum Line: Hashable, Sendable {
+        case message(String, from: String)
+        case announcement(String)
+    }
+
     /// The reason why no messages arrive at the moment; nil while the client is connected.
     package var banner: String? = "Connecting …"
     package var isInside = false
     package var people: [String] = []
     package var typing: Set<String> = []
-    /// The messages, each after the name of its sender.
-    package var lines: [String] = []
+    package var lines: [Line] = []
 
     package init() {}
 }

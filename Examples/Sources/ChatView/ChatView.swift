@@ -16,7 +16,10 @@
                 }
                 Text(model.state.people.joined(separator: ", ")).font(.caption)
                 List(Array(model.state.lines.enumerated()), id: \.offset) { _, line in
-                    Text(line)
+                    switch line {
+                    case .message(let text, let sender): Text(verbatim: "\(sender): \(text)")
+                    case .announcement(let text): Text(text).bold()
+                    }
                 }
                 Text(model.state.typing.map { "\($0) is typing …" }.joined(separator: " ")).font(.caption)
                 TextField("Message", text: $text)

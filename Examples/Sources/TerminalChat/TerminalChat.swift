@@ -59,7 +59,12 @@ final class Screen {
         if state.banner == nil, shown.banner != nil { line("! Connected") }
         if state.people != shown.people, !state.people.isEmpty { line("* \(state.people.joined(separator: ", "))") }
         for user in state.typing.subtracting(shown.typing) { line("… \(user) is typing") }
-        for message in state.lines.dropFirst(shown.lines.count) { line(message) }
+        for new in state.lines.dropFirst(shown.lines.count) {
+            switch new {
+            case .message(let text, let sender): line("<\(sender)> \(text)")
+            case .announcement(let text): line("# \(text)")
+            }
+        }
     }
 
     private func line(_ text: String) { print("[\(name)] \(text)") }

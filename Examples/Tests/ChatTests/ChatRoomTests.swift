@@ -16,9 +16,9 @@ struct ChatRoomTests {
             ben.room.userIsTyping()
             try await ada.sees { $0.typing == ["ben"] }
             try await ben.room.say("Hello!")
-            try await ada.sees { $0.lines == ["ben: Hello!"] && $0.typing.isEmpty }
+            try await ada.sees { $0.lines == [.message("Hello!", from: "ben")] && $0.typing.isEmpty }
             try server.publish(event: "announcement", data: #"{"text": "Six."}"#, to: "private-encrypted-room")
-            try await ben.sees { $0.lines.last == "announcement: Six." }
+            try await ben.sees { $0.lines.last == .announcement("Six.") }
         }
     }
 
@@ -31,7 +31,7 @@ struct ChatRoomTests {
             try await ada.sees { $0.banner?.hasPrefix("No connection") == true }
             try await server.waitForSubscription(to: "private-encrypted-room")
             try server.publish(event: "announcement", data: #"{"text": "Back."}"#, to: "private-encrypted-room")
-            try await ada.sees { $0.banner == nil && $0.lines == ["announcement: Back."] }
+            try await ada.sees { $0.banner == nil && $0.lines == [.announcement("Back.")] }
         }
     }
 

@@ -13,7 +13,7 @@ final class ChatRoomXCTests: XCTestCase {
         let options = PusherClientOptions(testing: server.access)
         let room = ChatRoom("room", key: server.access.key, options: options)
         let arrived = expectation(description: "the announcement")
-        room.onChange = { state in if state.lines == ["announcement: Six."] { arrived.fulfill() } }
+        room.onChange = { state in if state.lines == [.announcement("Six.")] { arrived.fulfill() } }
         let run = Task { try await room.run() }
         defer { run.cancel() }
         try await server.waitForSubscription(to: "private-encrypted-room")
