@@ -3,12 +3,12 @@ import PusherClient
 /// A chat room, and the actions of a person in the room. It is independent of the user interface, which shows `state`.
 ///
 /// Messages and typing indicators are client events on a presence channel. Announcements come from the backend on an
-/// encrypted channel. The backend can end the connections of a user, because the user signs in.
+/// encrypted channel. The user signs in, so that the backend can end the user's connections.
 @MainActor
 package final class ChatRoom {
-    /// The state to show. The room calls `onChange` after each change.
+    /// The state to show. `onChange` is called after each change.
     package private(set) var state = ChatState() {
-        didSet { onChange(state) }
+        didSet { if state != oldValue { onChange(state) } }
     }
     package var onChange: (ChatState) -> Void = { _ in }
 
@@ -16,6 +16,7 @@ package final class ChatRoom {
     private let room: PusherPresenceChannel
     private let announcements: PusherChannel
     private var observations: [EventObservation] = []
+    private var tasks: [Task<Void, Never>] = []
     private var typingEnds: [String: Task<Void, Never>] = [:]
 
     package init(_ name: String, key: String, options: PusherClientOptions) {
@@ -23,61 +24,62 @@ package final class ChatRoom {
         // Unlike `subscribe`, this method returns a channel with members.
         room = pusher.subscribeToPresenceChannel(channelName: "presence-\(name)")
         announcements = pusher.subscribe("private-encrypted-\(name)")
-        observations = observeEvents()
-        // The sequence ends when the room releases the client.
+        // Callbacks, as with `bind` in pusher-js. The client does not connect yet, so they miss no event. A callback
+        // stays bound until its observation is released. The client skips data that it cannot decode or decrypt, and
+        // reports such data in `pusher.errors` and in the log.
+        observations = [
+            room.observe(named: "client-message", as: Message.self, on: MainActor.shared) { [weak self] event in
+                self?.addMessage(event.value.text, from: event.userId ?? "somebody")
+            },
+            room.observe(named: "client-typing", on: MainActor.shared) { [weak self] event in
+                if let user = event.userId { self?.showTyping(user) }
+            },
+            announcements.observe(named: "announcement", as: Message.self, on: MainActor.shared) { [weak self] event in
+                self?.state.lines.append(.announcement(event.value.text))
+            },
+        ]
+        // Separate tasks, because the status also changes before and after the closure in `run`.
         let statuses = pusher.statuses(every: .seconds(1))
-        Task { [weak self] in for await status in statuses { self?.show(status) } }
+        let memberships = room.memberships
+        tasks = [
+            Task { [weak self] in for await status in statuses { self?.show(status) } },
+            Task { [weak self] in for await _ in memberships { self?.showPeople() } },
+        ]
     }
 
-    /// The options of an app whose backend authorizes channels at BACKEND/auth, and users at BACKEND/user-auth.
-    ///
-    /// In this example, users choose their own ids. A real app sends a token that `headersProvider` returns.
+    deinit { for task in tasks { task.cancel() } }
+
+    /// The options of an app whose backend authorizes at BACKEND/auth and signs in at BACKEND/user-auth.
     package static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
         let options = PusherClientOptions(endpoint: endpoint)
+        // In this example, users choose their own ids. A real app proves who the user is, instead of `parameters`:
+        // headersProvider: { _ in ["Authorization": "Bearer \(try await session.token())"] }
         options.authMethod = .endpoint(backend + "/auth", parameters: ["user_id": user])
         options.userAuthMethod = .endpoint(backend + "/user-auth", parameters: ["user_id": user])
         return options
     }
 
-    /// Stays in the room until the task is cancelled. The client reconnects if it loses the connection.
+    /// Connects, and stays in the room until the task is cancelled. The client reconnects if it loses the connection.
+    /// The method can be called again later, but only one call may run at a time.
     ///
-    /// - Throws: An error if the backend does not authorize the user, or if the client stops.
+    /// - Throws: An error if the backend refuses the user, now or after a reconnect, or if the client stops.
     package func run() async throws {
-        defer { state.isInside = false }
-        // Connects, and disconnects at the end of the closure. If the client stops, it cancels the closure.
-        try await pusher.withConnection { _ in
-            // Each call waits for the server's answer, and throws its refusal. The subscriptions began in `init`.
-            try await pusher.signedIn()
-            try await room.subscribed()
-            try await announcements.subscribed()
-            state.isInside = true
-            // Keeps the connection open until the closure is cancelled.
-            for await _ in pusher.statuses {}
-        }
-    }
-
-    /// Binds callbacks, like `bind` in pusher-js. A callback stays bound until its observation is released.
-    private func observeEvents() -> [EventObservation] {
-        let main = MainActor.shared
-        let showPeople: @MainActor (PusherEvent) -> Void = { [weak self] _ in self?.showPeople() }
-        return [
-            room.observe(named: "client-message", as: Message.self, on: main) { [weak self] event in
-                self?.add(event.value, from: event.userId ?? "somebody")
-            },
-            room.observe(named: "client-typing", on: main) { [weak self] event in
-                if let user = event.userId { self?.showTyping(user) }
-            },
-            announcements.observe(named: "announcement", as: Message.self, on: main) { [weak self] event in
-                self?.state.lines.append(.announcement(event.value.text))
-            },
-            room.observe(named: "pusher:subscription_succeeded", on: main, showPeople),
-            room.observe(named: "pusher:member_added", on: main, showPeople),
-            room.observe(named: "pusher:member_removed", on: main, showPeople),
-            // The backend may also refuse the user after a reconnect.
-            room.observe(named: "pusher:subscription_error", on: main) { [weak self] event in
-                self?.state.lines.append(.announcement(event.subscriptionError?.message ?? "Refused"))
-            },
-        ]
+        // The banner is final when the method returns.
+        defer { show(pusher.status) }
+        do {
+            // Disconnects after the closure. If the client stops, for example because the server refuses it,
+            // `withConnection` cancels the closure and throws the client's error.
+            try await pusher.withConnection { _ in
+                // The backend can refuse the user on each new connection.
+                for await case .connected in pusher.statuses {
+                    // Signs in, as `signin()` of pusher-js, and waits. The client repeats it after each reconnect.
+                    try await pusher.signedIn()
+                    // Both calls only wait: the subscriptions began in `init`, and the client repeats them too.
+                    try await room.subscribed()
+                    try await announcements.subscribed()
+                }
+            }
+        } catch is CancellationError {}
     }
 
     /// Sends a message to everybody in the room.
@@ -85,19 +87,18 @@ package final class ChatRoom {
     /// - Throws: `PusherClientError` if the message was not sent, for example because the connection was lost. In
     ///   contrast, `trigger` would queue the message.
     package func say(_ text: String) async throws {
-        let message = Message(text: text)
-        try await room.send("client-message", data: message)
+        try await room.send("client-message", data: Message(text: text))
         // The server does not send a client event back to its sender.
-        add(message, from: room.myId ?? "me")
+        addMessage(text, from: room.myId ?? "me")
     }
 
-    /// Shows the others that the user is typing. Call this method for each key. If the server's limit makes the event
-    /// wait, the next event replaces it.
-    package func userIsTyping() { room.sendLatest("client-typing", data: ["isTyping": true]) }
+    /// Shows the others that the user is typing. Call this method for each key: if the server's limit is reached, only
+    /// the newest event is sent. Without a connection, the event is dropped. A real app sends at most one per second.
+    package func userIsTyping() { room.sendLatest("client-typing", data: [String: String]()) }
 
-    private func add(_ message: Message, from sender: String) {
+    private func addMessage(_ text: String, from sender: String) {
         state.typing.remove(sender)
-        state.lines.append(.message(message.text, from: sender))
+        state.lines.append(.message(text, from: sender))
     }
 
     private func show(_ status: ConnectionStatus) {
@@ -117,10 +118,12 @@ package final class ChatRoom {
         typingEnds[user]?.cancel()
         typingEnds[user] = Task { [weak self] in
             try? await Task.sleep(for: .seconds(3))
-            if !Task.isCancelled { self?.state.typing.remove(user) }
+            guard !Task.isCancelled else { return }
+            self?.state.typing.remove(user)
+            self?.typingEnds[user] = nil
         }
     }
 }
 
-/// A chat message. It contains only the text, because the server adds the sender.
+/// The data of a message or an announcement. It contains only the text, because the server adds a message's sender.
 struct Message: Codable, Sendable { var text: String }

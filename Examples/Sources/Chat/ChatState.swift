@@ -8,9 +8,9 @@ package struct ChatState: Hashable, Sendable {
         case announcement(String)
     }
 
-    /// The reason why no messages arrive at the moment; nil while the client is connected.
+    /// The state of the connection, if there is something to report; nil while the client is connected.
     package var banner: String? = "Connecting …"
-    package var isInside = false
+    /// The members; empty while the user is not in the room.
     package var people: [String] = []
     package var typing: Set<String> = []
     package var lines: [Line] = []
@@ -24,8 +24,8 @@ extension ConnectionStatus {
         switch self {
         case .connected: nil
         case .waiting: "No connection. Trying again in \(Int(((remaining() ?? .zero) / .seconds(1)).rounded(.up))) s"
-        case .refused(let error): error.message
-        case .disconnecting, .disconnected: "You have left the room"
+        case .refused(let error), .disconnected(reason: let error?): error.message
+        case .disconnecting, .disconnected(reason: nil): "Not connected"
         case .initialized, .connecting, .unavailable: "Connecting …"
         }
     }
