@@ -44,7 +44,7 @@ enum Demonstration {
         options.retryPolicy = .delays([.seconds(2)])
         options.logLevel = .silent
         let room = ChatRoom("lobby", key: server.options.application.key, options: options)
-        Screen(user).show(room)
+        Screen(user).follow(room)
         return (room, Task { try await room.run() })
     }
 

@@ -6,28 +6,37 @@ import PusherClient
 ///
 ///     terminal-chat                                   # two people in this process, on a server of this process
 ///     terminal-chat ada                               # with others, on the server of `pusher serve`
-///     terminal-chat ada ws://HOST:PORT APP-KEY AUTH-URL
+///     terminal-chat ada ws://HOST:PORT APP-KEY BACKEND-URL
+///
+/// The backend authorizes at BACKEND-URL/auth, and signs users in at BACKEND-URL/user-auth.
 @main
 enum TerminalChat {
+    @MainActor
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         guard let user = arguments.first else { return try await Demonstration.run() }
-        let rest = Array(arguments.dropFirst())
-        guard let url = URL(string: rest.first ?? "ws://127.0.0.1:6001"), let host = url.host else {
-            throw CocoaError(.fileReadInvalidFileName)
+        let server =
+            arguments.count > 1
+            ? Array(arguments.dropFirst()) : ["ws://127.0.0.1:6001", "app-key", "http://127.0.0.1:6001/pusher"]
+        guard server.count == 3, let url = URL(string: server[0]), let host = url.host else {
+            print("Usage: terminal-chat [NAME [ws://HOST:PORT APP-KEY BACKEND-URL]]")
+            exit(64)
         }
-        let backend = rest.count > 2 ? rest[2] : "http://\(host):\(url.port ?? 80)/pusher"
         let endpoint = PusherEndpoint(host: host, port: url.port, useTLS: url.scheme == "wss")
-        let options = ChatRoom.options(for: user, endpoint: endpoint, backend: backend)
-        let room = ChatRoom("lobby", key: rest.count > 1 ? rest[1] : "app-key", options: options)
-        Screen(user).show(room)
-        try await withThrowingTaskGroup { tasks in
-            tasks.addTask { try await room.run() }
+        let options = ChatRoom.options(for: user, endpoint: endpoint, backend: server[2])
+        let room = ChatRoom("lobby", key: server[1], options: options)
+        Screen(user).follow(room)
+        await withTaskGroup { tasks in
             tasks.addTask {
-                for await line in standardInputLines() { try await room.say(line) }
+                do { try await room.run() } catch { print("! \(error.localizedDescription)") }
             }
-            // The first task that ends is the input or the connection.
-            try await tasks.next()
+            tasks.addTask {
+                for await line in standardInputLines() {
+                    do { try await room.say(line) } catch { print("! \(error.localizedDescription)") }
+                }
+            }
+            // The first task that ends is the input or the room.
+            await tasks.next()
             tasks.cancelAll()
         }
     }
@@ -51,14 +60,15 @@ final class Screen {
 
     init(_ name: String) { self.name = name }
 
-    func show(_ room: ChatRoom) { room.onChange = { [self] state in show(state) } }
+    /// Prints each change from now on. The room keeps the screen.
+    func follow(_ room: ChatRoom) { room.onChange = { [self] state in show(state) } }
 
     private func show(_ state: ChatState) {
         defer { shown = state }
         if let banner = state.banner, banner != shown.banner { line("! \(banner)") }
         if state.banner == nil, shown.banner != nil { line("! Connected") }
         if state.people != shown.people, !state.people.isEmpty { line("* \(state.people.joined(separator: ", "))") }
-        for user in state.typing.subtracting(shown.typing) { line("… \(user) is typing") }
+        for user in state.typing.subtracting(shown.typing).sorted() { line("… \(user) is typing") }
         for new in state.lines.dropFirst(shown.lines.count) {
             switch new {
             case .message(let text, let sender): line("<\(sender)> \(text)")
