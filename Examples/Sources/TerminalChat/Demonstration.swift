@@ -2,18 +2,16 @@ import Chat
 import PusherClient
 import PusherTestServer
 
-/// Shows two people who chat on a server in this process. One person loses the connection, and reconnects.
+/// Shows two people who chat on a server in this process. One person loses the connection, and reconnects. Then the
+/// server revokes this person's access.
 enum Demonstration {
+    @MainActor
     static func run() async throws {
         try await PusherTestServer.withServer { server in
-            let ada = await join("ada", server)
-            let ben = await join("ben", server)
-            for member in ["ada", "ben"] {
-                try await server.waitForMember(member, of: "presence-lobby")
-                try await server.waitForSubscription(to: "private-encrypted-lobby")
-            }
-            try await pause()
-            await ada.room.userIsTyping()
+            let ada = join("ada", server)
+            let ben = join("ben", server)
+            try await untilBothAreThere([ada.room, ben.room], server)
+            ada.room.userIsTyping()
             try await pause()
             try await ada.room.say("Hello, Ben!")
             try await pause()
@@ -23,14 +21,15 @@ enum Demonstration {
                 to: "private-encrypted-lobby"
             )
             try await pause()
-            server.dropConnections()
+            for connection in try await server.waitForSignIn(of: "ben") {
+                server.dropConnections(.socket(connection.socketID))
+            }
             try await pause()
-            for member in ["ada", "ben"] { try await server.waitForMember(member, of: "presence-lobby") }
-            try await pause()
+            try await untilBothAreThere([ada.room, ben.room], server)
             try await ben.room.say("Hi, Ada. My network was gone for a moment.")
             try await pause()
             server.terminateConnections(ofUser: "ben")
-            if case .failure(let error) = await ben.run.result { print("[ben] ! \(error)") }
+            _ = await ben.run.result
             ada.run.cancel()
             _ = await ada.run.result
         }
@@ -39,13 +38,23 @@ enum Demonstration {
     @MainActor
     private static func join(_ user: String, _ server: PusherTestServer) -> (room: ChatRoom, run: Task<Void, any Error>)
     {
-        let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: false)
+        let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
         let options = ChatRoom.options(for: user, endpoint: endpoint, backend: server.httpURL + "/pusher")
         options.retryPolicy = .delays([.seconds(2)])
         options.logLevel = .silent
-        let room = ChatRoom("lobby", key: server.options.application.key, options: options)
+        let room = ChatRoom("lobby", key: server.access.key, options: options)
         Screen(user).follow(room)
         return (room, Task { try await room.run() })
+    }
+
+    /// Waits until the server and both rooms know that both people are in the room. Only then can both send.
+    @MainActor
+    private static func untilBothAreThere(_ rooms: [ChatRoom], _ server: PusherTestServer) async throws {
+        try await server.waitForSubscription(to: "private-encrypted-lobby", count: rooms.count)
+        for room in rooms {
+            while room.state.people.count < rooms.count { try await pause() }
+        }
+        try await pause()
     }
 
     /// Waits long enough for the user to read a line.
