@@ -1,7 +1,12 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// Programs that show the products in use. They use only the public API.
+// Programs that show the products in use. They use only the public API. To run one of them:
+//
+//     swift run --package-path Examples terminal-chat        # two people chat, on a server in the same process
+//     swift run --package-path Examples terminal-chat ada    # you chat, on the server that `make serve` starts
+//     swift run --package-path Examples sse-demo             # a feed survives the restart of its server
+//     swift run --package-path Examples signalr-chat         # two people chat over SignalR
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 
@@ -12,6 +17,8 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "PusherClient", path: "..")],
     targets: [
+        // The room of both interfaces. Its access level is `package`, so that the other targets can use it. In an app
+        // of one target, it would be `internal`.
         .target(name: "Chat", dependencies: [product("PusherClient")], swiftSettings: settings),
         .executableTarget(
             name: "terminal-chat",
@@ -19,7 +26,9 @@ let package = Package(
             path: "Sources/TerminalChat",
             swiftSettings: settings
         ),
+        // The room in SwiftUI.
         .target(name: "ChatView", dependencies: ["Chat"], swiftSettings: settings),
+        // Tests of the room in Swift Testing, and one in XCTest.
         .testTarget(
             name: "ChatTests",
             dependencies: ["Chat", product("PusherClient"), product("PusherTestServer")],
