@@ -113,6 +113,8 @@ extension Pusher {
 
     /// A sequence of the connection's current status and each later status. The first element is the status that the
     /// client announced last. This status can briefly be older than ``status``. See ``ConnectionStatus``.
+    ///
+    /// The sequence does not end when the client disconnects or stops. It ends when the client is released.
     public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
 
     /// Returns a sequence that gets each status, as ``statuses`` does, and repeats the status while the client waits
