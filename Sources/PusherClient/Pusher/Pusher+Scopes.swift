@@ -14,14 +14,16 @@ extension Pusher {
     /// refuses it, the method cancels `body`. Sequences of events then end, and waiting calls throw. When `body` has
     /// ended, this method throws the connection's error, even if `body` returned a value.
     ///
+    /// If the caller's task is cancelled before the client is connected, the method throws `CancellationError`. If the
+    /// task is cancelled later, the method cancels `body`, and returns the value of `body` or throws its error.
+    ///
     /// If your code calls ``disconnect()``, `body` is also cancelled, as soon as the connection is closed. In this
     /// case, the method returns the value of `body`, or throws its error. To continue with another user or another
     /// server, call ``reconnectNow()`` or ``switchTo(endpoint:key:authMethod:userAuthMethod:)`` instead.
     ///
     /// - Parameters:
     ///   - isolation: The caller's actor, on which `body` runs. Leave it out.
-    ///   - body: The work, which gets the socket id. The work runs in a separate task. If the caller's task is
-    ///     cancelled, the method cancels this task too.
+    ///   - body: The work, which gets the socket id. The work runs in a separate task.
     /// - Returns: The value that `body` returns.
     /// - Throws: The errors of ``connected(timeout:)``, before `body` runs. Afterwards, the first of two errors: the
     ///   error with which the client stopped, or the error of `body`. If ``disconnect()`` ended `body`, a
