@@ -164,11 +164,11 @@ final class Person {
     deinit { run.cancel() }
 
     /// Waits until the person's state is as expected, now or after later changes. Fails if the room ends before, and
-    /// after ten seconds.
+    /// after a minute.
     func sees(_ isExpected: (ChatState) -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
         if isExpected(lastState) { return }
         let timeout = Task { [continuation] in
-            try await Task.sleep(for: .seconds(10))
+            try await Task.sleep(for: .seconds(60))
             continuation.finish()
         }
         defer { timeout.cancel() }
