@@ -162,7 +162,7 @@ extension ServerBrain {
             }
             write(line, to: id)
             if line.kind == .close { return finishResponse(of: id) }
-            guard connections[id]?.http?.receiver?.mustWaitForMove(limit: limit) == true else { continue }
+            guard let length = connections[id]?.http?.receiver?.length, length > limit else { continue }
             releaseHeldBytes(of: id)
             connections[id]?.http?.receiver?.isWaitingForMove = true
             let timer = scheduleMove(of: id, after: options.httpTransports.moveTime)
@@ -266,8 +266,8 @@ extension ServerBrain {
             perform(.abandon(replaced.request))
             return detachReplaced(of: id)
         }
-        connections[id]?.http?.receiver?.passLimit(options.httpTransports.streamLimit)
-        flushSession(id)
+        // The client may not have read the response yet, so more frames in it could be lost when the client moves.
+        finishResponse(of: id)
     }
 }
 

@@ -47,11 +47,8 @@ struct HTTPSession: Sendable {
         /// The bytes that the simulated proxy holds back.
         var held: [UInt8] = []
 
-        /// The length of the response in bytes and in UTF-16 units. Some clients count bytes, and browsers count units.
-        var length = (bytes: 0, units: 0)
-        /// Whether the response may exceed the limit in bytes and in units, because the client did not move its session
-        /// in time.
-        var hasPassedLimit = (bytes: false, units: false)
+        /// The length of the response in UTF-16 units, as pusher-js counts it.
+        var length = 0
         var isWaitingForMove = false
         var lastWrite = Duration.zero
         var heartbeatTimer: TimerID?
@@ -209,24 +206,10 @@ extension HTTPSession.Receiver {
 
     mutating func note(_ line: HTTPSession.Line) {
         undelivered.append(line)
-        length.bytes += line.bytes.count
         // The first byte of a character counts as one unit, or as two units if the character has four bytes.
-        for byte in line.bytes where byte & 0xC0 != 0x80 { length.units += byte >= 0xF0 ? 2 : 1 }
+        for byte in line.bytes where byte & 0xC0 != 0x80 { length += byte >= 0xF0 ? 2 : 1 }
     }
 
     /// Returns whether the server may write another line to the stream.
     func mayStream(window: Int) -> Bool { !isFinished && !isWaitingForMove && bytesUnderWay < window }
-
-    /// Returns whether the client should move the session now, because the response exceeds the limit.
-    func mustWaitForMove(limit: Int) -> Bool {
-        length.bytes > limit && !hasPassedLimit.bytes || length.units > limit && !hasPassedLimit.units
-    }
-
-    /// Lets the response exceed the limit, because the client has not moved the session. Probably, the client counts
-    /// the length differently, or does not count it.
-    mutating func passLimit(_ limit: Int) {
-        if length.bytes > limit { hasPassedLimit.bytes = true }
-        if length.units > limit { hasPassedLimit.units = true }
-        isWaitingForMove = false
-    }
 }

@@ -30,13 +30,13 @@ extension PusherTestServer {
         /// The limit for the bytes that wait for the client of one session. If more bytes wait, the server drops the
         /// session. The receiving request then ends without a close frame, and later requests get 404. Default: 16 MiB.
         public var maximumQueueSize = 16 << 20
-        /// The number of bytes after which a client moves its session to a new stream. After the frame that exceeds
-        /// this number, the server sends nothing until the new request arrives or ``moveTime`` is over. The client
-        /// still gets all frames. Default: 256 KiB.
+        /// The length of a response after which a client moves its session to a new stream, in UTF-16 units, as
+        /// pusher-js counts them. After the frame that exceeds this length, the server sends nothing in this response.
+        /// The client gets all later frames in the next response. Default: 262,144.
         public var streamLimit = 256 << 10
-        /// The maximum time that the server waits for a client to move its session. Afterwards, the server continues in
-        /// the old response. After a move, the server drops the old response if the client reads nothing of it for twice
-        /// this time. Default: 5 s.
+        /// The maximum time that the server waits for a client to move its session. Afterwards, the server ends the
+        /// response, and the session waits for the next receiving request. After a move, the server drops the old
+        /// response if the client reads nothing of it for twice this time. Default: 5 s.
         public var moveTime: Duration = .seconds(5)
         /// The limit for the number of open sessions. The server answers a request for a further session with 503.
         /// Default: 16,384.
