@@ -282,14 +282,14 @@ let package = Package(
             name: "SocketTestSupport",
             dependencies: [
                 "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", "WebSocketClient", "TestSupport", nioCore,
-                nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL, crypto,
+                nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto,
             ],
             path: "Tests/SocketTestSupport",
             swiftSettings: settings
         ),
         .target(
             name: "ProxyTestSupport",
-            dependencies: ["PusherTestServer", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers],
+            dependencies: ["PusherTestServer", "TestSupport", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers],
             path: "Tests/ProxyTestSupport",
             swiftSettings: settings
         ),
@@ -377,16 +377,17 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "TestSupport", "TestTLS",
-                nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "SocketTestSupport",
+                "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
             ],
+            exclude: ["Transcripts"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "TestSupport", asyncHTTPClient, nioCore, nioHTTP1,
+                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1,
             ],
             swiftSettings: settings
         ),

@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PusherTestServer
+import TestSupport
 
 /// The state that a proxy's connections share: faults, records, tunnels and the connections to origins.
 final class ProxyEngine: Sendable {
@@ -29,8 +30,6 @@ final class ProxyEngine: Sendable {
         var tunnels: [ObjectIdentifier: Tunnel] = [:]
         var origins: [ObjectIdentifier: any Channel] = [:]
     }
-
-    private static let connectTimeout = TimeAmount.seconds(10)
 
     init(options: TestProxy.Options, eventLoop: any EventLoop) {
         self.options = options
@@ -96,7 +95,7 @@ final class ProxyEngine: Sendable {
     /// before its `autoRead` is set.
     func connect(to address: SocketAddress, allowsHalfClosure: Bool) -> EventLoopFuture<any Channel> {
         ClientBootstrap(group: eventLoop)
-            .connectTimeout(Self.connectTimeout)
+            .connectTimeout(TimeAmount(.patience))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.autoRead, value: false)
             .channelOption(.allowRemoteHalfClosure, value: allowsHalfClosure)

@@ -1,4 +1,5 @@
 import PusherTestServer
+package import TestSupport
 
 extension TestProxy {
     /// One request that the proxy answered, or that a fault left without an answer.
@@ -32,7 +33,7 @@ extension TestProxy {
     @discardableResult
     func nextRequest(
         after: Request? = nil,
-        timeout: Duration = .seconds(10),
+        timeout: Duration = .patience,
         where matches: (Request) -> Bool = { _ in true }
     ) async throws -> Request {
         let start = after.map { $0.index + 1 } ?? 0
@@ -42,7 +43,7 @@ extension TestProxy {
     }
 
     /// Waits until exactly this many tunnels are open. With 0, waits until all tunnels are closed.
-    package func waitForOpenTunnels(count: Int, timeout: Duration = .seconds(10)) async throws {
+    package func waitForOpenTunnels(count: Int, timeout: Duration = .patience) async throws {
         try await engine.changes.wait(timeout: timeout, for: "\(count) open tunnel(s)") {
             engine.openTunnelCount == count ? () : nil
         }

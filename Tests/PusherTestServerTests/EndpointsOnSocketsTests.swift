@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import PusherProtocol
+import SocketTestSupport
 import TestSupport
 import Testing
 
@@ -18,7 +19,7 @@ struct EndpointsOnSocketsTests {
         request.method = .POST
         request.headers = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
         request.body = .bytes(ByteBuffer(string: form))
-        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
         let body = try await response.body.collect(upTo: 1 << 20)
         return (response.status.code, response.headers, String(buffer: body))
     }

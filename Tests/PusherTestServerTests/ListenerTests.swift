@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import PusherProtocol
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import Testing
@@ -14,7 +15,7 @@ struct ListenerTests {
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
         request.method = HTTPMethod(rawValue: signed.method)
         if !signed.body.isEmpty { request.body = .bytes(ByteBuffer(string: signed.body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
         let body = try await response.body.collect(upTo: 1 << 20)
         return (response.status.code, String(buffer: body))
     }

@@ -48,6 +48,7 @@ struct SilentConnectionTests {
             .bind(host: "127.0.0.1", port: 0).get()
         let port = try #require(listener.localAddress?.port)
         let filler = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(TimeAmount(.patience))
             .connect(host: "127.0.0.1", port: port).get()
         var timeouts = PusherTimeouts.patient
         timeouts.connectionAttempt = .milliseconds(100)

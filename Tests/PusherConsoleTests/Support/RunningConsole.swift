@@ -5,6 +5,7 @@ import NIOHTTP1
 import PusherClient
 import PusherProtocol
 import PusherTestServer
+import SocketTestSupport
 import TestSupport
 import Testing
 
@@ -65,7 +66,7 @@ struct RunningConsole: Sendable {
         request.method = method
         request.headers = headers
         request.body = body.map { .bytes(ByteBuffer(string: $0)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
         let bytes = try await response.body.collect(upTo: 1 << 20)
         return Response(status: response.status.code, headers: response.headers, body: String(buffer: bytes))
     }
@@ -119,7 +120,7 @@ struct RunningConsole: Sendable {
     ) async throws -> [JSONValue] {
         var request = HTTPClientRequest(url: "\(url)updates?token=\(try await token())&from=\(index ?? 0)")
         if let lastEventID { request.headers.add(name: "Last-Event-ID", value: "\(lastEventID)") }
-        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
         #expect(response.status == .ok)
         #expect(response.headers.first(name: "Content-Type") == "text/event-stream; charset=utf-8")
         var (updates, rest): ([JSONValue], [UInt8]) = ([], [])

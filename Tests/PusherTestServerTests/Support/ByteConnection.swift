@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import TestSupport
 
 /// A TCP connection that reads bytes as they arrive. Either side may close its half.
 actor ByteConnection {
@@ -23,6 +24,7 @@ actor ByteConnection {
         let (chunks, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         let wasReset = NIOLockedValueBox(false)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connectTimeout(TimeAmount(.patience))
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

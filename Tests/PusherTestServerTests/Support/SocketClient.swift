@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import ProxyTestSupport
+import TestSupport
 
 @testable import PusherTestServer
 
@@ -50,6 +51,7 @@ final class SocketClient: Sendable {
         let target = "\(host):\(server.port)"
         let tunnel = eventLoop.makePromise(of: Void.self)
         let channel = try await ClientBootstrap(group: eventLoop)
+            .connectTimeout(TimeAmount(.patience))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard proxy != nil else {
