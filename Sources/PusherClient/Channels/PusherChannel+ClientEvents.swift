@@ -62,7 +62,7 @@ extension PusherChannel {
         do {
             messages = try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
         } catch {
-            engine.update { $0.machine.countRefusedClientEvent() }
+            engine.update { $0.machine.countRejectedClientEvent() }
             throw error
         }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
@@ -187,7 +187,7 @@ extension ClientEngine.State {
     fileprivate mutating func refuse(_ error: PusherClientError, _ eventName: String) {
         var error = error
         error.eventName = eventName
-        machine.countRefusedClientEvent()
+        machine.countRejectedClientEvent()
         pending.append(.report(error))
     }
 }

@@ -42,8 +42,8 @@
             ("pusher.client_events.accepted", { $0.clientEvents.accepted }),
             ("pusher.client_events.sent", { $0.clientEvents.sent }),
             ("pusher.client_events.dropped", { $0.clientEvents.dropped }),
-            ("pusher.client_events.refused", { $0.clientEvents.refused }),
-            ("pusher.client_events.rejected", { $0.clientEvents.rejectedByServer }),
+            ("pusher.client_events.rejected", { $0.clientEvents.rejected }),
+            ("pusher.client_events.rejected_by_server", { $0.clientEvents.rejectedByServer }),
         ]
 
         private static let countsByReason: [(label: String, counts: CountByReason)] = [

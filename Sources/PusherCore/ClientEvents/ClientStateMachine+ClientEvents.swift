@@ -52,7 +52,7 @@ extension ClientStateMachine {
         _ reason: ClientEventQueue.UnsentReason,
         into effects: inout [Effect]
     ) {
-        countRefusedClientEvent()
+        countRejectedClientEvent()
         effects.append(.report(.unsent(eventName, on: name, reason)))
     }
 
@@ -77,7 +77,7 @@ extension ClientStateMachine {
             reason = enqueue(messages, on: name, id, waiter: waiter)
         }
         if let reason {
-            countRefusedClientEvent()
+            countRejectedClientEvent()
             return effects.append(.resume(waiter, .failed(.unsent(messages.first?.event, on: name, reason))))
         }
         guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }

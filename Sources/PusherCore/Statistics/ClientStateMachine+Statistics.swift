@@ -21,7 +21,7 @@ extension ClientStateMachine {
     }
 
     /// Counts a client event that the machine did not accept.
-    package mutating func countRefusedClientEvent() { statistics.clientEvents.refused += 1 }
+    package mutating func countRejectedClientEvent() { statistics.clientEvents.rejected += 1 }
 
     /// Counts a message of the app that was not sent.
     package mutating func countUnsentMessage() { statistics.messages.unsent += 1 }

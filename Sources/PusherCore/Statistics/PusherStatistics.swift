@@ -179,7 +179,7 @@ extension PusherStatistics {
         /// lost meanwhile.
         public var dropped = 0
         /// Events that the client did not accept. An error gives the reason for each of them.
-        public var refused = 0
+        public var rejected = 0
         /// The number of errors with which the server rejected an event (4301).
         public var rejectedByServer = 0
 

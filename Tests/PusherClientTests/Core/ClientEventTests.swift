@@ -44,7 +44,7 @@ struct ClientEventTests {
         let message = transcript.reports.first?.message
         #expect(message?.contains("not sent") == true && message?.contains("name") == true, "\(message ?? "")")
         client.send("client-x", on: "private-a:b")
-        #expect(client.machine.statistics(now: client.now).clientEvents.refused == 2)
+        #expect(client.machine.statistics(now: client.now).clientEvents.rejected == 2)
         #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 
@@ -263,7 +263,7 @@ struct ClientEventTests {
         let id = client.id(ofChannel: name)
         client.unsubscribe(name)
         #expect(client.sendLatest("client-typing", on: name, id) == ["report unsubscribed of private-a"])
-        #expect(client.machine.statistics(now: client.now).clientEvents.refused == 2)
+        #expect(client.machine.statistics(now: client.now).clientEvents.rejected == 2)
         #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 

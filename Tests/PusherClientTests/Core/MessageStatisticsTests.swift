@@ -204,7 +204,7 @@ struct MessageStatisticsTests {
         client.subscribe("private-a")
         for _ in 1...3 { client.trigger("client-e", on: "private-a") }
         client.send("client-e", on: "private-a")
-        #expect(client.statistics.clientEvents.waiting == 2 && client.statistics.clientEvents.refused == 2)
+        #expect(client.statistics.clientEvents.waiting == 2 && client.statistics.clientEvents.rejected == 2)
         client.authorized("private-a")
         client.received(.success("private-a"))
         client.notWritten("client-e")

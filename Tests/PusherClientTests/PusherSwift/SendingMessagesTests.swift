@@ -67,7 +67,7 @@ struct SendingMessagesTests {
             ]
         )
         #expect(sent.isEmpty)
-        #expect(pusher.statistics.messages.unsent == 3 && pusher.statistics.clientEvents.refused == 1)
+        #expect(pusher.statistics.messages.unsent == 3 && pusher.statistics.clientEvents.rejected == 1)
     }
 }
 

@@ -57,8 +57,8 @@
                 ("pusher.client_events.accepted", statistics.clientEvents.accepted),
                 ("pusher.client_events.sent", statistics.clientEvents.sent),
                 ("pusher.client_events.dropped", statistics.clientEvents.dropped),
-                ("pusher.client_events.refused", statistics.clientEvents.refused),
-                ("pusher.client_events.rejected", statistics.clientEvents.rejectedByServer),
+                ("pusher.client_events.rejected", statistics.clientEvents.rejected),
+                ("pusher.client_events.rejected_by_server", statistics.clientEvents.rejectedByServer),
             ]
             for (label, count) in counts { #expect(total(label) == Int64(count), "\(label)") }
         }
@@ -93,7 +93,7 @@
             // These counts must not be zero, because a comparison of zeros would prove little.
             #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
             #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
-            #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.refused == 1)
+            #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.rejected == 1)
             #expect(statistics.clientEvents.rejectedByServer == 1 && statistics.subscriptions.failed == 1)
             #expect(statistics.pings.answered == 1 && statistics.signIns.succeeded == 1)
             expectAgreement(pusher)

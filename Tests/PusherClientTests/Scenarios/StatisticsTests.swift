@@ -201,7 +201,7 @@ struct StatisticsTests {
         let statistics = pusher.statistics
         #expect(statistics.events.delivered == 2 && statistics.events.unhandled == 1)
         #expect(statistics.events.dropped == [.transformerFailed: 1])
-        #expect(statistics.clientEvents.refused == 1 && statistics.clientEvents.accepted == 0)
+        #expect(statistics.clientEvents.rejected == 1 && statistics.clientEvents.accepted == 0)
     }
 
     private struct Thrower: PayloadTransformer {
@@ -229,7 +229,7 @@ struct StatisticsTests {
         await #expect(throws: PusherClientError.self) { try await chat.send("wrong", data: 2) }
         await world.run()
         let events = pusher.statistics.clientEvents
-        #expect(events.accepted == 2 && events.sent == 2 && events.refused == 2 && events.dropped == 0)
+        #expect(events.accepted == 2 && events.sent == 2 && events.rejected == 2 && events.dropped == 0)
     }
 
     @Test("the statistics measure the latency of authorizations, and count the outcomes of subscriptions")
