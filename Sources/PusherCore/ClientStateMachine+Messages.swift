@@ -132,19 +132,18 @@ extension ClientStateMachine {
             return effects.append(.deliver(recipient, envelope))
         }
         // Events may still arrive after the app has unsubscribed.
-        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.takesEvents else {
-            return deliverToUserOrDrop(envelope, into: &effects)
-        }
+        guard let name = envelope.channel, let id = subscriptions.read(name, { $0.takesEvents ? $0.id : nil }) ?? nil
+        else { return deliverToUserOrDrop(envelope, into: &effects) }
         guard !EventName.isProtocolEvent(envelope.event) else {
             countDelivered()
-            return effects.append(.deliver(.channel(subscription.id), envelope))
+            return effects.append(.deliver(.channel(id), envelope))
         }
         statistics.events.received += 1
-        if case .failed(let error) = subscription.phase, error.kind != .subscriptionTimedOut {
+        if case .failed(let error)? = subscriptions.read(name, { $0.phase }), error.kind != .subscriptionTimedOut {
             // The event does not wait for a key, because the channel may never get one. If the subscription only timed
             // out, the channel already has a key, and the machine tries to decrypt the event.
             statistics.events.undecryptable += 1
-            return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
+            return effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, .noKey(error))))
         }
         let (limit, size) = (configuration.heldEncryptedEvents, configuration.heldEncryptedSize)
         updateDecryption(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
@@ -158,16 +157,14 @@ extension ClientStateMachine {
     }
 
     private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else {
-            return countIgnored()
-        }
+        guard let name = envelope.channel, let id = subscriptions.read(name, { $0.isWanted ? $0.id : nil }) ?? nil
+        else { return countIgnored() }
         guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
             return reportMalformed(.unusable(envelope, .noSubscriptionCount, on: name), into: &effects)
         }
-        subscription.subscriptionCount = count
-        subscriptions[name] = subscription
+        subscriptions.update(name) { $0.subscriptionCount = count }
         var event = envelope
         event.event = EventName.subscriptionCount
-        effects.append(.subscriptionCountChanged(subscription.id, count, event))
+        effects.append(.subscriptionCountChanged(id, count, event))
     }
 }

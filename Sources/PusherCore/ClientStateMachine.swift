@@ -43,9 +43,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.socketID }
 
-    /// The state of the current connection. This property is for reading. Changes use `connection.session`, which changes
-    /// the session in place. Each frame changes the session, so ``frameReceived(now:into:)`` uses the faster
-    /// `connection.changeSession`.
+    /// The state of the current connection. This property is for reading. Changes use `connection.session`, or the
+    /// faster `connection.changeSession` for each frame, channel and call.
     package var session: Session? { connection.session }
 
     /// The sign-in on the current connection, or an idle sign-in if there is no connection.
@@ -112,7 +111,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// Notes that the shell has written messages to the socket.
     package mutating func wrote(on id: AttemptID, now: Instant) {
         guard connection.establishedAttempt == id else { return }
-        connection.session?.clientSilence.sent(now: now)
+        connection.changeSession { $0.clientSilence.sent(now: now) }
     }
 
     package mutating func closed(
@@ -205,7 +204,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     mutating func catchUp(now: Instant, into effects: inout [Effect]) {
         let actions = connection.catchUp(configuration, now: now)
         if !actions.isEmpty { perform(actions, now: now, into: &effects) }
-        perform(connection.session?.liveness.catchUp(now: now), now: now, into: &effects)
+        perform(connection.changeSession { $0.liveness.catchUp(now: now) } ?? nil, now: now, into: &effects)
     }
 
     /// Carries out the actions that the connection's machine requests.

@@ -64,10 +64,9 @@ extension ClientStateMachine {
             guard case .authorizing(outcome.id)? = session?.signIn.phase else { return }
             signInAuthorized(outcome.result, now: now, into: &effects)
         case .channel(let name):
-            guard let subscription = subscriptions[name] else { return }
-            if case .authorizing(outcome.id) = subscription.phase {
+            if case .authorizing(outcome.id)? = subscriptions.read(name, { $0.phase }) {
                 subscriptionAuthorized(name, outcome.result, now: now, into: &effects)
-            } else if case .refreshing(outcome.id)? = subscription.decryption?.phase {
+            } else if subscriptions.read(name, { $0.keyAuthorization }) == outcome.id {
                 keyRefreshed(name, outcome.result, now: now, into: &effects)
             }
         }
@@ -131,9 +130,8 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) throws(Authorization.Problem) {
-        guard var subscription = subscriptions[name] else { return }
         try Self.check(authorization)
-        if subscription.decryption != nil {
+        if subscriptions.read(name, { $0.decryption != nil }) == true {
             guard let secret = authorization.sharedSecret else { throw .noSharedSecret }
             if let key = SecretKey(base64: secret) {
                 updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
@@ -142,21 +140,20 @@ extension ClientStateMachine {
                 effects.append(.report(.malformedSharedSecret(name)))
                 updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
-            subscription = subscriptions[name] ?? subscription
         }
-        if subscription.roster != nil {
+        if subscriptions.read(name, { $0.roster != nil }) == true {
+            let userID: String
             if let data = authorization.data {
-                subscription.roster?.myID = try Self.userID(of: data)
+                userID = try Self.userID(of: data)
             } else if let user = signIn.user {
-                subscription.roster?.myID = user.id
+                userID = user.id
             } else {
                 guard signIn.isUnderWay else { throw .noChannelData }
-                subscription.awaitSignIn(authorization)
-                subscriptions[name] = subscription
+                subscriptions.update(name) { $0.awaitSignIn(authorization) }
                 return
             }
+            subscriptions.update(name) { $0.roster?.myID = userID }
         }
-        subscriptions[name] = subscription
         var request = SubscriptionStateMachine.Request(authorization: authorization)
         request.authorization?.sharedSecret = nil
         sendSubscription(to: name, request, now: now, into: &effects)

@@ -40,9 +40,9 @@ package struct KeepAlive: Hashable, Sendable {
     }
 
     /// Handles a ping that the server rejected because of its rate limit. The rejection proves that the ping arrived.
-    /// The client then pings less often, but still after a shorter silence than before the last loss. If the server
-    /// rejects these pings too, the client doubles the interval. The client stops the pings when the interval reaches
-    /// the activity timeout.
+    /// The client then pings less often, but still after a shorter silence than before the last loss: at most after
+    /// nine tenths of that silence. If the server rejects pings at this maximum too, the client doubles the interval.
+    /// The client stops the pings when the interval reaches the activity timeout.
     mutating func pingRejected(activityTimeout: Duration) {
         guard let interval, let lastSilence else { return }
         // The ping must arrive before the silence is too long, but timers fire late, and a ping takes time.

@@ -10,13 +10,13 @@ extension ClientStateMachine {
         into effects: inout [Effect],
         _ change: (inout DecryptionStateMachine) -> [DecryptionStateMachine.Step]
     ) {
-        let read = subscriptions.update(name) { subscription in
+        let changed = subscriptions.update(name) { subscription in
             let held = subscription.decryption?.held.count ?? 0
             let steps = subscription.decryption?.apply(change)
             let added = (subscription.decryption?.held.count ?? 0) - held
             return steps.map { (subscription.id, steps: $0, added) }
         }
-        guard let (id, steps, added) = read ?? nil else { return }
+        guard let (id, steps, added) = changed ?? nil else { return }
         statistics.events.held += added
         for step in steps {
             switch step {
@@ -29,7 +29,7 @@ extension ClientStateMachine {
             case .refreshKey:
                 // A pending authorization of the subscription brings the key. Without a connection, the next
                 // subscription brings the key.
-                guard let socketID, subscriptions[name]?.isAuthorizing == false else {
+                guard let socketID, subscriptions.read(name, { $0.isAuthorizing }) == false else {
                     subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
                 }

@@ -6,7 +6,7 @@ extension ClientStateMachine {
     ///
     /// - Parameter isNews: Whether the channel was not subscribed before.
     mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
-        guard let subscription = subscriptions[name], subscription.roster != nil else { return }
+        guard let (id, roster) = subscriptions.read(name, { ($0.id, $0.roster) }), let roster else { return }
         guard let all = PresenceRoster.confirmedMembers(envelope.data) else {
             reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
@@ -14,14 +14,14 @@ extension ClientStateMachine {
             // list shows the changes.
             subscriptions.update(name) { $0.roster?.keep() }
             let members = subscriptions[name]?.roster?.members ?? []
-            return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))
+            return effects.append(.membersReplaced(id, members, PresenceRoster.Difference()))
         }
         let limit = configuration.members
-        let list = subscription.roster?.fitting(all, limit) ?? all
+        let list = roster.fitting(all, limit)
         let leavesOut = list.count < all.count
         let replaced = subscriptions.update(name) { $0.roster?.replace(with: list, leavesOut: leavesOut) }
         guard let difference = replaced ?? nil else { return }
-        effects.append(.membersReplaced(subscription.id, list, difference))
+        effects.append(.membersReplaced(id, list, difference))
         if leavesOut {
             effects.append(.report(.membersLeftOut(of: name, count: all.count, kept: list.count, limit)))
         }

@@ -22,13 +22,16 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) -> Bool {
-        guard var subscription = subscriptions[name], subscription.isWanted else { return false }
-        guard let confirmation = subscription.succeeded(now: now) else {
-            if subscription.phase == .subscribed, subscription.roster != nil {
+        let result = subscriptions.update(name) { subscription in
+            subscription.isWanted ? (subscription.id, subscription.kind.base, subscription.succeeded(now: now)) : nil
+        }
+        guard let (id, kind, confirmation) = result ?? nil else { return false }
+        guard let confirmation else {
+            if subscriptions.read(name, { $0.isSubscribed && $0.roster != nil }) == true {
                 replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
                 countIgnored()
-                unsubscribeUnknown(subscription, into: &effects)
+                unsubscribeUnknown(name, into: &effects)
             }
             return true
         }
@@ -37,26 +40,22 @@ extension ClientStateMachine {
         }
         statistics.subscriptions.succeeded += 1
         if confirmation.away != nil { statistics.subscriptions.resubscribed += 1 }
-        let waiters = subscription.waiters
-        subscription.waiters = []
-        subscriptions[name] = subscription
         var event = envelope
         event.event = EventName.subscriptionSucceeded
-        if subscription.roster != nil { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
-        effects.append(.subscribed(subscription.id, event, away: confirmation.away))
-        for waiter in waiters { effects.append(.resume(waiter, .done)) }
-        updateDecryption(name, now: now, into: &effects) { $0.subscribed(now: now) }
-        if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
+        if kind == .presence { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
+        effects.append(.subscribed(id, event, away: confirmation.away))
+        for waiter in confirmation.waiters { effects.append(.resume(waiter, .done)) }
+        if kind == .privateEncrypted { updateDecryption(name, now: now, into: &effects) { $0.subscribed(now: now) } }
+        if clientEvents.channelSubscribed(id) { sendClientEvents(now: now, into: &effects) }
         return true
     }
 
     /// Unsubscribes from a channel that the server has confirmed, although the client considered the subscription
     /// refused. Some servers do not answer a second subscription to a channel, so the client unsubscribes first.
-    private func unsubscribeUnknown(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
-        switch subscription.phase {
-        case .subscribing, .subscribingUnwanted, .subscribed, .invalid: break
-        case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
-            send(.unsubscribe(channel: subscription.name), into: &effects)
+    private func unsubscribeUnknown(_ name: String, into effects: inout [Effect]) {
+        switch subscriptions.read(name, { $0.phase }) {
+        case .subscribing, .subscribingUnwanted, .subscribed, .invalid, nil: break
+        case .idle, .authorizing, .awaitingSignIn, .queued, .failed: send(.unsubscribe(channel: name), into: &effects)
         }
     }
 
@@ -79,8 +78,8 @@ extension ClientStateMachine {
     /// Handles the server's answer to a request. The answer can reveal which other request caused an earlier error that
     /// named no request.
     mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
-        guard let faults = connection.session?.requests.answered(request) else { return }
-        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
+        guard let faults = connection.changeSession({ $0.requests.answered(request) }) ?? nil else { return }
+        if case .channel(let name) = request, session?.signIn.ownChannels[name] == nil { pace.answered(now: now) }
         failRequests(faults, now: now, into: &effects)
         sendQueuedSubscriptions(now: now, into: &effects)
     }

@@ -37,11 +37,12 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         // Channels that the app no longer wants do not count toward the limit, even if the server has not answered
         // their subscription yet.
-        guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
+        let isWanted = subscriptions.read(name) { $0.isWanted }
+        guard isWanted == true || subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
             return SubscribeResult(id: makeFailedChannel(error, into: &effects), isNew: true, error: error)
         }
-        if var subscription = subscriptions[name] {
+        if isWanted != nil, var subscription = subscriptions[name] {
             let isNew = !subscription.isWanted
             if isNew {
                 subscription.wantAgain(as: ChannelID(rawValue: nextSerial()))
@@ -58,7 +59,7 @@ extension ClientStateMachine {
         do {
             _ = try ChannelName(name)
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
-            setAuthorization(auth, of: name, id)
+            if let auth { setAuthorization(auth, of: name, id) }
             beginSubscription(to: name, now: now, into: &effects)
         } catch {
             let error = SubscriptionError.invalidChannelName(name, error)
@@ -91,7 +92,7 @@ extension ClientStateMachine {
     /// Sets an authorization that the app made. The authorization is for the current or last connection, or for the
     /// first connection if the client has not connected yet.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
-        guard subscriptions[name]?.id == id else { return }
+        guard subscriptions.read(name, { $0.id }) == id else { return }
         let socketID = lastSocketID
         // Between two connections, the authorization can only be for the previous connection.
         let own = authorization.map {
@@ -179,24 +180,26 @@ extension ClientStateMachine {
 
     /// Begins a subscription or its authorization, if there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
-        guard let socketID, var subscription = subscriptions[name], subscription.canBegin else { return }
-        if case .refreshing(let id)? = subscription.decryption?.phase {
+        guard let socketID,
+            let (canBegin, kind, keyAuthorization) = subscriptions.read(
+                name,
+                { ($0.canBegin, $0.kind, $0.keyAuthorization) }
+            ),
+            canBegin
+        else { return }
+        if let id = keyAuthorization {
             // The authorization of the subscription brings the key.
             cancelAuthorizations([id], now: now, into: &effects)
-            subscription.decryption?.awaitNextKey()
-            subscriptions[name] = subscription
+            subscriptions.update(name) { $0.decryption?.awaitNextKey() }
         }
-        guard subscription.kind.requiresAuthorization else {
+        guard kind.requiresAuthorization else {
             return sendSubscription(to: name, SubscriptionStateMachine.Request(), now: now, into: &effects)
         }
-        let own = subscription.takeOwnAuthorization(socketID: socketID)
-        if let own {
-            subscriptions[name] = subscription
+        if let own = subscriptions.update(name, { $0.takeOwnAuthorization(socketID: socketID) }) ?? nil {
             return subscriptionAuthorized(name, .success(own), now: now, into: &effects)
         }
         let id = beginAuthorization(of: .channel(name), socketID: socketID, now: now, into: &effects)
-        subscription.authorizationBegan(id)
-        subscriptions[name] = subscription
+        subscriptions.update(name) { $0.authorizationBegan(id) }
     }
 
     /// Sends the subscription as soon as the server's known rate limit allows it.
@@ -222,7 +225,7 @@ extension ClientStateMachine {
     ) {
         pace.sent(now: now)
         let wait = configuration.timeouts.subscription
-        connection.session?.requests.sent(.channel(name), timeout: wait, now: now)
+        connection.changeSession { $0.requests.sent(.channel(name), timeout: wait, now: now) }
         subscriptions.update(name) { $0.sent(request, deadline: now + wait) }
         let authorization = request.authorization
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
@@ -245,11 +248,9 @@ extension ClientStateMachine {
 
     /// Ends the waits for the subscription.
     mutating func resumeSubscriptionWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
-        let waiters = subscriptions.update(name) { subscription in
-            defer { subscription.waiters = [] }
-            return subscription.waiters
-        }
-        for waiter in waiters ?? [] { effects.append(.resume(waiter, outcome)) }
+        guard let waiters = subscriptions.read(name, { $0.waiters }), !waiters.isEmpty else { return }
+        subscriptions.update(name) { $0.waiters = [] }
+        for waiter in waiters { effects.append(.resume(waiter, outcome)) }
     }
 
     // MARK: The subscription timeout, and loss

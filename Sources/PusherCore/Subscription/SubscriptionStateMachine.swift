@@ -91,7 +91,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         if case .subscribingUnwanted = phase { false } else { true }
     }
 
-    package var isSubscribed: Bool { phase == .subscribed }
+    package var isSubscribed: Bool {
+        if case .subscribed = phase { true } else { false }
+    }
 
     /// Whether events of the channel are for the app. Events on a channel with an invalid name may be for the signed-in
     /// user.
@@ -129,11 +131,16 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
+    /// The authorization that brings a new key; `nil` if no such authorization is under way.
+    package var keyAuthorization: AuthorizationID? {
+        if case .refreshing(let id)? = decryption?.phase { id } else { nil }
+    }
+
     /// The authorizations that are under way, for the subscription or for its key.
     package var authorizations: [AuthorizationID] {
         var ids: [AuthorizationID] = []
         if case .authorizing(let id) = phase { ids.append(id) }
-        if case .refreshing(let id)? = decryption?.phase { ids.append(id) }
+        if let keyAuthorization { ids.append(keyAuthorization) }
         return ids
     }
 
@@ -216,6 +223,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         package var away: Duration?
         /// The running authorization that is no longer needed.
         package var needlessAuthorization: AuthorizationID?
+        /// The waits that end.
+        package var waiters: [WaiterID] = []
     }
 
     /// Handles the server's confirmation. Returns `nil` if the channel is already confirmed, if the client has sent no
@@ -234,6 +243,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         phase = .subscribed
         earlierRequest = nil
         lostAt = nil
+        swap(&confirmation.waiters, &waiters)
         return confirmation
     }
 

@@ -37,7 +37,8 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     package init() {}
 
-    /// The channel with that name. Use ``update(_:_:)`` to change a channel in place.
+    /// The channel with that name. Use ``read(_:_:)`` and ``update(_:_:)`` for each event and each subscription, because
+    /// they do not copy the channel.
     package subscript(name: String) -> SubscriptionStateMachine? {
         get { entries[name]?.subscription.value }
         set {
@@ -49,6 +50,12 @@ package struct SubscriptionTable: Hashable, Sendable {
             }
             if let entry { tally.add(Self.counts(of: entry)) }
         }
+    }
+
+    /// Reads the channel without copying it. Returns `nil` if there is no such channel.
+    package func read<Result>(_ name: String, _ body: (SubscriptionStateMachine) -> Result) -> Result? {
+        guard let index = entries.index(forKey: name) else { return nil }
+        return body(entries.values[index].subscription.value)
     }
 
     /// Changes the channel in place, to avoid a copy of a list with thousands of members. Returns `nil` if there is no
