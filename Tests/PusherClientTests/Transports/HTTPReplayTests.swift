@@ -165,8 +165,8 @@ struct HTTPReplayTests {
     }
 
     private enum RelayFault: CaseIterable {
-        case fin, reset, late, newSession, notFound, endedStream, brokenStream, drop, close, refusedConnections,
-            duplicated
+        case fin, reset, late, held, trickled, swallowed, newSession, notFound, endedStream, brokenStream, drop, close,
+            refusedConnections, duplicated
     }
 
     @Test("each event arrives once and in order through a relay whose connections break", arguments: transports)
@@ -190,7 +190,7 @@ struct HTTPReplayTests {
                 guard events.received >= nextFault else { continue }
                 nextFault = events.received + events.random(100...500)
                 if faults.isEmpty { faults = RelayFault.allCases[...] }
-                befall(faults.removeFirst(), server, relay, pusher)
+                try await befall(faults.removeFirst(), events, server, relay, pusher)
             }
             #expect(events.outOfTurn == [])
             #expect(events.received == events.total)
@@ -203,12 +203,35 @@ struct HTTPReplayTests {
         }
     }
 
-    private func befall(_ fault: RelayFault, _ server: PusherTestServer, _ relay: PusherTestRelay, _ pusher: Pusher) {
+    private func befall(
+        _ fault: RelayFault,
+        _ events: NumberedEvents,
+        _ server: PusherTestServer,
+        _ relay: PusherTestRelay,
+        _ pusher: Pusher
+    ) async throws {
         relay.passOn()
         switch fault {
         case .fin: relay.dropConnections()
         case .reset: relay.resetConnections()
         case .late: relay.fail(with: .delayed(.milliseconds(20)))
+        case .held, .trickled:
+            let sizeBefore = size(relay, \.receivedFromClient)
+            relay.fail(.toClient, with: fault == .held ? .held : .trickled(every: .milliseconds(1)))
+            while events.send(100, from: server) {}
+            // The client's next request shows that the fault had time to hold bytes back.
+            pusher.checkConnection()
+            try await relay.nextConnection(timeout: .patience) { _ in size(relay, \.receivedFromClient) > sizeBefore }
+            relay.passOn()
+        case .swallowed:
+            let sizeBefore = size(relay, \.swallowed)
+            relay.fail(.toClient, with: .swallowed)
+            while events.send(100, from: server) {}
+            pusher.checkConnection()
+            try await relay.nextConnection(timeout: .patience) { _ in size(relay, \.swallowed) > sizeBefore }
+            // A connection that lost bytes cannot continue.
+            relay.resetConnections()
+            relay.passOn()
         case .newSession: server.loseSessions(answering: .newSession)
         case .notFound: server.loseSessions(answering: .notFound)
         case .endedStream: server.endStreams()
@@ -221,5 +244,9 @@ struct HTTPReplayTests {
         case .duplicated: server.failTransportRequests(1, of: .polling, with: .duplicated)
         }
         pusher.checkConnection()
+    }
+
+    private func size(_ relay: PusherTestRelay, _ field: KeyPath<PusherTestRelay.Connection, Int>) -> Int {
+        relay.connections.reduce(0) { $0 + $1[keyPath: field] }
     }
 }
