@@ -130,7 +130,7 @@ extension RecordDescription {
         self.init(
             kind: .backend,
             who: fields["socket_id"] ?? "backend",
-            verb: "asked",
+            verb: "requested",
             subject: request.path,
             channel: fields["channel_name"],
             payload: request.bodyText

@@ -186,7 +186,7 @@ struct ConsoleLogTests {
     func longNames() throws {
         var log = ConsoleLog(countLimit: 100, sizeLimit: 10_000)
         let long = String(repeating: "x", count: 100_000)
-        let line = RecordDescription(kind: .backend, who: long, verb: "asked", subject: long, channel: long)
+        let line = RecordDescription(kind: .backend, who: long, verb: "requested", subject: long, channel: long)
         for _ in 0..<20 { log.append(line) }
         let entries = log.entries(from: 0, limit: 100)
         #expect(entries.count == 8)

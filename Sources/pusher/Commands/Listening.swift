@@ -44,6 +44,7 @@ struct Listening: Sendable {
         // Make the sequences before the connection, so that the sequences miss no event.
         let (events, statuses) = (pusher.events, pusher.statuses)
         let subscriptions = channels.map { pusher.subscribe($0) }
+        let (announced, announcement) = AsyncStream.makeStream(of: Void.self)
         let memberships = subscriptions.compactMap { channel in
             (channel as? PusherPresenceChannel).map { ($0.name, $0.memberships) }
         }
@@ -56,18 +57,16 @@ struct Listening: Sendable {
                     for await _ in signals { return .interrupted }
                     return .none
                 }
-                group.addTask { await follow(statuses, report) }
+                group.addTask { await follow(statuses, report, announcement) }
                 group.addTask {
                     try await Task.sleep(for: timeLimit)
                     return await report.connections == 0 ? .noConnection : .none
                 }
                 group.addTask { try await print(events, report) }
-                for channel in subscriptions { group.addTask { await subscribe(channel) } }
-                for (name, changes) in memberships {
-                    group.addTask {
-                        for await change in changes { tell(change, on: name) }
-                        return .none
-                    }
+                group.addTask {
+                    // The line about the connection comes before the lines about channels.
+                    for await _ in announced {}
+                    return await follow(subscriptions, memberships)
                 }
                 defer { group.cancelAll() }
                 while let ending = try await group.next() {
@@ -110,12 +109,18 @@ struct Listening: Sendable {
 
     // MARK: Connection
 
-    private func follow(_ statuses: EventSequence<ConnectionStatus>, _ report: Report) async -> Ending {
+    private func follow(
+        _ statuses: EventSequence<ConnectionStatus>,
+        _ report: Report,
+        _ announcement: AsyncStream<Void>.Continuation
+    ) async -> Ending {
+        defer { announcement.finish() }
         for await status in statuses {
             switch status {
             case .connected(let socketID):
                 await report.addConnection()
                 note("connected to \(server.address) as \(socketID)")
+                announcement.finish()
             case .waiting(let until, _, let reason):
                 await report.note(reason)
                 if await report.connections == 0 {
@@ -147,6 +152,27 @@ struct Listening: Sendable {
         default: advice = "Check the options."
         }
         return "Connection to \(server.address) failed: \(error.message.asSentence) \(advice)"
+    }
+
+    private func follow(
+        _ channels: [PusherChannel],
+        _ memberships: [(String, EventSequence<MembershipChange>)]
+    ) async -> Ending {
+        await withTaskGroup(of: Ending.self) { group in
+            for channel in channels { group.addTask { await subscribe(channel) } }
+            for (name, changes) in memberships {
+                group.addTask {
+                    for await change in changes { tell(change, on: name) }
+                    return .none
+                }
+            }
+            for await ending in group {
+                if case .none = ending { continue }
+                group.cancelAll()
+                return ending
+            }
+            return .none
+        }
     }
 
     private func subscribe(_ channel: PusherChannel) async -> Ending {
