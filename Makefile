@@ -38,7 +38,7 @@ help:
 	@echo "make fuzz SECONDS=…          look for inputs that crash or hang the code; TARGET=NAME runs one target, BUILT=1 does not build"
 	@echo "make fuzz-check              run a fixed number of inputs, made from the inputs in the repository"
 	@echo "make burst                   receive 50,000 events faster than the listeners consume them"
-	@echo "make soak                    run the long tests: 10,000 reconnects, 1,000 clients, a burst; ROUNDS=n, CLIENTS=n, EVENTS=n"
+	@echo "make soak                    run the long tests: 10,000 reconnects, 1,000 clients, a burst, event streams, SignalR; ROUNDS=n, CLIENTS=n, EVENTS=n"
 	@echo "make test-network            test faults of the network between network namespaces; skipped without root"
 	@echo "make bench                   compare the client's speed with references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             check that each measurement runs, with a debug build"

@@ -47,13 +47,19 @@ struct TimeoutTests {
 
     @Test("a wait that succeeds in time has no effect at its timeout")
     func inTime() async throws {
-        let pusher = world.makeClient()
-        let id = try await world.complete { try await pusher.connected(timeout: .seconds(3)) }
-        #expect(id == pusher.socketID)
-        let channel = pusher.subscribe("orders")
-        try await world.complete { try await channel.subscribed(timeout: .seconds(3)) }
-        await world.advance(by: .seconds(5))
-        #expect(pusher.state == .connected && channel.isSubscribed)
+        weak var engine: ClientEngine?
+        do {
+            let pusher = world.makeUnheldClient()
+            engine = pusher.engine
+            let id = try await world.complete { try await pusher.connected(timeout: .seconds(60)) }
+            #expect(id == pusher.socketID)
+            let channel = pusher.subscribe("orders")
+            try await world.complete { try await channel.subscribed(timeout: .seconds(60)) }
+            #expect(pusher.state == .connected && channel.isSubscribed)
+        }
+        // A timer would keep the engine until the timeout.
+        await world.advance(by: .seconds(10))
+        #expect(engine == nil)
     }
 
     @Test("subscribed(timeout:) throws at its timeout, and the subscription continues")
