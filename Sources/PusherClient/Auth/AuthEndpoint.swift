@@ -2,9 +2,9 @@ import RealtimeHTTP
 
 /// An endpoint of your backend that authorizes channels or signs users in, with the settings for the requests.
 ///
-/// The request is a form: `socket_id=…&channel_name=…`, followed by the parameters. The form of a sign-in has no
-/// `channel_name`. The answer must have a 2xx status, and its body must be a JSON object. Printing an endpoint shows no
-/// headers and no parameters.
+/// The request is a form: `socket_id=…&channel_name=…`, followed by the parameters. If ``isBatching`` is true, the form
+/// has `channel_name[]` for each channel. The form of a sign-in names no channel. The answer must have a 2xx status,
+/// and its body must be a JSON object. Printing an endpoint shows no headers and no parameters.
 public struct AuthEndpoint: Sendable {
     /// The purpose of one request. The client passes the request to the providers.
     public struct Request: Hashable, Sendable {
@@ -21,14 +21,15 @@ public struct AuthEndpoint: Sendable {
         }
     }
 
-    /// A closure that returns header fields for a request. The client calls the provider before each request, including
-    /// retries. The provider may wait for a fresh token.
+    /// A closure that returns header fields for a request. The client calls the provider once for each try, including
+    /// retries, but not again for a redirect. The provider may wait for a fresh token.
     ///
     /// If the provider throws an error, the authorization fails with this error as the cause. To request a retry, throw
     /// an ``AuthorizationError`` with a suitable ``AuthorizationError/recovery-swift.property``.
     public typealias HeadersProvider = @Sendable (Request) async throws -> [String: String]
-    /// A closure that returns parameters for a request. The client calls the provider before each request, including
-    /// retries. If the provider throws an error, the authorization fails, as with a ``HeadersProvider``.
+    /// A closure that returns parameters for a request. The client calls the provider once for each try, including
+    /// retries, but not again for a redirect. If the provider throws an error, the authorization fails, as with a
+    /// ``HeadersProvider``.
     public typealias ParametersProvider = @Sendable (Request) async throws -> Parameters
 
     /// The address: an `http` or `https` URL.
@@ -70,8 +71,8 @@ public struct AuthEndpoint: Sendable {
     ///   - timeout: The time limit of one request. Nil means the client's timeout.
     ///   - isBatching: Whether one request can name several channels.
     ///   - maximumBatchSize: The maximum number of channels in one request.
-    ///   - headersProvider: A closure that returns more header fields. The client calls it before each request.
-    ///   - parametersProvider: A closure that returns more parameters. The client calls it before each request.
+    ///   - headersProvider: A closure that returns more header fields. The client calls it once for each try.
+    ///   - parametersProvider: A closure that returns more parameters. The client calls it once for each try.
     public init(
         _ url: String,
         method: String = "POST",

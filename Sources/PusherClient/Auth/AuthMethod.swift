@@ -41,8 +41,8 @@ extension AuthMethod {
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
     ///   - timeout: The time limit of one request: see ``AuthEndpoint/timeout``.
-    ///   - headersProvider: A closure that returns more header fields. The client calls it before each request.
-    ///   - parametersProvider: A closure that returns more parameters. The client calls it before each request.
+    ///   - headersProvider: A closure that returns more header fields. The client calls it once for each try.
+    ///   - parametersProvider: A closure that returns more parameters. The client calls it once for each try.
     public static func endpoint(
         _ url: String,
         method: String = "POST",

@@ -30,10 +30,10 @@
     /// contain a fresh token. The method runs on a dispatch queue, and may block. For several channels, it runs on
     /// several threads at the same time.
     ///
-    /// The client uses the request's method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval`. A
-    /// `timeoutInterval` can only shorten ``PusherTimeouts/authorization``, the limit of the whole try. The client
-    /// ignores a `timeoutInterval` of 60 seconds, the default of `URLRequest`, and values that are not positive. A body
-    /// without a `Content-Type` gets `application/x-www-form-urlencoded`.
+    /// The client uses the request's URL, method, headers, body (`httpBody` or `httpBodyStream`) and `timeoutInterval`.
+    /// It ignores all other properties. A `timeoutInterval` can only shorten ``PusherTimeouts/authorization``, the
+    /// limit of the whole try. The client ignores a `timeoutInterval` of 60 seconds, the default of `URLRequest`, and
+    /// values that are not positive. A body without a `Content-Type` gets `application/x-www-form-urlencoded`.
     ///
     /// - Returns: The request. If it is nil, the subscription fails. The default implementation returns nil.
     func requestFor(socketID: String, channelName: String) -> URLRequest?

@@ -9,7 +9,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     init(engine: ClientEngine) {
         let id = engine.step { state, _ in state.machine.makeChannel() }
         super.init(name: "pusher_global_internal_channel", id: id, engine: engine, listeners: engine.clientListeners)
-        // The global channel reports no resubscriptions, cache misses or decryption failures.
+        // The global channel reports no resubscriptions and no subscription counts.
         finishListeners()
     }
 

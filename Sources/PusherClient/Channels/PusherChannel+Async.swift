@@ -49,6 +49,7 @@ extension PusherChannel {
     ///
     /// The sequence gets an element after a lost connection, and after a new connection by ``Pusher/connect()``,
     /// ``Pusher/reconnectNow()`` or ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``. It also gets an
-    /// element after ``resubscribe()``.
+    /// element after ``resubscribe()``, and after the client has subscribed again because the server refused a channel
+    /// that it had confirmed.
     public var resubscriptions: EventSequence<Duration> { makeSequence(of: \.resubscriptions) }
 }

@@ -7,12 +7,12 @@ extension PusherChannel {
     /// member. New code uses ``send(_:data:encoder:)``, or ``sendLatest(_:data:encoder:)`` if only the newest event
     /// counts.
     ///
-    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` events wait. The client sends them in
-    /// order, and not faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. If the client
-    /// cannot send an event, the delegate and ``Pusher/errors`` get the error. An event fails if its name does not
-    /// begin with `client-`, or if its data is too long or not JSON. It also fails on a public or encrypted channel, on
-    /// a channel with an invalid name, and if too many events wait. A sent event may still be lost with the connection.
-    /// ``send(_:data:encoder:)`` reports whether an event was written.
+    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` events of the channel wait. The client
+    /// sends them in order, and not faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. If
+    /// the client cannot send an event, the delegate and ``Pusher/errors`` get the error. An event fails if its name
+    /// does not begin with `client-`, or if its data is too long or not JSON. It also fails on a public or encrypted
+    /// channel, on a channel with an invalid name, and if too many events wait. A sent event may still be lost with the
+    /// connection. ``send(_:data:encoder:)`` reports whether an event was written.
     ///
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.

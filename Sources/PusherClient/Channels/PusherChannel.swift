@@ -15,8 +15,8 @@ public class PusherChannel: @unchecked Sendable {
     // The conformance is `@unchecked`, because the compiler checks only final classes, and PusherSwift's presence
     // channel is a subclass. Proof: every stored property is a `let` whose type the compiler checks. The types are a
     // string, a struct of an integer, an optional Sendable struct, and final Sendable classes. These final classes are
-    // the engine, the registries, and a locked box of a Sendable struct. The class is not open, so no other module can
-    // subclass it. The subclasses are final, and each subclass has a proof.
+    // the engine, the listener registry, and a locked box of a Sendable struct. The class is not open, so no other
+    // module can subclass it. The subclasses are final, and each subclass has a proof.
     /// The channel's name.
     public let name: String
     let id: ChannelID
@@ -27,7 +27,7 @@ public class PusherChannel: @unchecked Sendable {
     let fault: SubscriptionError?
     private let observers: NIOLockedValueBox<Observers>
 
-    /// The listeners of rare changes. Few channels have such listeners, so the channel creates the broadcasts on first
+    /// The listeners of rare changes. Few channels have such listeners, so the channel creates the broadcast on first
     /// use.
     struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
@@ -82,9 +82,10 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     /// The authorization that the next subscription uses instead of ``PusherClientOptions/authMethod``. The client uses
-    /// it only once, because a signature is valid for one socket id. When you set it, it belongs to the current or last
-    /// connection, or to the first connection if the client has not connected yet. The client does not use it on
-    /// another connection. Nil if there is no authorization, or the client has used it.
+    /// it only once, because a signature is valid for one socket id. An authorization that you set belongs to the
+    /// current connection, or to the last connection if there is no current one. If the client has not connected yet,
+    /// the authorization belongs to the first connection. The client does not use it on another connection. Nil if
+    /// there is no authorization, or the client has used it.
     public var auth: PusherAuth? {
         get {
             guard let own = subscription?.ownAuthorization?.authorization else { return nil }
@@ -125,7 +126,7 @@ public class PusherChannel: @unchecked Sendable {
     ///
     /// The channel keeps its bindings and sequences, and triggered client events that wait. A waiting `send` throws an
     /// error with the code ``PusherClientError/Code/notSubscribed``. Does nothing if the subscription is under way, if
-    /// there is no connection, or if the channel was unsubscribed.
+    /// there is no connection, if the channel was unsubscribed, or if its name is invalid.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }

@@ -1,7 +1,7 @@
 public import Foundation
 import PusherProtocol
 
-/// An event that came from the server.
+/// An event from the server, or an event that the client makes itself, such as `pusher:subscription_error`.
 public final class PusherEvent: Sendable {
     /// The event's name.
     public let eventName: String

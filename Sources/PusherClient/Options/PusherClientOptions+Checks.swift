@@ -41,7 +41,7 @@ extension PusherClientOptions {
         if let timeout = activityTimeout, !(timeout >= 0.001) {
             throw PusherClientError(
                 .invalidOption,
-                "Invalid option activityTimeout: \(timeout) s is less than 1 ms."
+                "Invalid option activityTimeout: \(timeout) s is too short. Use 0.001 or more, or nil for the default."
             )
         }
         let durations = [

@@ -3,8 +3,8 @@ extension PusherClientOptions {
     ///
     /// When a limit is reached, the client makes the excess wait, rejects it, or drops it. If the client rejects or
     /// drops something, ``Pusher/errors`` reports an error, or the rejected call throws the error. The client counts
-    /// dropped events of ``PusherChannel/sendLatest(_:data:encoder:)``, but does not report them. Waiting calls,
-    /// sequences and observations have no limit, because they live only as long as the code that holds them.
+    /// dropped events of ``PusherChannel/sendLatest(_:data:encoder:)``, but does not report them. The numbers of
+    /// waiting calls and of sequences have no limit, because they live only as long as the code that holds them.
     public struct Limits: Hashable, Sendable {
         /// The maximum size of a message, in bytes. After a larger message, the client drops the connection, and
         /// reconnects. Over a WebSocket, it sends the close code 1009. Default: 16 MiB. Maximum: 1 GiB.
@@ -60,8 +60,8 @@ extension PusherClientOptions {
         /// The maximum number of channels at once, whether or not they are subscribed. The client rejects a further
         /// channel with ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
         public var channels: Int = 100_000
-        /// The maximum number of callbacks for each channel, for the client, for its user, and for the user's
-        /// watchlist. The client does not bind a further callback, and reports
+        /// The maximum number of callbacks, including observations, for each channel, for the client, for its user, and
+        /// for the user's watchlist. The client does not bind a further callback, and reports
         /// ``PusherClientError/Code/tooManyBindings``. Code that reaches this limit probably binds again and again
         /// without unbinding. Default: 10,000.
         public var bindings: Int = 10_000

@@ -16,8 +16,8 @@ import PusherCore
 /// A new client copies the values of the properties. ``authMethod`` and ``userAuthMethod`` are exceptions. Setting them
 /// later affects all clients that your code has created with this object.
 ///
-/// Invalid values do not trap. The client makes no attempt, and ``Pusher/connected(timeout:)`` and the delegate report
-/// which value is invalid and why.
+/// Invalid values do not trap. The client makes no attempt. ``Pusher/connected(timeout:)``, ``Pusher/errors`` and the
+/// delegate report which value is invalid and why.
 public final class PusherClientOptions: Sendable {
     private struct Authorizing: Sendable {
         var channels = AuthMethod.noMethod

@@ -1,4 +1,5 @@
-/// The whole address of a server with the Pusher Channels protocol, without the app key.
+/// The address of a server that supports the Pusher Channels protocol: host, port, path and TLS. The app key is
+/// separate.
 ///
 /// ```swift
 /// let options = PusherClientOptions(endpoint: .reverb(host: "ws.example.com"))

@@ -53,7 +53,8 @@ extension Pusher {
     /// - Throws: ``PusherClientError`` if the client stops for another reason than ``disconnect()``.
     public func run() async throws {
         #if ServiceLifecycle
-            // If a shutdown has already begun, this function calls the handler first, and still calls the operation.
+            // If a shutdown has already begun, `withGracefulShutdownHandler` calls the handler first, and still calls
+            // the operation.
             let isShuttingDown = NIOLockedValueBox(false)
             try await withGracefulShutdownHandler {
                 try await runToEnd { isShuttingDown.withLockedValue { $0 } }

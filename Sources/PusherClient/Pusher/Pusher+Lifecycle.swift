@@ -8,7 +8,8 @@ extension Pusher {
     /// If there is a connection, the client pings the server. If no answer comes in time, the client reconnects. If the
     /// client waits before another attempt, it starts that attempt now. While an attempt is under way, the method does
     /// nothing. It also does nothing if the app has not called ``connect()``, if the app has disconnected, or if the
-    /// client has stopped. The method returns at once, and ``statuses`` reports the result.
+    /// client has stopped. The method returns at once. If the client reconnects or starts an attempt, ``statuses``
+    /// reports each new status.
     ///
     /// - Parameter timeout: The time limit for the server's answer, at most ``PusherTimeouts/pong``. A value below a
     ///   millisecond counts as a millisecond. Default: 5 s. If there is already an unanswered ping, another call can

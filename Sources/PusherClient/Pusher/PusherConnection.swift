@@ -65,7 +65,7 @@ public final class PusherConnection: Sendable {
     }
 
     /// The maximum number of attempts to reconnect that may fail one after the other. Nil, the default, means no limit.
-    /// Each connection resets the count. Takes effect at the next loss.
+    /// Each connection resets the count. Takes effect at the next loss or failed attempt.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
@@ -73,7 +73,7 @@ public final class PusherConnection: Sendable {
 
     /// The longest wait before an attempt, in seconds, even if the retry policy returns a longer wait. Nil means that
     /// only the policy limits the wait. Default: 30, or nil if the options set a retry policy. The client ignores
-    /// negative values. Takes effect at the next loss.
+    /// negative values. Takes effect at the next loss or failed attempt.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {
@@ -111,7 +111,7 @@ public final class PusherConnection: Sendable {
         set {
             // Release the old closure outside the lock, because releasing it may call the client.
             _ = engine.update { state in
-                // After the client is released, a new closure is not stored.
+                // After the release of the client, store no new closure, because the client would never release it.
                 guard !state.machine.isReleased else { return newValue }
                 defer { state.userDataFetcher = newValue }
                 return state.userDataFetcher

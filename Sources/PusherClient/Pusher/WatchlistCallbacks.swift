@@ -73,7 +73,8 @@ final class WatchlistCallbacks: Sendable {
         for dispatcher in engine.dispatchers {
             let callbacks = meant.filter { $0.dispatcher === dispatcher }
             guard !callbacks.isEmpty else { continue }
-            // All callbacks together are one entry of the queue, so the queue keeps all of them or drops all of them.
+            // The callbacks of one dispatcher are one entry of its queue, so the queue keeps all of them or drops all
+            // of them.
             dispatcher.enqueue(for: engine) { for callback in callbacks { callback.call(event) } }
         }
     }

@@ -30,7 +30,7 @@ extension PusherChannel {
         engine.read { $0.machine.clientEvents.items(of: id) }.map { QueuedClientEvent($0.envelope) }
     }
 
-    /// Delivers an event to the channel's callbacks, as if it had arrived again.
+    /// Delivers an event to the channel's callbacks and sequences, as if it had arrived again.
     @available(*, deprecated, message: "Events come from the server. Call your own code instead.")
     public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: listeners) }
 }

@@ -16,8 +16,8 @@ extension PusherConnection {
         set { maxReconnectGapInSeconds = newValue?.doubleValue }
     }
 
-    /// Delivers an event to the callbacks for every event and to its channel's callbacks, as if the event had arrived
-    /// again.
+    /// Delivers an event to the callbacks and sequences of the client and of the event's channel, as if the event had
+    /// arrived again.
     @available(*, deprecated, message: "Events come from the server. Call your own code instead.")
     public func handleEvent(event: PusherEvent) {
         let channel = event.channelName.flatMap { channels.find(name: $0) }

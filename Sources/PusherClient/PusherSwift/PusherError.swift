@@ -25,11 +25,11 @@ extension PusherError: Hashable {
     /// Compares the errors in ``clientError``.
     public static func == (left: PusherError, right: PusherError) -> Bool { left.clientError == right.clientError }
 
-    /// Hashes code and message.
+    /// Hashes ``clientError``.
     public func hash(into hasher: inout Hasher) { hasher.combine(clientError) }
 }
 
 extension PusherError: CustomStringConvertible {
-    /// Message and code.
+    /// The description of ``clientError``.
     public var description: String { clientError.description }
 }

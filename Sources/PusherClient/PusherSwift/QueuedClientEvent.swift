@@ -12,8 +12,8 @@ public struct QueuedClientEvent: Sendable {
         payload = envelope.data
     }
 
-    /// The object that `JSONSerialization` makes from the event's JSON text. If the client sends the data as a string,
-    /// the data is this string. If the event has no data, it is `NSNull`.
+    /// The value that `JSONSerialization` reads from the event's JSON text. If the client sends the data as a string,
+    /// this property is that string. If the event has no data, this property is `NSNull`.
     public var data: Any {
         switch payload {
         case .none: NSNull()

@@ -7,7 +7,7 @@ package struct AuthorizationContext: Sendable {
     private let requester: any HTTPRequester
     /// The server's host, if the options pin the server's key.
     private let pinnedHost: PinnedHost?
-    /// The user on presence channels, if the client makes the signatures.
+    /// A closure that returns the user on presence channels, if the client makes the signatures.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     /// The time limit of one request.
     package var timeout: Duration
