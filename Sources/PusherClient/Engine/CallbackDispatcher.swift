@@ -79,7 +79,7 @@ final class CallbackDispatcher: Sendable {
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let state: NIOLockedValueBox<State>
-    /// The number of callbacks that have run.
+    /// The number of events and calls that the dispatcher has handled.
     private let runCount = ManagedAtomic(0)
     /// The events that the next ``submit(for:)`` adds to the queue together.
     private let collected: NIOLoopBoundBox<EventBatch>
@@ -136,7 +136,8 @@ final class CallbackDispatcher: Sendable {
         add(.events(batch), keep: .newest, for: engine)
     }
 
-    /// Calls a function on the queue. Call this method on the event loop.
+    /// Calls a function on the queue, or at once if callbacks run on the event loop. Call this method on the event
+    /// loop.
     ///
     /// - Parameter engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up.
     ///   The queue retains the engine while jobs wait.
@@ -162,7 +163,7 @@ final class CallbackDispatcher: Sendable {
         // The job is optional, so that the closure can take it. With a copy, two threads would change the reference
         // counts of the job's events.
         var job = Optional(job)
-        // Release dropped jobs outside the lock, because they may own any object.
+        // Release dropped jobs outside the lock, because releasing them may call the client.
         let (dropped, mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
             let dropped = job.take().map { state.append($0, keep: retention, limit: budget.count) } ?? Dropped()
             defer { state.isScheduled = true }

@@ -29,7 +29,7 @@ extension ClientEngine {
         loopState.value.counts.unhandledEvents += 1
     }
 
-    /// Delivers an event that the client itself makes, for example for a new member.
+    /// Delivers an event of the protocol without the app's transformer, for example the event for a new member.
     func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
         deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))

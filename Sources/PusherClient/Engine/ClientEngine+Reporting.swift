@@ -40,8 +40,8 @@ extension ClientEngine {
         }
     }
 
-    /// Logs the transport of the connection, and the reasons why the client does not use preferred transports, if any
-    /// of these values has changed.
+    /// Logs the transport of the connection, and the reasons why the client does not use other transports, if any of
+    /// these values has changed.
     func logTransport() {
         guard options.transports != .webSocket else { return }
         let statistics = read { $0.machine.connection.statistics }
@@ -164,8 +164,7 @@ extension ClientEngine {
 
     /// Logs a warning if a call waits for a connection, and no attempt to connect has begun after 5 s.
     ///
-    /// - Returns: The scheduled check, to cancel when the call returns. Nil if there is a connection, or an attempt is
-    ///   under way.
+    /// - Returns: The scheduled check, to cancel when the call returns. Nil if the app already wants a connection.
     func watchForConnection(_ call: String) -> Scheduled<Void>? {
         guard !isConnectionWanted else { return nil }
         return eventLoop.scheduleTask(in: CallbackDispatcher.patience) { [weak self] in

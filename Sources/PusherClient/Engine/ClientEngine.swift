@@ -16,7 +16,8 @@ package final class ClientEngine: Sendable {
         var endpoint: Endpoint
         /// The effects of earlier transitions that the engine has not carried out yet.
         var pending: [Effect] = []
-        /// Whether a call on the stack already carries out effects. A nested call only adds effects.
+        /// Whether the engine carries out effects now, or has scheduled this work. If so, other transitions only add
+        /// effects.
         var isDraining = false
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
@@ -213,7 +214,8 @@ package final class ClientEngine: Sendable {
     // MARK: The funnel
 
     /// Makes a transition, and makes the event loop carry out its effects. On the event loop, the effects run at once,
-    /// unless a call on the stack already carries out effects. On other threads, they run in a later turn of the loop.
+    /// unless the engine already carries out effects, or has scheduled this work. On other threads, they run in a later
+    /// turn of the loop.
     @discardableResult
     func step<Result>(_ change: (inout State, Instant) -> Result) -> Result {
         let (result, mustDrain) = makeTransition(change)

@@ -102,7 +102,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
             addition.space = state.level.space
             return (addition, dropped.elements)
         }
-        // Release the elements outside the lock, because an element can own any object.
+        // Release the elements outside the lock, because releasing them may call the client.
         withExtendedLifetime(dropped) {}
         return addition
     }
@@ -163,7 +163,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     /// Drops all elements, because no consumer is left.
     func discard() {
-        // Release the elements outside the lock, because an element can own any object.
+        // Release the elements outside the lock, because releasing them may call the client.
         var elements = CircularBuffer<Element>(initialCapacity: 1)
         let (wasAwaited, spent) = state.withLockedValue { state in
             state.isFinished = true

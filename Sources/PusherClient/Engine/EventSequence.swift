@@ -95,8 +95,8 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
         let id = ObjectIdentifier(buffer)
         return EventSequence(buffer: buffer) { [weak self] in
-            // Remove the recipient under the lock, and release it outside the lock, because an element can own any
-            // object.
+            // Remove the recipient under the lock, and release it outside the lock, because releasing its elements may
+            // call the client.
             _ = self?.state.withLockedValue { state in
                 state.recipients.firstIndex { ObjectIdentifier($0.buffer) == id }.map {
                     state.recipients.remove(at: $0)
@@ -107,7 +107,7 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     @discardableResult
     func send(_ element: Element) -> Drop {
-        // Release the previous element outside the lock, because it can own any object.
+        // Release the previous element outside the lock, because releasing it may call the client.
         var latest = [element]
         let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }

@@ -6,7 +6,7 @@ package struct Holdings: Sendable {
     /// Timers that repeat the status.
     package var countdowns: Int
     package var sockets: [AttemptID]
-    /// Authorizations that are under way, or will be soon.
+    /// Requests to authorizers that are under way.
     package var authorizations: Int
     /// The authorization tries that are under way.
     package var tries: Int

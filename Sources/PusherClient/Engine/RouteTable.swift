@@ -42,8 +42,8 @@ final class Route {
     }
 }
 
-/// The routes of earlier events. Each route leads from the bytes of a message to its listeners, so a lookup does not
-/// need the machine. Only the event loop uses the table.
+/// The routes of earlier events. Each route leads from the bytes of an event's names to the listeners of the event, so
+/// a lookup does not need the machine. Only the event loop uses the table.
 final class RouteTable {
     /// The maximum number of routes. A server can fill the table with names, so the client empties a full table.
     static let limit = 16_384

@@ -34,8 +34,8 @@ package protocol TransportConnection: Sendable {
     /// Sends the messages that were written since the last flush.
     func flush()
 
-    /// Stops or starts reading from the socket. The transport still delivers data that it has already read. The transport
-    /// delivers no data within the call.
+    /// Stops or starts reading from the socket. The transport still delivers data that it has already read, but not
+    /// within the call.
     func setReading(_ isReading: Bool)
 
     /// Starts the closing handshake, and starts reading if reading was stopped. The transport reports `.closed` when
@@ -46,7 +46,7 @@ package protocol TransportConnection: Sendable {
     func noteEstablished()
 
     /// Notes that the client is going to abort a silent connection, or that the connection was interrupted. The client
-    /// does not call this method if the machine was suspended. Does nothing by default.
+    /// does not call this method if the computer was suspended. Does nothing by default.
     func noteLoss()
 
     /// Closes the connection at once, in any state. No event follows.

@@ -87,7 +87,7 @@ package struct TransportChooser: Transport {
             }
         }
         if usable.count == 1, unusable.isEmpty { return usable[0].transport }
-        // The chooser never opens a transport that it cannot use, because the client checks the options first.
+        // With such options, every attempt fails at the check of the options, so the client never opens this transport.
         guard !usable.isEmpty else { return webSocket }
         let timeouts = options.timeouts.clamped
         return TransportChooser(
