@@ -1,7 +1,7 @@
 /// A value that is stored outside of its holder, so that the holder stays small. Swift copies the value only if two
 /// holders share it and one of them changes it.
 package struct Box<Value: Sendable>: Sendable {
-    /// An array that always contains exactly one value.
+    /// An array with one value. The array is empty only while ``optional`` changes the value.
     private var storage: [Value]
 
     package init(_ value: Value) { storage = [value] }

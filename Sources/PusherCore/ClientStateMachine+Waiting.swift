@@ -1,11 +1,11 @@
 import PusherProtocol
 
-/// Begins and ends the waits of calls. A method `settle…` ends the waits whose outcome follows from the current state. A
-/// method `resume…` ends waits with the given outcome.
+/// Begins and ends the waits of calls. A method `settle…` ends the waits whose outcome follows from the current state.
+/// A method `resume…` ends waits with the given outcome.
 extension ClientStateMachine {
     package mutating func makeWaiter() -> WaiterID { WaiterID(rawValue: nextSerial()) }
 
-    /// Connects, and ends the wait when the client is connected or has stopped.
+    /// Connects, and ends the wait when the client is connected, has disconnected or has stopped.
     package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else {
             return effects.append(.resume(waiter, .failed(.released)))
@@ -21,8 +21,8 @@ extension ClientStateMachine {
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Ends the wait when the client has disconnected or stopped. If the client is already disconnected, the wait ends
-    /// at once. Does not connect.
+    /// Ends the wait when the client has disconnected or stopped. If this has already happened, the wait ends at once.
+    /// Does not connect.
     package mutating func awaitEnd(_ waiter: WaiterID, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
@@ -44,7 +44,7 @@ extension ClientStateMachine {
         disconnect(now: now, into: &effects)
     }
 
-    /// Ends the wait when the channel is subscribed, or its subscription has failed.
+    /// Ends the wait when the channel is subscribed, its subscription has failed, or the client has stopped.
     package mutating func awaitSubscription(
         _ waiter: WaiterID,
         to name: String,

@@ -283,7 +283,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }
 
-    /// Ends everything that belongs to the session. Channels and client events wait for the next session.
+    /// Ends everything that belongs to the session. Channels wait for the next session. Client events wait too, unless
+    /// a call waits for them or a newer event would replace them.
     private mutating func end(_ session: Session, now: Instant, into effects: inout [Effect]) {
         var session = session
         for purpose in [TimerID.Purpose.activity, .pong, .keepAlive] { timers.cancel(purpose, into: &effects) }

@@ -12,7 +12,7 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var maximumRetries: Int?
     /// The longest wait before an attempt, even if the policy returns more; nil for no limit.
     package var maximumRetryDelay: Duration? = .seconds(30)
-    /// The maximum number of simultaneous authorization requests.
+    /// The maximum number of simultaneous authorization requests for channels.
     package var authorizationsAtOnce = 16
     /// The maximum number of tries for an authorization.
     package var authorizationTries = 3

@@ -16,8 +16,8 @@ package enum Effect: Hashable, Sendable {
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
-    /// Close the socket at once. The shell reports no more events of the socket. `isServerSilent` means that no data arrived
-    /// for too long, although the computer was not suspended.
+    /// Close the socket at once. The shell reports no more events of the socket. `isServerSilent` means that no data
+    /// arrived for too long, although the computer was not suspended.
     case abort(AttemptID, isServerSilent: Bool = false)
 
     // MARK: Timers

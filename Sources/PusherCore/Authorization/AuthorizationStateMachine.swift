@@ -22,7 +22,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var since: Instant
 
         var isUser: Bool { question.subject == .user }
-        /// The number of tries that count toward the limit.
+        /// The number of tries that count toward ``maximumTries``.
         var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
 

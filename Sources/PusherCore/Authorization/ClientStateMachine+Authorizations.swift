@@ -159,7 +159,8 @@ extension ClientStateMachine {
         sendSubscription(to: name, request, now: now, into: &effects)
     }
 
-    /// Continues presence channels that waited for the sign-in, after the sign-in has succeeded or failed.
+    /// Continues presence channels that waited for the sign-in, after the sign-in has succeeded or failed, or after a
+    /// sign-out.
     mutating func continuePresenceSubscriptions(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions {
             guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }
@@ -169,7 +170,7 @@ extension ClientStateMachine {
 
     // MARK: Checks
 
-    /// The maximum size of a signature, in bytes.
+    /// The maximum size of `auth`, in bytes.
     package static let maximumAuthLength = 1_024
     /// The maximum size of `channel_data` or `user_data`, in bytes.
     package static let maximumDataLength = 100_000

@@ -241,7 +241,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return true
     }
 
-    /// Removes the items of a retired channel object.
+    /// Removes and returns the items of a retired channel object.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
         let items = items(of: channel)
         count -= counts.removeValue(forKey: channel) ?? 0

@@ -18,7 +18,8 @@ extension ClientStateMachine {
     }
 
     /// Sends client events that replace waiting events with the same name. If the channel is not subscribed, the
-    /// machine drops the events. If the channel can never be subscribed, the machine reports an error.
+    /// machine drops the events. If the app has unsubscribed, or if the channel can never be subscribed, the machine
+    /// reports an error.
     ///
     /// - Parameter eventName: The event's name before the app's transformer was called.
     package mutating func sendLatest(
@@ -85,9 +86,9 @@ extension ClientStateMachine {
         sendClientEvents(now: now, into: &effects)
     }
 
-    /// Handles the result of writing a client event. If the connection was lost before the event was written, and no
-    /// call waits for the event, the client sends it after the next subscription. The client does not send an
-    /// unanswered event again, because the event may have arrived.
+    /// Handles the result of writing a client event. If the connection was lost before the event was written, the
+    /// client sends the event after the next subscription, unless a call waits for the event or a newer event would
+    /// replace it. The client does not send an unanswered event again, because the event may have arrived.
     package mutating func clientEventWritten(
         _ item: ClientEventQueue.Item,
         on attempt: AttemptID,

@@ -6,7 +6,7 @@ extension ClientStateMachine {
     /// Checks the connection now. If the client waits before an attempt, the attempt starts now. In other states
     /// without a connection, the method does nothing.
     ///
-    /// - Parameter timeout: The time limit for the server's answer.
+    /// - Parameter timeout: The time limit for the server's answer, at most ``PusherTimeouts/pong``.
     package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
         switch connection.state {
         case .asking, .waiting:

@@ -14,7 +14,8 @@ extension ConnectionStateMachine {
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
     }
 
-    /// Handles the close of a socket, if the client has not requested the close.
+    /// Handles the close of a socket. If the client has requested the close, it is now disconnected. Otherwise, the
+    /// connection is lost, or the attempt has failed.
     ///
     /// - Parameter wasSuspended: Whether the socket was silent for so long that the client's timers cannot have run.
     package mutating func closed(
@@ -33,7 +34,8 @@ extension ConnectionStateMachine {
         return (isReported ? [] : [.report(error)]) + lose(loss, configuration, now: now)
     }
 
-    /// Drops the current attempt or connection, because the server is silent or breaks the protocol.
+    /// Drops the current attempt or connection, because the server is silent, sends an error before its greeting, or
+    /// breaks the protocol.
     package mutating func drop(
         _ id: AttemptID,
         _ error: PusherClientError,

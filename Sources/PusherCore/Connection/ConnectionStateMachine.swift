@@ -34,8 +34,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// A period without a connection. It begins with the loss of a connection, or with the first attempt.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        /// Whether the client has announced the states `disconnected` and `reconnecting`. It announces them only once
-        /// in an outage.
+        /// Whether the client has announced the state `disconnected`. The client announces this state only once in an
+        /// outage.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
@@ -145,8 +145,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         if case .connected(let session) = state { session.value.socketID } else { nil }
     }
 
-    /// The state of the current connection; `nil` unless the machine is in the state `.connected`. Changes through this
-    /// property happen in place.
+    /// The state of the current connection; `nil` unless the machine is in the state `.connected`. A change through
+    /// this property moves the session, but does not copy it.
     package internal(set) var session: Session? {
         get {
             guard case .connected(let session) = state else { return nil }
@@ -165,8 +165,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Changes the session without moving it. (A change through ``session`` moves the session.) Returns `nil` if there
-    /// is no session.
+    /// Changes the session without moving it, so this method is faster than a change through ``session``. Returns `nil`
+    /// if there is no session.
     mutating func changeSession<Result>(_ change: (inout Session) -> Result) -> Result? {
         guard case .connected(var box) = state else { return nil }
         state = .initialized
@@ -232,7 +232,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     /// Drops the connection or the current attempt, and connects at once. The client does not wait for the server's
-    /// close frame, because the socket is probably dead.
+    /// close frame, because the socket may be dead.
     package mutating func reconnectNow(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         switch state {
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
@@ -291,9 +291,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Attempts
 
-    /// Starts an attempt.
+    /// Starts an attempt. If the options are invalid, enters the state `.refused` instead.
     ///
-    /// - Parameter states: The states that the client announces before the state of the attempt.
+    /// - Parameter states: The states that the client announces before the new state.
     mutating func open(
         _ configuration: CoreConfiguration,
         announcing states: [ConnectionState] = [],

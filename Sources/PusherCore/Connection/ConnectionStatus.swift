@@ -42,8 +42,9 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus {
-    /// The reason for the missing connection. Nil if there is a connection, if nothing has failed yet, or if the app
-    /// wants no connection.
+    /// The reason for the missing connection. Nil for the statuses `initialized`, `connecting`, `connected` and
+    /// `disconnecting`. For `unavailable`, nil if no attempt has failed yet. For `disconnected`, nil after
+    /// `disconnect()`.
     public var reason: PusherClientError? {
         switch self {
         case .waiting(_, _, let reason), .refused(let reason): reason

@@ -118,8 +118,8 @@ struct SilenceWatch: Hashable, Sendable {
     /// Notes a reason why the connection may be lost soon.
     mutating func expectLoss(until end: Instant) { explainedUntil = max(explainedUntil, end) }
 
-    /// Notes that the server has received the last message. Returns the silence that the connection has survived, or
-    /// `nil` if an earlier silence was at least as long.
+    /// Notes that the server has received the last message. Returns the longest silence since the last proof, which the
+    /// connection has survived. Returns `nil` if there was no silence, or if the pong of a ping is missing.
     ///
     /// A frame between a ping and its pong proves nothing, because the server may have sent the frame before the
     /// network cut the connection.

@@ -6,12 +6,13 @@ public struct PusherTimeouts: Hashable, Sendable {
     /// The time without success after which the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10
     /// s.
     public var unavailable: Duration = .seconds(10)
-    /// The time limit for the answer to a ping. After this time, the client drops the connection. Default: 30 s.
+    /// The time limit for the answer to a ping. If the server sends nothing within this time, the client drops the
+    /// connection. Default: 30 s.
     public var pong: Duration = .seconds(30)
     /// The time limit for the answer to a subscription, including the subscription to the user's own channel. Default:
     /// 10 s.
     public var subscription: Duration = .seconds(10)
-    /// The time limit for each call of an authorizer. Default: 10 s.
+    /// The time limit for each try of an authorization, for example for one request to an endpoint. Default: 10 s.
     public var authorization: Duration = .seconds(10)
     /// The time limit for the answer to a sign-in. Default: 10 s.
     public var signIn: Duration = .seconds(10)

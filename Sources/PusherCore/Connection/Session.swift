@@ -8,7 +8,7 @@ package struct Session: Hashable, Sendable {
     package let attempt: AttemptID
     package let socketID: String
     package let since: Instant
-    /// The time that the server stays silent before the client pings.
+    /// The silence of the server after which the client pings.
     let activityTimeout: Duration
     /// The code of the last `pusher:error`. If the error announced a close, the client does not also report the close.
     var reportedCode: ReportedCode?

@@ -5,7 +5,7 @@ package struct TransportClosure: Hashable, Sendable {
     /// The code of the peer's close frame, or 1005 if the frame had no code. Nil if no close frame arrived.
     package var code: CloseCode?
     package var reason: String
-    /// The error; nil if the peer closed the connection properly.
+    /// The transport's error; nil if the transport had no error.
     package var error: PusherClientError?
     /// Whether the HTTP response that brings messages broke off, although neither the server nor the client had closed
     /// the session.

@@ -74,7 +74,8 @@ extension ClientStateMachine {
     /// Returns the pending channel that the error is about. Pusher's messages contain the name, for example "Existing
     /// subscription to channel a" or "Auth info required to subscribe to a".
     private func pendingChannel(named name: String?, _ message: ServerErrorMessage) -> String? {
-        // "No current subscription to channel a" may answer an earlier unsubscribe of a channel that is subscribed again.
+        // "No current subscription to channel a" may answer an earlier unsubscribe of a channel that is subscribed
+        // again.
         guard !message.isMissingSubscription else { return nil }
         if let name { return subscriptions[name]?.isPending == true ? name : nil }
         // The error may belong to a sign-in that has timed out. Pusher quotes the signed string of a sign-in.
@@ -128,8 +129,8 @@ extension ClientStateMachine {
         failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
-    /// Handles an error about the server's rate limit. The error does not name the dropped message, which may be any
-    /// unanswered subscription.
+    /// Handles an error about the server's rate limit. The error does not name the dropped message, which may be a
+    /// client event, a ping or any unanswered request.
     private mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         _ = connection.session?.requests.received(message, isRefusal: false, now: now)
         let isClientEvent = clientEvents.takeRejection(now: now)

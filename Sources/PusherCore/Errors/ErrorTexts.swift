@@ -155,7 +155,7 @@ extension PusherClientError {
         let problem = SubscriptionError.invalidAuthorization(name, .malformedSharedSecret).message
         return Self(
             .invalidAuthorization,
-            "\(problem) The client requests another one for the first event.",
+            "\(problem) When the first encrypted event arrives, the client requests the key again.",
             channelName: name
         )
     }

@@ -1,6 +1,6 @@
 public import RealtimePrimitives
 
-/// An error of this package. A call throws the error, or ``Pusher/errors`` reports the error, or both. A failed
+/// An error of the client. A call throws the error, or ``Pusher/errors`` reports the error, or both. A failed
 /// subscription has a ``SubscriptionError``.
 public struct PusherClientError: Error, Sendable {
     /// The kind of error. Later versions may add codes, so keep a `default` when you switch over them.
@@ -17,7 +17,8 @@ public struct PusherClientError: Error, Sendable {
     /// The failure and its reason, with the invalid value and the solution, in one line. The message shows control
     /// characters from the server as escapes.
     public var message: String
-    /// The WebSocket close code from the server, or the code of its `pusher:error`.
+    /// The server's close code, or the code of its `pusher:error` or refusal. Over HTTP, the client may set 1006, the
+    /// code for a connection that was lost without a close code.
     public var serverCode: Int?
     /// The channel, if the error concerns a channel.
     public var channelName: String?
@@ -187,8 +188,9 @@ extension PusherClientError.Code: CustomStringConvertible {
 }
 
 extension PusherClientError: ExplainedError, CustomStringConvertible {
-    /// The code, the message and the cause in one line. If the cause comes from the system or a library, the message
-    /// already contains the reason, so the description omits the cause.
+    /// The code, the message, the channel, the server's code and the cause in one line. The description omits a channel
+    /// or cause that the message already contains. It also omits a cause from the system or a library, whose reason is
+    /// in the message, and the error of a ``PayloadTransformer``.
     public var description: String {
         var text = "\(code): \(message)"
         if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }

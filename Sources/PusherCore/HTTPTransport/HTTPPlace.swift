@@ -1,4 +1,4 @@
-/// The addresses of an app's HTTP transports.
+/// The addresses at which the server offers the HTTP transports.
 package struct HTTPPlace: Hashable, Sendable {
     package var host: String
     package var port: Int

@@ -77,8 +77,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
     /// not that it accepts messages.
     package static let sendTimeout = Duration.seconds(30)
-    /// The largest body of a request with several messages, in bytes. Further messages wait for the next request. The
-    /// client sends a larger message alone.
+    /// The largest body of a request with several messages, in bytes. The escapes in the last message do not count.
+    /// Further messages wait for the next request. The client sends a larger message alone.
     static let longestBody = 64 * 1_024
 
     package let mode: Mode

@@ -47,7 +47,8 @@ extension ClientStateMachine {
     mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted, let socketID else { return }
         let id = beginAuthorization(of: .user, socketID: socketID, now: now, into: &effects)
-        // Even if the authorization fails at once, the outcome is a later input, so this phase overwrites no later phase.
+        // Even if the authorization fails at once, the outcome is a later input, so this phase overwrites no later
+        // phase.
         connection.session?.signIn.authorizationBegan(id)
     }
 
@@ -117,7 +118,8 @@ extension ClientStateMachine {
         signInWaiters = []
     }
 
-    /// Subscribes to the presence channels that failed because the user was not signed in.
+    /// Subscribes again to the presence channels whose authorization was invalid. The reason may be that no user was
+    /// signed in.
     private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
             guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
@@ -245,7 +247,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if message.isExistingSubscription {
-            // The user is signed in already.
+            // If the client has already handled the confirmation, it only reports the error.
             guard signIn.ownChannels[own] == .subscribed else { return ownChannelSucceeded(own, into: &effects) }
         } else {
             ownChannelRefused(own, into: &effects)

@@ -20,7 +20,7 @@ extension ClientStateMachine {
         statistics.events.delivered += 1
     }
 
-    /// Counts a client event that the machine did not accept.
+    /// Counts a client event that the client did not accept.
     package mutating func countRejectedClientEvent() { statistics.clientEvents.rejected += 1 }
 
     /// Counts a message of the app that was not sent.

@@ -29,7 +29,7 @@ extension ConnectionStateMachine {
         }
     }
 
-    /// Counts a connection or attempt that failed.
+    /// Counts a lost or replaced connection, or a failed attempt.
     mutating func countLoss(_ reason: PusherStatistics.LossReason, now: Instant) {
         switch state {
         case .connecting: statistics.failedAttempts[reason, default: 0] += 1

@@ -102,7 +102,8 @@ extension PusherStatistics {
         /// them.
         public var malformed = 0
         /// Messages of the protocol without an effect. The messages are unknown, or concern a channel, a member or a
-        /// user that the client no longer tracks. Messages on a dropped socket, and pongs without a ping, count too.
+        /// user that the client no longer tracks. Messages of the protocol and malformed messages on a dropped socket,
+        /// and pongs without a ping, count too.
         public var ignored = 0
 
         package init() {}
@@ -114,8 +115,8 @@ extension PusherStatistics {
         public var current = 0
         /// Subscriptions that the server confirmed, including subscriptions after a loss.
         public var succeeded = 0
-        /// Subscriptions that the client renewed after a loss, after the app replaced the connection, or because of
-        /// ``PusherChannel/resubscribe()``.
+        /// Subscriptions that the client renewed after a loss, after the app replaced the connection, because of
+        /// ``PusherChannel/resubscribe()``, or because the server refused a confirmed channel.
         public var resubscribed = 0
         /// Subscriptions that the client sent again because the server's rate limit may have dropped them.
         public var repeated = 0
@@ -134,7 +135,8 @@ extension PusherStatistics {
         /// Tries of all authorizations, including retries. If one call or request is for several channels, it counts
         /// once for each channel.
         public var tries = 0
-        /// Authorizations that the authorizer returned. The server can still refuse them.
+        /// Authorizations that the authorizer returned. The client can still reject them, and the server can still
+        /// refuse them.
         public var succeeded = 0
         /// Authorizations that failed.
         public var failed = 0

@@ -45,7 +45,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Handles the new key of an encrypted channel. The subscription itself does not change.
+    /// Handles the outcome of fetching the key of an encrypted channel again. The subscription itself does not change.
     mutating func keyRefreshed(
         _ name: String,
         _ result: Result<Authorization, AuthorizationError>,

@@ -50,8 +50,9 @@ extension ClientStateMachine {
         return true
     }
 
-    /// Unsubscribes from a channel that the server has confirmed, although the client considered the subscription
-    /// refused. Some servers do not answer a second subscription to a channel, so the client unsubscribes first.
+    /// Unsubscribes from a channel that the server has confirmed, although the client has no unanswered request for the
+    /// channel. Some servers do not answer a second subscription to a channel, so the client unsubscribes before it
+    /// subscribes.
     private func unsubscribeUnknown(_ name: String, into effects: inout [Effect]) {
         switch subscriptions.read(name, { $0.phase }) {
         case .subscribing, .subscribingUnwanted, .subscribed, .invalid, nil: break

@@ -70,7 +70,7 @@ extension ClientStateMachine {
         return SubscribeResult(id: id, isNew: true)
     }
 
-    /// Uses the app's own authorization, and stops waiting for other authorizations.
+    /// Stops waiting for other authorizations, so that the next subscription uses the app's own authorization.
     private mutating func preferOwnAuthorization(of name: String, now: Instant, into effects: inout [Effect]) {
         if case .authorizing(let id)? = subscriptions[name]?.phase {
             cancelAuthorizations([id], now: now, into: &effects)
@@ -101,7 +101,8 @@ extension ClientStateMachine {
         subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
-    /// Unsubscribes the channel if this was the last lease, and the app has not subscribed without a lease.
+    /// Ends a lease. Unsubscribes from the channel if this was the last lease, and the app has not subscribed without a
+    /// lease.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)

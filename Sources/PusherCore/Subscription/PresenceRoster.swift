@@ -34,7 +34,7 @@ package struct PresenceMember: Hashable, Sendable {
     }
 }
 
-/// The members of a presence channel, according to the server's last list. Each id appears once.
+/// The members of a presence channel, according to the server's last list and the later changes. Each id appears once.
 package struct PresenceRoster: Hashable, Sendable {
     /// The difference between the old list and the new one.
     package struct Difference: Hashable, Sendable {
@@ -180,7 +180,7 @@ extension PresenceMember {
 extension PresenceRoster {
     /// Returns the members in the server's confirmation (protocol clause 3). `hash` is an object with the ids as keys,
     /// or a list if the server uses PHP. The members have the order of `ids`, if the payload has `ids`. Returns nil if
-    /// the payload has no members.
+    /// the payload has neither `hash` nor `ids`.
     package static func confirmedMembers(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []

@@ -45,8 +45,8 @@ struct SubscriptionPace: Hashable, Sendable {
     /// Whether the server answered no subscription in the last window. The client then sends only one subscription, to
     /// test the limit.
     private var isProbing = false
-    /// Whether the client may test whether the server accepts more subscriptions. The client stops these tests after a
-    /// test has caused a loss.
+    /// Whether the client may test whether the server accepts more subscriptions. The client stops these tests after
+    /// the server has reported the limit and dropped the connection.
     private var mayGrow = true
     private var lastHit: Instant?
 

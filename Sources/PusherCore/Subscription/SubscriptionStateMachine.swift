@@ -18,8 +18,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         /// after the answer, because servers do not accept this message before they have subscribed the client.
         case subscribingUnwanted(deadline: Instant, Request)
         case subscribed
-        /// The server refused the subscription, or did not answer in time. The client tries again on the next
-        /// connection, or when the app subscribes again.
+        /// The authorization failed, or the server refused the subscription or did not answer in time. The client tries
+        /// again on the next connection, or when the app subscribes again.
         case failed(SubscriptionError)
         /// The name can never be subscribed. The client sends nothing.
         case invalid(SubscriptionError)

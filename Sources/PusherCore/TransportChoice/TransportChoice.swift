@@ -87,8 +87,8 @@ package struct TransportChoice: Hashable, Sendable {
 
     package mutating func closed(_ number: Int, _ closure: TransportClosure, now: Instant) -> [Action] {
         guard let index = index(of: number) else { return [] }
-        // The candidate's first message may be a refusal, which the client must get. Another candidate with a message has
-        // got the same refusal.
+        // The candidate's first message may be a refusal, which the client must get. Another candidate with a message
+        // has got the same refusal.
         if candidates[index].state == .ready, candidates.count(where: { $0.state == .ready }) == 1 {
             return choose(candidates[index], now: now)
         }

@@ -32,7 +32,7 @@ package struct TransportMemory: Hashable, Sendable {
         package struct Remembered: Hashable, Sendable {
             package var transport: PusherTransport
             package var timeout: Duration
-            /// The reasons why the client does not try better transports before the remembered transport.
+            /// The reasons why the client does not first try the transports that the app prefers to the remembered one.
             package var unused: [PusherTransport: PusherClientError] = [:]
 
             package init(_ transport: PusherTransport, timeout: Duration) {
@@ -52,8 +52,8 @@ package struct TransportMemory: Hashable, Sendable {
     /// The longest time in which the client tries only the remembered transport. An attempt must also have time for the
     /// other transports.
     static let longestTrial = Duration.seconds(3)
-    /// The number of attempts that begin with a better transport before the client tries the remembered transport
-    /// first.
+    /// The number of attempts that begin with a transport that the app prefers to the remembered one. Later attempts
+    /// begin with the remembered transport.
     static let chances = 3
     static let maximumStreamLives = 2
 
@@ -64,7 +64,7 @@ package struct TransportMemory: Hashable, Sendable {
     private var successTime = Instant()
     /// The last failures of the other transports.
     private var failures: [PusherTransport: PusherClientError] = [:]
-    /// The number of attempts that began with a better transport than the remembered one.
+    /// The number of attempts that began with a transport that the app prefers to the remembered one.
     private var chancesTaken = 0
     private var streamLives = Self.maximumStreamLives
     /// The time of the last early loss of a stream.

@@ -13,8 +13,8 @@ struct ErrorMessageTests {
     /// some begin with another message.
     private static let asTheyAre = [
         "Invocation canceled due to the underlying connection being closed.",
-        "□ The client requests another one for the first event.", "□ The environment variable □ names this proxy.",
-        "WebSocket not opened. □", "Connection lost. □",
+        "□ When the first encrypted event arrives, the client requests the key again.",
+        "□ The environment variable □ names this proxy.", "WebSocket not opened. □", "Connection lost. □",
         // This string is a reason of `TLSFailure`.
         "it cannot be set up on this machine. If the system has no certificates of authorities, install "
             + "ca-certificates, or set tls.trustRoots",
