@@ -6,7 +6,7 @@ import RealtimePrimitives
 package enum EncryptedEvent {
     /// The reason why the client cannot read an event.
     package enum Failure: Error, Hashable, Sendable {
-        /// The data is not an encrypted event, so another key would not help.
+        /// The data is not an encrypted event, or the decrypted data is not UTF-8. Another key would not help.
         case malformed(String)
         /// The key is wrong, or the event was modified in transit.
         case wrongKey

@@ -51,7 +51,7 @@ package final class SecretKey: Sendable {
 
     deinit {
         guard let memory = UnsafeMutableRawPointer(bitPattern: address) else { return }
-        // Both functions wipe the memory first.
+        // The function `sodium_free` also wipes the memory.
         if isGuarded {
             sodium_free(memory)
             Self.guardedCount.withLockedValue { $0 -= 1 }
