@@ -47,7 +47,7 @@ struct ChannelObjectTests {
     }
 
     @Test(
-        "after a reconnect each event calls a handler once, and later channels do not call it (PusherSwift 116, 118)"
+        "after a reconnect an event calls a callback once, and a later channel does not call it (PusherSwift 116, 118)"
     )
     func handlers() async throws {
         let pusher = try await world.makeConnectedClient()

@@ -13,7 +13,7 @@ import Testing
 struct ManyThreadsTests {
     let world = VirtualWorld()
 
-    @Test("no handler is lost when threads bind and unbind many handlers at once")
+    @Test("no callback is lost when several threads bind and unbind callbacks at once")
     func bind() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")

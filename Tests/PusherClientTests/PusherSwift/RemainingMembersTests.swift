@@ -8,7 +8,7 @@ import Testing
 struct RemainingMembersTests {
     let world = VirtualWorld()
 
-    @Test("a channel lists its handlers by name, without sequences")
+    @Test("a channel lists its callbacks by event name, without sequences")
     func eventHandlers() async throws {
         let channel = world.makeClient().subscribe("a")
         #expect(channel.eventHandlers.isEmpty)

@@ -138,7 +138,7 @@ struct BackPressureTests {
     enum Queue: CaseIterable { case own, main, mainBesideLoop }
 
     @Test(
-        "a handler that blocks its queue does not delay pings, sequences or calls",
+        "a callback that blocks its queue does not delay pings, sequences or calls",
         arguments: Queue.allCases
     )
     func blockingHandler(queue: Queue) async throws {

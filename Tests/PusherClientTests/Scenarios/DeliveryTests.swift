@@ -164,7 +164,7 @@ struct DeliveryTests {
         #expect(events.elements == ["none"])
     }
 
-    @Test("no internal event reaches a handler, even if the client does not know the event")
+    @Test("the client calls no callback with an internal event, even if it does not know the event")
     func internalEvents() async throws {
         let (pusher, channel) = try await subscribed()
         let events = Log<String>()
@@ -249,7 +249,7 @@ struct DeliveryTests {
         #expect(observer.log.elements == (1...20).flatMap { ["\($0)", "error \($0)"] })
     }
 
-    @Test("the client calls its own handlers before the channel's, in the order of binding (PusherSwift: any order)")
+    @Test("the client calls its own callbacks before the channel's, in the order of binding (PusherSwift: any order)")
     func handlersInOrder() async throws {
         let (pusher, channel) = try await subscribed()
         let calls = Log<String>()
@@ -262,7 +262,7 @@ struct DeliveryTests {
         #expect(calls.elements == ["client", "channel"].flatMap { whose in (1...20).map { "\(whose) \($0)" } })
     }
 
-    @Test("each event of one read reaches the handlers in order")
+    @Test("callbacks and sequences get 1,000 events in the order of the server")
     func burst() async throws {
         let (_, channel) = try await subscribed()
         let events = channel.events(named: "e")
@@ -298,7 +298,7 @@ struct DeliveryTests {
         #expect(Set(depths.elements).count == 1)
     }
 
-    @Test("an app can create an event, to test its handlers")
+    @Test("an app can create an event to test its callbacks")
     func madeByHand() throws {
         let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"id":7}"#, userId: "ada")
         #expect(try event.decode(as: [String: Int].self) == ["id": 7])

@@ -140,7 +140,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("the client does not keep its delegate alive, and releases the closures of unbound handlers")
+    @Test("the client does not keep its delegate alive, and releases the closure of an unbound callback")
     func ownership() async throws {
         final class Owned: Sendable {}
         let pusher = try await world.makeConnectedClient()

@@ -111,7 +111,7 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("the client answers pusher:ping, which reaches no handler (unlike in PusherSwift)")
+    @Test("the client answers pusher:ping and calls no callback with it (unlike PusherSwift)")
     func ping() async throws {
         let pusher = try await world.makeConnectedClient()
         let events = Log<PusherEvent>()

@@ -230,7 +230,7 @@
             #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
         }
 
-        @Test("a gauge counts the events that wait for a key, and falls when the key arrives")
+        @Test("a meter counts the events that wait for a key, and falls when the key arrives")
         func held() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)
@@ -263,7 +263,7 @@
             #expect(values.reduce(0, +) == 100 && values.count < 10)
         }
 
-        @Test("metrics of several clients with the same factory add up, and a released client's gauges fall to zero")
+        @Test("metrics of several clients with the same factory add up, and a released client's meters fall to zero")
         func shared() async throws {
             let first = try await world.makeConnectedClient()
             var second: Pusher? = world.makeUnheldClient()
@@ -277,7 +277,7 @@
             #expect(level("pusher.connection.up") == 1)
         }
 
-        @Test("after a change of factory, the old gauges fall to zero and the new factory gets all counts")
+        @Test("after a change of factory, the old meters fall to zero and the new factory gets all counts")
         func anotherFactory() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)

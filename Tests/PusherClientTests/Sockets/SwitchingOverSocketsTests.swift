@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Switching servers, on real sockets", .timeLimit(.minutes(5)))
 struct SwitchingOverSocketsTests {
-    @Test("a client switches to another server and another app, with its channels, handlers and user, and back")
+    @Test("a client switches to another server and app and back, and keeps its channel, listeners and user")
     func failover() async throws {
         var second = PusherTestServer.Options()
         second.application = .init(id: "2", key: "second-key", secret: "second-secret")
