@@ -123,7 +123,7 @@ struct AuthorizerTests {
         for _ in tasks { semaphore.signal() }
     }
 
-    @Test("a task that is cancelled before it starts does not call the authorizer")
+    @Test("a task that is cancelled before it calls the authorizer gets a cancellation error")
     func cancelledBefore() async {
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

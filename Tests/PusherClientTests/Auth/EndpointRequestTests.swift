@@ -65,7 +65,7 @@ struct EndpointRequestTests {
         #expect(parameters.elements.map { "\($0.name)=\($0.value)" } == ["a=1", "b=2", "0="])
     }
 
-    @Test("the client calls the providers before each request, and their fields replace fields with the same name")
+    @Test("the client calls the providers before each request, and their values replace values with the same name")
     func providers() async {
         let asked = Log<AuthEndpoint.Request>()
         let endpoint = AuthEndpoint(

@@ -191,7 +191,7 @@ struct ClientEventTests {
 
     // MARK: sendLatest
 
-    @Test("sendLatest() replaces a waiting event of the same name, and keeps the event's place in the queue")
+    @Test("sendLatest() replaces a waiting event of the same name, and keeps the event's position in the queue")
     func latest() throws {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         #expect(client.sendLatest("client-typing", on: name).wire == ["send 1 client-typing on private-a"])

@@ -13,7 +13,7 @@ struct ConnectionStatisticsTests {
 
     // MARK: Connections
 
-    @Test("Each attempt counts as succeeded, failed, cancelled or running")
+    @Test("Each attempt counts as established, failed, abandoned or still under way")
     func attempts() {
         var client = CoreClient()
         client.connect()

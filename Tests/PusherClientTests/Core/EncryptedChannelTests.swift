@@ -80,7 +80,7 @@ struct EncryptedChannelTests {
         )
     }
 
-    @Test("After a reconnect with an unusable key, the client requests another key for held events")
+    @Test("After a reconnect with an unusable key, the client requests another key only for the second held event")
     func unusableKeyAfterLoss() throws {
         var client = subscribed()
         for name in ["e1", "e2"] { _ = try client.received(event(name, .second)) }

@@ -84,7 +84,10 @@ struct ErrorAttributionTests {
         )
     }
 
-    @Test("The late answer to a cancelled sign-in belongs to no channel", arguments: ["a", "user", "digest"])
+    @Test(
+        "An error that quotes a sign-in belongs to no channel, even without a sign-in",
+        arguments: ["a", "user", "digest"]
+    )
     func lateRefusalOfSignIn(name: String) {
         var client = client(pending: [name])
         let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x"

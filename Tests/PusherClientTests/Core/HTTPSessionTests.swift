@@ -300,7 +300,7 @@ struct HTTPSessionTests {
         #expect(session.handled(1, of: 2).first?.hasPrefix("receive 3") == true)
     }
 
-    @Test("a session closes a first response that does not end after 10 s without messages")
+    @Test("in a handover, a session cancels the first response after 10 s without a message")
     func handoverTimer() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)

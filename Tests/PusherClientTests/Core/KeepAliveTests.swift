@@ -32,7 +32,7 @@ struct KeepAliveTests {
         #expect(client.advance(by: .seconds(1)).wire == ["send 2 ping"])
     }
 
-    @Test("The next connection and a disconnect stop the pings, and the protocol's own ping does not change")
+    @Test("The client still pings after a shorter activity timeout, and disconnect() stops the timer of the pings")
     func ended() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))

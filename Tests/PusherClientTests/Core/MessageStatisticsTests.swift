@@ -136,7 +136,7 @@ struct MessageStatisticsTests {
         #expect(client.statistics.events == before.events)
     }
 
-    @Test("Every message on an old socket counts as ignored")
+    @Test("Protocol messages and malformed messages on an old connection count as ignored")
     func stale() {
         var client = CoreClient.connected()
         client.closed()
@@ -198,7 +198,7 @@ struct MessageStatisticsTests {
 
     // MARK: Client events
 
-    @Test("A client event counts as waiting, as refused if the queue is full, or as dropped after an unsubscribe")
+    @Test("A client event counts as waiting, as rejected if the queue is full, or as dropped after an unsubscribe")
     func clientEvents() {
         var client = CoreClient.connected { $0.queuedClientEvents = 2 }
         client.subscribe("private-a")

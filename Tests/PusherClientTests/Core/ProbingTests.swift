@@ -123,7 +123,7 @@ struct ProbingTests {
     }
 
     @Test(
-        "reconnectNow() connects from every state without a connection"
+        "reconnectNow() connects before connect(), after disconnect() and after a refusal, but not after the release"
     )
     func fromNothing() {
         var client = CoreClient()

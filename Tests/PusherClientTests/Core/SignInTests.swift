@@ -235,7 +235,7 @@ struct SignInTests {
         #expect(client.awaitSignIn() == [])
     }
 
-    @Test("A call does not wait if there will be no connection", arguments: [true, false])
+    @Test("A call that waits for the sign-in fails if there will be no connection", arguments: [true, false])
     func noConnection(isBefore: Bool) {
         var client = CoreClient.connected()
         if isBefore { client.awaitSignIn() }

@@ -75,7 +75,7 @@ struct PusherSwiftDelegateTests {
         #expect(other.changes.elements == Self.connecting + ["connected → disconnected"])
     }
 
-    @Test("debugLog gets the client's actions, and only the trace level of the log has the messages")
+    @Test("debugLog gets the client's actions, and only the log gets the server's messages")
     func debugLog() async throws {
         let lines = LogLines()
         let (_, observer) = await connected(.virtual(logger: lines.logger(.trace)))

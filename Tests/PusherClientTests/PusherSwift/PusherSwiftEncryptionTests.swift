@@ -166,7 +166,7 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "without a usable key, the client requests a key for every event, and reports events that it cannot decrypt",
+        "with an unusable key, the client requests another key for an event, and reports an event that it cannot decrypt",
         arguments: [(event, true), (#"{"message":"hello"}"#, false)]
     )
     func withoutKey(data: String, isReadable: Bool) async throws {

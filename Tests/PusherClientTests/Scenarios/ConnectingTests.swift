@@ -100,7 +100,7 @@ struct ConnectingTests {
         #expect(try await world.leftovers(of: pusher) == .none)
     }
 
-    @Test("disconnect() before the first step of an attempt leaves no timer or socket")
+    @Test("disconnect() before the first step of an attempt leaves no connection")
     func disconnectAtOnce() async throws {
         let pusher = world.makeClient()
         try await world.atOnce {

@@ -110,7 +110,7 @@ struct EncryptionTests {
     }
 
     @Test(
-        "the client reports an unusable shared secret without showing it, and requests another",
+        "the client reports an unusable shared secret without showing it, and requests the key again",
         arguments: ["", "c2hvcnQ=", "not base64 at all", String(repeating: "0", count: 44)]
     )
     func unusableSecret(secret: String) async throws {

@@ -174,7 +174,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("the client does not decode a payload that is nested too deeply")
+    @Test("a payload that is nested too deeply does not affect the connection or a subscription")
     func deepPayload() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")

@@ -110,7 +110,7 @@ struct OneReadTests {
         #expect(names == ["first", "e", "e"])
     }
 
-    @Test("a callback that is unbound during a read gets no other event", arguments: [true, false])
+    @Test("a callback that is unbound during a read gets no further events", arguments: [true, false])
     func unbind(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
@@ -121,7 +121,7 @@ struct OneReadTests {
         #expect(pusher.statistics.events.delivered == 5)
     }
 
-    @Test("a channel that is unsubscribed during a read gets no other event", arguments: [true, false])
+    @Test("a channel that is unsubscribed during a read gets no further events", arguments: [true, false])
     func unsubscribe(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders", "news")
         let orders = try channel("orders", of: pusher)
@@ -315,7 +315,7 @@ struct OneReadTests {
         #expect(log.elements == ["b: ca", "ab: c", "b: ca", "ab: c"])
     }
 
-    @Test("callbacks on a queue get the events of a read in order, in one block")
+    @Test("callbacks on a queue get the events of a read in order")
     func oneHop() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await subscribed("orders", options: .virtual(callbackQueue: .queue(queue)))

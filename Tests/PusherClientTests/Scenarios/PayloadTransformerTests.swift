@@ -142,7 +142,7 @@ struct PayloadTransformerTests {
         #expect(events.elements.filter { $0.hasPrefix("flash") } == ["flash new -"])
     }
 
-    @Test("the client reports an event whose reader throws, and reads the next event")
+    @Test("if a payload reader throws, the client reports the error, and the reader gets the next event")
     func readerThrows() async throws {
         let (pusher, _, events) = try await join("news")
         var errors = pusher.errors.makeAsyncIterator()

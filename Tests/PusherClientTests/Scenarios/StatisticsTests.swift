@@ -181,7 +181,7 @@ struct StatisticsTests {
         withExtendedLifetime((asNumber, asText)) {}
     }
 
-    @Test("if the transformer throws, an event counts as dropped, and a client event as refused")
+    @Test("if the transformer throws, an event counts as dropped, and a client event as rejected")
     func transformerFailed() async throws {
         let options = PusherClientOptions(
             authMethod: .endpoint(authEndpoint: VirtualWorld.authEndpoint),
@@ -218,7 +218,7 @@ struct StatisticsTests {
         func outgoing(_ payload: EventPayload) throws -> [EventPayload] { throw Refusal() }
     }
 
-    @Test("client events count as accepted and sent, or as refused before they are queued")
+    @Test("client events count as accepted and sent, or as rejected before they are queued")
     func clientEvents() async throws {
         let pusher = try await world.makeConnectedClient()
         let chat = pusher.subscribe("private-chat")

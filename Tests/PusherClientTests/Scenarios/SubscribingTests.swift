@@ -138,7 +138,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("the client sends the unsubscribe of a pending channel after the server's answer")
+    @Test("the client unsubscribes once if the app unsubscribes a pending channel")
     func unsubscribeBeforeTheAnswer() async throws {
         let pusher = try await world.makeConnectedClient()
         let channel = try await world.atOnce {

@@ -26,7 +26,7 @@ struct SimulationTests {
         Simulation(seed: seed, actionCount: 0).settings.transports
     }
 
-    @Test("The client breaks no rule in a random run over HTTP, or without WebSockets", arguments: seedsOfTransports)
+    @Test("The client breaks no rule in a random run with HTTP transports", arguments: seedsOfTransports)
     func seedsOverHTTP(seed: UInt64) async {
         let simulation = Simulation(seed: seed)
         let outcome = await run(simulation)

@@ -56,7 +56,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("the client frees handlers, timers and credentials after a proxy has refused the tunnel")
+    @Test("a WebSocket session is freed after a proxy has refused the tunnel")
     func nothingLeft() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.refuse(with: 403)

@@ -8,7 +8,7 @@ import WebSocketClient
 
 @Suite("A server that sends but does not read", .timeLimit(.minutes(5)))
 struct UnreadingServerTests {
-    @Test("the client drops the connection at the limit of unsent answers, and reconnects")
+    @Test("the client drops the connection at the limit of unsent messages, and waits before it reconnects")
     func unread() async throws {
         let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
         // After each success, the client sends an unsubscribe with the name, so a long name soon fills the client's

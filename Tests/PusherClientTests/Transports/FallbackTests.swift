@@ -154,7 +154,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
     }
 
-    @Test("all transports start within a short time limit, even after a connection by WebSocket")
+    @Test("HTTP streaming connects within a short time limit, even if the client remembers the WebSocket")
     func shortTimeLimit() async {
         var timeouts = PusherTimeouts()
         timeouts.connectionAttempt = .milliseconds(600)
@@ -252,7 +252,7 @@ struct FallbackTests {
         }
     }
 
-    @Test("polling replaces a stream that ends early twice")
+    @Test("polling replaces a stream that is lost early twice")
     func unstableStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -281,7 +281,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .httpPolling)
     }
 
-    @Test("a stream that ends because of the app, the server or a suspension does not count as lost early")
+    @Test("a stream that ends because of the app, the server or a suspension does not count as an early loss")
     func otherEnds() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -302,7 +302,7 @@ struct FallbackTests {
         #expect(pusher.transport == .httpStreaming)
     }
 
-    @Test("a stream that breaks off while the machine sleeps does not count as lost early")
+    @Test("a stream that is lost during a suspension does not count as an early loss")
     func interruptedSleep() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -317,7 +317,7 @@ struct FallbackTests {
         #expect(pusher.transport == .httpStreaming)
     }
 
-    @Test("a stream that is lost after a refused request or with its session does not count as lost early")
+    @Test("a stream that is lost after a refused request or with its session does not count as an early loss")
     func refusedRequests() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -386,7 +386,7 @@ struct FallbackTests {
         #expect(world.server.connections.map { "\($0.transport)" } == [transport.rawValue])
     }
 
-    @Test("the client tries the transports in the order of the list, without duplicates")
+    @Test("the client begins with the first transport of the list, and the list has no duplicates")
     func order() async {
         #expect(PusherTransports([.httpPolling, .webSocket, .httpPolling]).elements == [.httpPolling, .webSocket])
         let pusher = world.makeClient(options([.httpPolling, .webSocket]))
