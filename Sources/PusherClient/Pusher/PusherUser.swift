@@ -36,7 +36,7 @@ public final class PusherUser: Sendable {
 
 /// The online state of the users whom the signed-in user watches (protocol clause 9).
 ///
-/// The backend names the watched users when it signs the user in. A user is online if they are signed in on at least
+/// The backend names the watched users when it authorizes the user. A user is online if they are signed in on at least
 /// one connection. The events `online` and `offline` report changes. After each sign-in the server reports the state of
 /// all watched users.
 ///

@@ -312,11 +312,11 @@ extension PusherClientError {
     }
 
     static func sendRefused(status: Int) -> Self {
-        sessionLost("Connection lost: the server answered a request that sends messages with HTTP status \(status).")
+        sessionLost("Connection lost: the client sent messages, and the server answered with HTTP status \(status).")
     }
 
     static func sendTimedOut(_ limit: Duration) -> Self {
-        sessionLost("Connection lost: the server did not answer a request that sends messages within \(limit.inWords).")
+        sessionLost("Connection lost: the client sent messages, and no HTTP answer came within \(limit.inWords).")
     }
 
     static func unstableStream(_ lives: Int) -> Self {

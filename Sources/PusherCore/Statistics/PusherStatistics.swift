@@ -276,7 +276,7 @@ extension PusherStatistics.Timing {
         total += time
         longest = max(longest, time)
         last = time
-        // If the shell does not take the durations, they must not grow without limit.
+        // If the shell does not take the durations, their number must not grow without limit.
         if let samples, samples.count < 10_000 { self.samples?.append(time) }
     }
 

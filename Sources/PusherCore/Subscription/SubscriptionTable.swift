@@ -37,8 +37,8 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     package init() {}
 
-    /// The channel with that name. Use ``read(_:_:)`` and ``update(_:_:)`` for each event and each subscription,
-    /// because they do not copy the channel.
+    /// The channel with the name. Use ``read(_:_:)`` and ``update(_:_:)`` for each event and each subscription, because
+    /// they do not copy the channel.
     package subscript(name: String) -> SubscriptionStateMachine? {
         get { entries[name]?.subscription.value }
         set {

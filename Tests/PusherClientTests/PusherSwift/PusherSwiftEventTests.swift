@@ -53,7 +53,7 @@ struct PusherSwiftEventTests {
         #expect(event.property(withKey: "random-key") == nil)
     }
 
-    @Test("the client's callbacks get an event without a channel, which has no channel name")
+    @Test("the client's callbacks get an event without a channel, and its channel name is nil")
     func withoutChannel() async throws {
         let events = try await events(for: .client, [message(#","data":"{\"test\":\"x\"}""#, channel: nil)])
         #expect(events.map(\.eventName) == ["test-event"])

@@ -183,7 +183,7 @@ struct BackPressureTests {
             world.server.sendPing()
             try world.server.publish(event: "e", data: "\(number)", to: "orders")
             await world.run()
-            // The client waits only once for the handler.
+            // The client waits only once for the callback.
             if number == 11 { await world.advance(by: ClientEngine.stallTime) }
             #expect(await events.next()?.data == "\(number)")
         }
