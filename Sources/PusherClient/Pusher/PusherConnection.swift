@@ -104,8 +104,8 @@ public final class PusherConnection: Sendable {
     }
 
     /// A closure that returns the user for presence channels that ``AuthMethod/inline(secret:)`` signs. The client
-    /// calls it on a background queue, for each authorization. If it is nil, the client uses the socket id as the user
-    /// id.
+    /// calls it on a background queue, for each authorization of a presence channel. If it is nil, the client uses the
+    /// socket id as the user id.
     @preconcurrency public var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
         get { engine.read { $0.userDataFetcher } }
         set {

@@ -45,7 +45,7 @@ extension ClientStateMachine {
 
     // MARK: Single times
 
-    /// Keeps each duration from now on, until ``takeSamples()`` takes it.
+    /// Keeps the durations from now on, at most 10,000 of each timing, until ``takeSamples()`` returns them.
     package mutating func keepSamples() {
         connection.statistics.recovery.keepSamples()
         statistics.authorizations.latency.keepSamples()

@@ -259,7 +259,8 @@ extension PusherStatistics {
         public private(set) var longest = Duration.zero
         /// The last duration; nil if there was none.
         public private(set) var last: Duration?
-        /// The durations since the last call of ``takeSamples()``; nil if this value does not keep durations.
+        /// The durations since the last call of ``takeSamples()``, at most 10,000; nil if this value does not keep
+        /// durations.
         private var samples: [Duration]?
 
         package init() {}
@@ -280,7 +281,8 @@ extension PusherStatistics.Timing {
         if let samples, samples.count < 10_000 { self.samples?.append(time) }
     }
 
-    /// Keeps each duration from now on, until ``takeSamples()`` returns it. Earlier durations are not available.
+    /// Keeps the durations from now on, at most 10,000, until ``takeSamples()`` returns them. Earlier durations are not
+    /// available.
     mutating func keepSamples() { samples = samples ?? [] }
 
     /// Returns the durations since the last call.
