@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs this package with both build systems of SwiftPM, as apps that use PusherClient do. The second build
-# uses a copy outside of the repository.
+# Builds and runs the package Consumer, which uses PusherClient as an app does, with both build systems of SwiftPM. The
+# second build uses a copy of Consumer outside of the repository.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 swift=${SWIFT:-swift}

@@ -2,7 +2,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// Tests of the features of a connection over every transport, with every protocol.
+/// Tests of the features of a connection, with every supported combination of transport and protocol.
 @Suite(.timeLimit(.minutes(5))) struct MatrixTests {
     struct Person: Codable, Equatable, Sendable {
         var name: String

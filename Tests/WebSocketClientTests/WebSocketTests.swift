@@ -46,7 +46,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("measures the time until the server answers a ping, and throws without an answer")
+    @Test("measures the time until the server answers a ping, and throws if the connection closes first")
     func ping() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

@@ -6,6 +6,7 @@ package struct StatisticsBalance {
     package private(set) var violations: [String] = []
 
     /// - Parameters:
+    ///   - machine: The machine with the statistics.
     ///   - attempts: The number of sockets that the machine has requested.
     ///   - written: The number of client events that are being written to a socket; nil if the number is unknown.
     package init(_ machine: ClientStateMachine, attempts: Int, written: Int? = nil) {

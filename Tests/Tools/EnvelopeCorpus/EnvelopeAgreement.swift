@@ -6,11 +6,11 @@ import PusherProtocol
 /// The comparison allows the following differences. Foundation rejects halves of surrogate pairs and bytes that are not
 /// UTF-8. Our decoder replaces them with U+FFFD. If several members have the same key, our decoder keeps the last
 /// value. Foundation may keep any of the values. Our decoder does not change numbers that Foundation cannot represent.
-/// Foundation gets a frame without these numbers. Our decoder rejects a comma before the end of an object or array.
-/// Foundation accepts this comma on Linux. Foundation also accepts byte order marks and encodings other than UTF-8,
-/// which are not valid in WebSocket text.
+/// Foundation gets a frame with `0` in place of these numbers. Our decoder rejects a comma before the end of an object
+/// or array. Foundation accepts this comma on Linux. Foundation also accepts byte order marks and encodings other than
+/// UTF-8, which are not valid in WebSocket text.
 package enum EnvelopeAgreement {
-    /// Numbers that become `0` in the frame for Foundation. No number in this list is the beginning of another one.
+    /// Numbers that become `0` in the frame for Foundation. No number in this list is the beginning of another number.
     static let hugeNumbers = [
         "1e400", "-7.5E+999", "31e-4000", String(repeating: "9", count: 400),
         "-0." + String(repeating: "0", count: 400) + "1",

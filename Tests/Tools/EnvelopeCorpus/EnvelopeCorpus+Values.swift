@@ -49,8 +49,8 @@ extension EnvelopeCorpus {
         }
     }
 
-    /// Returns a string within the data. The client passes the data on unchanged, so halves of surrogate pairs are
-    /// unchanged too.
+    /// Returns a string without halves of surrogate pairs. The decoder does not replace halves within JSON data, so
+    /// Foundation would reject the data.
     private mutating func innerString() -> Twin { innerString(pieces: Int.random(in: 0..<6, using: &generator)) }
 
     private mutating func innerString(pieces count: Int) -> Twin {

@@ -89,8 +89,8 @@ extension [UInt8] {
     /// The bytes as text. Bytes that are not UTF-8 become U+FFFD.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// Splits the bytes into pieces. The bytes of a seed are the lengths of the pieces, and are repeated. Without a
-    /// seed, there is one piece.
+    /// Splits the bytes into pieces of 1 to 32 bytes. The bytes of a seed determine the lengths of the pieces, and are
+    /// repeated. Without a seed, there is one piece.
     func pieces(_ seed: [UInt8]) -> [[UInt8]] {
         guard !seed.isEmpty else { return [self] }
         var pieces: [[UInt8]] = []

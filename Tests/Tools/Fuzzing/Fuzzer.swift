@@ -38,8 +38,8 @@ enum Fuzzer {
         exit(2)
     }
 
-    /// Prints the name of an input before the target runs. If the input ends the process, the last line names the
-    /// input.
+    /// Prints a line to standard error. The program prints the name of each input before the target runs. If an input
+    /// ends the process, the last line names this input.
     private static func note(_ message: String) { FileHandle.standardError.write(Data("\(message)\n".utf8)) }
 
     private static func inputs(in file: String) -> [(name: String, bytes: [UInt8])] {

@@ -23,7 +23,7 @@ def main(command, source, target):
     elif command == "pack":
         inputs = read(target) | {file.read_bytes() for file in source.iterdir()}
         # The lines are sorted, so each new input adds one line. The file does not contain the empty input, because every
-# run of libFuzzer begins with it.
+        # run of libFuzzer begins with it.
         target.write_text("".join(base64.b64encode(data).decode() + "\n" for data in sorted(inputs) if data))
 
 

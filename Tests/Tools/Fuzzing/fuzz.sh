@@ -113,7 +113,7 @@ each() {
         known=yes
         "$command" "$name" "$share" "$length" "$number"
     done
-    [ -n "$known" ] || { echo "Invalid target \"$only\"." >&2; exit 2; }
+    [ -n "$known" ] || { echo "Invalid target \"$only\": use one of ${targets[*]%% *}." >&2; exit 2; }
 }
 
 run() {
@@ -149,7 +149,8 @@ keep() {
         rm -rf "$OUTPUT/kept"
         mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
         unpack "$1"
-        # Without counters, the merge ignores how often an input reaches code. With counters, it would keep thousands.
+        # Without counters, the merge ignores how often an input reaches code. With counters, it would keep
+        # thousands of inputs.
         FUZZ_TARGET=$1 "$FUZZER" -set_cover_merge=1 -use_counters=0 -max_len="$3" -timeout=25 \
             "$OUTPUT/kept" "$OUTPUT/corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
         echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) inputs"

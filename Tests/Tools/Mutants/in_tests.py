@@ -1,4 +1,4 @@
-"""Removes one protection of the client against a fault of Docs/Reliability.md at a time. Tests must fail. See mutants.py."""
+"""Protections of the clients and the test server. If one is removed, tests must fail. See mutants.py."""
 
 # Each entry has the fault, the file, the text that handles the fault, the replacement of this text, and the tests to
 # run.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Removes one protection of the client at a time, and checks that the simulation or the tests detect the removal.
 
-The script restores each protection at once. It prints the removals that were not detected, and fails if there are any.
-Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that each text to
-remove exists exactly once. The script changes Sources while it runs, so Sources must have no uncommitted changes.
+The script restores each protection after its tests. It prints the result of each removal, and fails if a removal was
+not detected. Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that
+each text to remove exists exactly once. The script changes Sources while it runs, so Sources must have no uncommitted
+changes.
 """
 
 import os
@@ -93,7 +94,7 @@ def try_mutant(mutant, target, search):
 
 
 def simulate():
-    """Runs the simulation, and returns the first seed that fails."""
+    """Runs the simulation. Returns the result, with the first seed that fails."""
     path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
     status, output = run([path.stdout.strip() + "/simulate", "--seeds", SEEDS, "--no-shrinking"], ())
     seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", output, re.MULTILINE)]
@@ -101,7 +102,7 @@ def simulate():
 
 
 def run_tests(names):
-    """Runs the tests, and returns the names of the tests that fail."""
+    """Runs the tests. Returns the result, with the names of the tests that fail."""
     command = [SWIFT, "test", "--skip-build", "--quiet", *FLAGS, "--filter", names]
     status, output = run(command, (names,), finding=" recorded an issue")
     failed = sorted(set(re.findall(r'^\S+ +Test ("[^"\n]*"|\S+\(.*?\)).* recorded an issue', output, re.MULTILINE)))

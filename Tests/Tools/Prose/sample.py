@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Prints sentences for a reading: which of them does a newcomer have to read twice?
+"""Prints a sample of sentences. A reader then judges which of them a newcomer has to read twice.
 
     sample.py --seed 7 --count 60
     sample.py --seed 7 --count 60 --kind comment --path Sources/WebSocketClient
     sample.py --counts
 
 The same seed and sources give the same sentences. They come from doc comments, comments, pages (README, Docs, articles),
-messages (texts in Sources with at least four words) and names of tests.
+messages (strings in Sources) and names of tests. Sentences with fewer than four words are left out.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def sentences(path: str):
 
 
 def swift_blocks(path: str, lines: list[str]):
-    """Comments that follow each other are one text; a list item, an empty line and a code block end it."""
+    """Comments that follow each other are one text; a list item, an empty line or a code block ends the text."""
     kind, start, text, is_code = "", 0, [], False
     for number, line in enumerate([*lines, ""], 1):
         match = re.match(r"\s*(///|//)(?!/)\s?(.*)", line)

@@ -2,7 +2,8 @@ import Foundation
 import NIOConcurrencyHelpers
 import Simulation
 
-/// Runs simulations for consecutive seeds, on all cores. The program shrinks and prints each failing script.
+/// Runs simulations for consecutive seeds, on all cores. The program stops after five failures. It shrinks and prints
+/// each failing script, unless `--no-shrinking` is passed.
 ///
 /// `simulate [--first SEED] [--seeds COUNT] [--histogram] [--no-shrinking] [--trace]`
 @main
@@ -52,7 +53,7 @@ private final class Progress: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let start = ContinuousClock.now
 
-    /// The program counts faults only for every seed that is a multiple of this number, because counting takes time.
+    /// The program counts actions only for seeds that are multiples of this number, because counting takes time.
     private static let coveragePeriod: UInt64 = 8
 
     /// The number of failures after which the program stops.

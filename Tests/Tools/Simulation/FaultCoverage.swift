@@ -1,10 +1,10 @@
 import PusherClient
 
-/// Counts how often each kind of fault happened in each state of the client. A fault that needs a connection counts
-/// only during a connection.
+/// Counts the actions of each kind in each state of the client. An action that needs a connection counts only during a
+/// connection.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
-    /// The names of all requested kinds. Each value tells whether the kind needs a connection.
+    /// The names of all kinds of actions in the scripts. Each value tells whether the kind needs a connection.
     private var kinds: [String: Bool] = [:]
 
     package init() {}
@@ -76,8 +76,8 @@ extension ConnectionStatus {
 }
 
 extension Action {
-    /// The name of the kind. The name consists of the case's name, and of the kind of the value if the value is a
-    /// fault.
+    /// The name of the kind of action. If the action has a fault or a code as its value, each kind of fault and each
+    /// range of codes is a separate kind.
     fileprivate var name: String {
         switch self {
         case .nextConnections(let outcome, _): "next connection " + Self.caseName(outcome)
@@ -93,7 +93,7 @@ extension Action {
         }
     }
 
-    /// Whether the fault has no effect without a connection of the client.
+    /// Whether the action has no effect without a connection of the client.
     fileprivate var needsConnection: Bool {
         switch self {
         case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary,

@@ -24,10 +24,11 @@ package struct Simulation: Sendable {
     package struct Outcome: Sendable {
         /// The violations; empty if there are none.
         package var violations: [String] = []
-        /// The number of the action after which the first violation was found; nil for the end.
+        /// The index of the action after which the first violation was found. Nil if it was found at the end, or if
+        /// there is none.
         package var actionIndex: Int?
         package var coverage = FaultCoverage()
-        /// A digest that changes if any message or its time changes.
+        /// A digest of the event names, channels and times of all messages.
         package var digest: UInt64 = 0
         /// The number of messages on the wire.
         package var messageCount = 0
@@ -42,7 +43,7 @@ package struct Simulation: Sendable {
     /// Runs the simulation on the current thread.
     ///
     /// - Parameters:
-    ///   - hasCoverage: Whether the run counts faults, which takes time.
+    ///   - hasCoverage: Whether the run counts actions, which takes time.
     ///   - hasTrace: Whether the run records actions and messages.
     ///   - showsAll: Whether the client logs at all levels.
     package func run(hasCoverage: Bool = false, hasTrace: Bool = false, showsAll: Bool = false) -> Outcome {

@@ -45,7 +45,7 @@ IMPORTS = {
     r"\bLogger\(": "Logging",
     r"#expect\(": "Testing",
 }
-# Internal modules, and the modules that re-export them. Readers see their doc comments there.
+# Internal modules, and the modules that re-export them. Readers see the doc comments of an internal module there.
 EXPORTED = {
     "PusherCore": "PusherClient",
     "PusherProtocol": "PusherClient",

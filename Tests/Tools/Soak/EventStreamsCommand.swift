@@ -16,7 +16,9 @@ struct EventStreamsCommand: AsyncParsableCommand {
     var patience = 280
 
     func validate() throws {
-        guard rounds >= 100, patience > 0 else { throw ValidationError("Use at least 100 rounds.") }
+        guard rounds >= 100, patience > 0 else {
+            throw ValidationError("Use at least 100 rounds, and a patience above 0.")
+        }
     }
 
     func run() async throws {

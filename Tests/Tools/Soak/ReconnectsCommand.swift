@@ -9,8 +9,8 @@ struct ReconnectsCommand: AsyncParsableCommand {
         commandName: "reconnects",
         abstract: "Checks that a client that loses its connection repeatedly leaks no memory, descriptors or threads.",
         discussion: """
-            The client has a channel of each kind, and connects through a relay to the test server. All three are in the \
-            same process. The connection is lost in seven ways in turn, and the client must recover with all channels \
+            The client has five channels, and connects through a relay to the test server. All three are in the same \
+            process. The connection is lost in seven ways in turn, and the client must recover with all channels \
             each time. After a warm-up, the command measures the process about a hundred times. A line through these \
             measurements must not rise by more than the limits. The limits are the heap limit, and two descriptors or \
             threads for the whole run.

@@ -8,8 +8,8 @@ struct SignalRCommand: AsyncParsableCommand {
         commandName: "signalr",
         abstract: "Connects to a hub and stops repeatedly, and measures leaks.",
         discussion: """
-            The command uses each transport with each protocol in turn. It stops half of the connections, and only \
-            releases the others. Each connection makes a call, and leaves a stream open.
+            The command uses each supported combination of transport and protocol in turn. It stops half of the \
+            connections, and only releases the others. Each connection makes a call, and cancels a stream.
             """
     )
 

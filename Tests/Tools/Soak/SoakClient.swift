@@ -3,7 +3,7 @@ import Logging
 import PusherClient
 import PusherTestServer
 
-/// A client with a channel of each kind, and the sequence of its statuses.
+/// A client with its channels, and the sequence of its statuses.
 final class SoakClient {
     let pusher: Pusher
     let channels: [PusherChannel]
@@ -42,7 +42,7 @@ final class SoakClient {
         throw ExitMessage("the sequence of statuses ended")
     }
 
-    /// Waits for a new connection with all channels.
+    /// Waits for a new connection with all channels, and returns its socket id.
     func waitForRecovery(from socketID: String?) async throws -> String? {
         var newID: String?
         try await waitForStatus { status in

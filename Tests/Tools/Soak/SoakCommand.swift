@@ -5,7 +5,7 @@ import ArgumentParser
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "Runs long tests: many lost connections, and bursts of events. Measures leaks and growth.",
+        abstract: "Runs long tests of lost connections, bursts, event streams and SignalR, and measures leaks.",
         subcommands: [
             ReconnectsCommand.self, HerdCommand.self, BurstCommand.self, EventStreamsCommand.self, SignalRCommand.self,
         ]

@@ -9,7 +9,7 @@ struct ClientFrames {
 
     mutating func append(_ more: [UInt8]) { bytes += more }
 
-    /// Returns the next complete frame.
+    /// Returns the next complete frame; nil if there is none.
     mutating func next() -> Frame? {
         guard bytes.count >= 2 else { return nil }
         require(bytes[0] & 0xF0 == 0x80, "the client sends a fragment or reserved bits")

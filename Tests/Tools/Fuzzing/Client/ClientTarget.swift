@@ -5,8 +5,9 @@ import TestSupport
 
 /// Checks that no input ends the process. After each line of the input, the client has the timers and the channels that
 /// its state requires. When the server works properly, the client becomes idle by itself. The client and the server
-/// then agree about the subscriptions. At the end, the target calls `connect()` and `subscribe()`, and checks that both
-/// work. After `disconnect()`, the client keeps no work and no memory.
+/// then agree about the subscriptions. At the end, the target calls `connect()`, `resubscribe()` and `signIn()`, and
+/// checks that the client connects, subscribes and signs in. After `disconnect()`, the client keeps no work and no
+/// memory.
 ///
 /// Input: one command of ``ClientScript`` on each line.
 enum ClientTarget {

@@ -11,7 +11,7 @@ final class ScriptedServer {
         case answering
         /// The server reads messages, but does not answer or subscribe.
         case ignoring
-        /// The server reads nothing until the input changes this state.
+        /// The server handles no messages.
         case stalled
     }
 

@@ -5,8 +5,8 @@ import PusherProtocol
 /// Checks encrypted events and base64. The client opens only events that were sealed with the key. It cannot open an
 /// event after a bit has changed. The client's base64 decoder agrees with Foundation's.
 ///
-/// Input: a byte for the kind, and the rest. The kinds are `e` for the data of an event, `b` for base64, and `k` for a
-/// key in base64. After `s` come two bytes for the changed bit, and a string to seal.
+/// Input: a byte for the kind, and the rest. The kinds are `e` for the data of an event, `b` for base64, `k` for a key
+/// in base64, and `s` for a string to seal. After `s`, two bytes name the changed bit, and the string follows.
 enum EncryptionTarget {
     private static let keyBytes = [UInt8](0..<32)
     private static let nonce = [UInt8](100..<124)

@@ -108,8 +108,8 @@ extension Envelope {
         self = message.envelope(of: bytes, text)
     }
 
-    /// Whether the client would write the same bytes for the message, and the names need no escapes. In this case, the
-    /// scan must accept the message.
+    /// Whether the client would write the same bytes for the message, the data is a string or missing, and the names
+    /// are not empty and need no escapes. In this case, the scan must accept the message.
     fileprivate func isPlain(in input: [UInt8]) -> Bool {
         if case .json = data { return false }
         return !event.isEmpty && channel?.isEmpty != true && userID?.isEmpty != true && Array(jsonText.utf8) == input

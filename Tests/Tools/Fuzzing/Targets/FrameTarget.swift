@@ -55,7 +55,6 @@ enum FrameTarget {
             violation?.closeCode.rawValue == expected.violation,
             "the violation is \(String(describing: violation)), expected \(expected)"
         )
-        // The frame reader may reject a text message before the message is complete.
         require(
             outputs.filter { $0 != .fragment } == expected.outputs,
             "the outputs are \(outputs), expected \(expected)"

@@ -19,7 +19,7 @@ enum HTTPFrameTarget {
             let result = read(pieces, limit)
             require(result == expected, "the result is \(result), expected \(expected)")
         }
-        // The reader must stop when its receiver stops.
+        // The reader must stop when the closure returns false.
         let first = read([response], limit, mostFrames: 1)
         require(
             first.frames == Array(expected.frames.prefix(1)),

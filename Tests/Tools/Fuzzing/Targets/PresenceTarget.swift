@@ -1,7 +1,8 @@
 import PusherClient
 import PusherProtocol
 
-/// Checks that the roster equals a plain list by ids, and that each reported change is the difference.
+/// Checks that the roster has the same ids as a plain list, in the same order. Checks that each reported change is the
+/// difference between the old and the new list. For the first list, the roster must report no difference.
 ///
 /// Input: lines. The first byte is the event, and the rest is the payload. The events are `=` (a subscription
 /// succeeded), `+` (a member joined), `-` (a member left) and `~` (the connection was lost). If a line begins with `s`,
@@ -60,7 +61,8 @@ enum PresenceTarget {
         }
     }
 
-    /// Checks that the client reports each change as an event with the same content as JSON data.
+    /// Checks that each member occurs once, that no id is empty, and that the event for a member contains the id and
+    /// the info as JSON data.
     private static func check(_ members: [PresenceMember]) {
         require(Set(members.map(\.id)).count == members.count, "the roster has a member twice: \(members)")
         for member in members {

@@ -2,7 +2,7 @@ import RealtimeMessagePack
 import SignalRCore
 
 /// Checks that the messages of a SignalR server have the same meaning for every split, and can be written again. When
-/// the input ends, every call completes.
+/// the connection stops after the input, every call completes once.
 ///
 /// Input: a byte for the protocol, a byte for the number of lengths, a byte for the length of each piece, and the bytes
 /// after the handshake.
@@ -46,7 +46,7 @@ enum SignalRTarget {
         return messages
     }
 
-    /// Makes a connection with a call and a stream. The connection receives the pieces.
+    /// Makes a connection with a call and a stream. The connection receives the pieces, and then stops.
     private static func connect(_ hubProtocol: HubProtocol, _ pieces: [[UInt8]]) {
         var configuration = HubStateMachine.Configuration(hubProtocol)
         configuration.maximumMessageSize = 4_096

@@ -1,7 +1,8 @@
 import PusherProtocol
 import RealtimePrimitives
 
-/// Checks that the validator agrees with the standard library for every split, and rejects invalid text at once.
+/// Checks that the validator agrees with the standard library for every split. The validator must reject invalid text
+/// in the first piece that no later piece can make valid.
 ///
 /// Input: a byte for the number of lengths, a byte for the length of each piece, and the text.
 enum UTF8Target {

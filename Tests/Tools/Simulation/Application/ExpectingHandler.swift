@@ -113,7 +113,7 @@ struct ExpectingHandler: Sendable {
     }
 }
 
-/// Binds and unbinds the handlers of the app.
+/// Records the handlers of the app, their events, and the calls of the app.
 extension WireLedger {
     func add(_ handler: ExpectingHandler, id: Int) {
         state.withLockedValue { $0.handlers[id] = handler }

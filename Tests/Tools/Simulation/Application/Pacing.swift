@@ -5,7 +5,7 @@ import PusherProtocol
 struct Pacing: Sendable {
     /// The number of attempts.
     private(set) var attempts = 0
-    /// The end of the policy's wait since the last connection was closed.
+    /// The end of the wait that the retry policy has decided since the last attempt began; nil if it has decided none.
     private var until: ContinuousClock.Instant?
     /// The number of app calls since the last `settled()` that have not led to an attempt. Each call allows one
     /// attempt.
@@ -13,7 +13,7 @@ struct Pacing: Sendable {
     private var establishedAt: ContinuousClock.Instant?
     /// The duration of the last connection.
     private var lifetime: Duration?
-    /// The server's last close frame or error on the last connection.
+    /// The codes of the server's close frames and errors since the last attempt began.
     private var codes: [CloseCode] = []
 
     /// Whether the last connection's close frame or error asked the client not to repeat the attempt.

@@ -8,10 +8,11 @@ final class SimulatedApplication: Sendable {
     struct State: Sendable {
         var pusher: Pusher?
         var delegate: SimulatedDelegate?
-        /// Whether the last call requested a connection. If false, the last call was a disconnect.
+        /// Whether the last call requested a connection. If false, the last call was a disconnect, or there was no
+        /// call.
         var wantsConnection = false
-        /// The number of calls to connect or disconnect since all work was done. Nil if tasks made some calls, because
-        /// their order is unknown.
+        /// The number of calls to connect or disconnect since all work was done. Nil if the order of the calls is
+        /// unknown, because tasks made some of them.
         var connectionCalls: Int? = 0
         var wantsSignIn = false
         /// The channels that the app has subscribed to with `subscribe`.
@@ -32,7 +33,7 @@ final class SimulatedApplication: Sendable {
         var countdowns: [Int: Countdown] = [:]
         /// The time at which the client continued after its last sleep.
         var wakeTime = NIODeadline.uptimeNanoseconds(0)
-        /// Readers that read as long as the client exists.
+        /// Readers that the app never stops.
         var followers: [Reader] = []
         var followed: [String: Followed] = [:]
         /// Readers whose sequences must end, and readers whose sequences have ended.
@@ -49,13 +50,14 @@ final class SimulatedApplication: Sendable {
         /// The number of reported connections and subscriptions.
         var connectedCount = 0
         var subscribedCounts: [String: Int] = [:]
-        /// Returns whether the server has a subscription of the client.
+        /// Returns whether the server has a subscription of the client; nil if the server's subscriptions prove
+        /// nothing.
         var hasAtServer: (@Sendable (String) -> Bool)?
         /// Whether the server has sent false information on this connection.
         var isLiedTo = false
-        /// The channels that the server refuses with the name of another channel.
+        /// The channels whose subscriptions fail with an error that may name another channel.
         var falselyRefused: Set<String> = []
-        /// The channels that the server is set to refuse.
+        /// The channels whose subscriptions the script has let the server refuse or leave unanswered.
         var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
@@ -144,7 +146,7 @@ final class SimulatedApplication: Sendable {
     /// Records that from now on an error may belong to no request.
     func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
 
-    /// Records that the server refuses a channel, and whether the server names another channel.
+    /// Records a fault of a channel's subscriptions, and whether the server's error may name another channel.
     func refuses(_ channel: String, falsely isFalse: Bool) {
         state.withLockedValue { state in
             state.refused.insert(channel)
@@ -264,8 +266,8 @@ final class SimulatedApplication: Sendable {
         }
     }
 
-    /// Resets the count of calls, because all work is done. If the order of the last calls is
-    /// unknown, the client's state decides whether the app wants a connection.
+    /// Resets the count of calls, because all work is done. If the order of the last calls is unknown, the client's
+    /// state decides whether the app wants a connection.
     func settled() {
         state.withLockedValue { state in
             if state.connectionCalls == nil, let pusher = state.pusher {

@@ -9,7 +9,7 @@ final class Violations: Sendable {
 
     func add(_ text: String) {
         texts.withLockedValue { texts in
-            // The first violations show the defect, and later ones follow from them.
+            // The first violations show the defect, and later violations follow from them.
             if texts.count < 20 { texts.append(text) }
         }
     }

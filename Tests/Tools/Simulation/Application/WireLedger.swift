@@ -35,7 +35,7 @@ final class WireLedger: Sendable {
         /// Whether the client's own state decides which events are required.
         var trustsClaims = false
         var handlers: [Int: ExpectingHandler] = [:]
-        /// The handlers that may still get events.
+        /// The handlers for which the ledger has expected events since the last `settled()`.
         var expecting: Set<Int> = []
         var encrypted = EncryptedNumbers()
         var eventCount = 0
@@ -124,7 +124,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// Replaces the previous client with another client.
+    /// Replaces the previous client with another client, or with none.
     func replaceClient(_ claims: Claims?, _ client: Int?) {
         state.withLockedValue { state in
             state.begin(nil)

@@ -21,7 +21,8 @@ package enum Action: Hashable, Sendable {
     case unbind(Int)
     /// Begins to read a sequence of a channel's events.
     case read(String, event: String?)
-    /// Begins to read `statuses(every:)`, and releases the sequence after that many elements; nil for no limit.
+    /// Begins to read `statuses(every:)`, and releases the sequence after `atMost` elements. If `atMost` is nil, there
+    /// is no limit.
     case countDown(milliseconds: Int, atMost: Int?)
     /// Releases one of the sequences. The number is an index, modulo the number of sequences.
     case stopReading(Int)
@@ -62,7 +63,7 @@ package enum Action: Hashable, Sendable {
     case close(code: Int?)
     case error(code: Int?, message: String)
     case dropConnections
-    /// Restarts the server without its state.
+    /// Restarts the server without its state. The network refuses this many of the next attempts.
     case restart(refusing: Int)
     case publish(String, event: String)
     case publishUnreadable(String)
@@ -88,7 +89,8 @@ package enum Action: Hashable, Sendable {
     case publishToUser
     case forgetCache
     case announceActivityTimeout(seconds: Int?)
-    /// Closes connections on which the client is silent for this long, with a close frame or without.
+    /// Closes connections on which the client is silent for this long, with a close frame or without. With nil, there
+    /// is no limit.
     case limitIdleTime(seconds: Int?, closes: Bool)
     case terminateUser
     /// Applies the fault to the next requests of HTTP transports.

@@ -14,7 +14,8 @@ struct ScriptWriter {
 
     private(set) var settings: Settings
     var generator: SeededGenerator
-    /// Separate generators, so that HTTP and countdowns do not change the other actions of a script.
+    /// Separate generators, so that the random choices for HTTP and countdowns do not change the other actions of a
+    /// script.
     var httpGenerator: SeededGenerator
     var countdownGenerator: SeededGenerator
     private var weights: [(Kind, Int)] = []

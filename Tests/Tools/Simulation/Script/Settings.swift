@@ -10,7 +10,7 @@ package struct Settings: Hashable, Sendable {
     package var useTLS: Bool
     package var autoReconnect: Bool
     package var retryPolicy: Retry
-    /// In seconds.
+    /// The client's activity timeout in seconds; nil for the default.
     package var activityTimeout: Double?
     /// The interval of the server's pings in seconds. Nil for a server that never pings.
     package var serverPingInterval: Int?

@@ -33,7 +33,7 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
     private weak let connection: WatchedConnection?
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter connection: The client's connection for this session, or for a candidate.
+    /// - Parameter connection: The client's connection. This session is its transport, or a candidate.
     init(client: Int, network: SimulatedNetwork, connection: WatchedConnection?, outcome: ConnectOutcome?) {
         self.client = client
         self.network = network

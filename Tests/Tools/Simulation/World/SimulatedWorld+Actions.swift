@@ -152,7 +152,7 @@ extension SimulatedWorld {
             server.failAuthorizations(count, with: fault)
         case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
         case .failSubscriptions(let channel, let fault):
-            // The server names another channel than the refused one.
+            // The server's error may name another channel than the refused channel.
             let isFalse = if case .error(_, let message) = fault { message != "no" } else { false }
             application.refuses(channel, falsely: isFalse)
             server.failSubscriptions(to: channel, with: fault)

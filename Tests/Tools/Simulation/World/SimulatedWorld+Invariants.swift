@@ -87,7 +87,8 @@ extension SimulatedWorld {
         return !settings.autoReconnect
     }
 
-    /// Checks that the client has stopped only if the settings allow it.
+    /// Checks that the client has stopped only after a refusal, or if the settings allow it. Checks that sequences have
+    /// ended with their channel or client.
     private func checkEnd(_ machine: ClientStateMachine) {
         switch machine.connection.state {
         case .refused(let error):

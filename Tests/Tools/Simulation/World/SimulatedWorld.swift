@@ -201,7 +201,7 @@ final class SimulatedWorld {
         let isAwake = !loop.isAsleep
         while loop.hasWork || isAwake && !tasks.isEmpty {
             steps += 1
-            guard steps < 100_000 else { return violations.add("it never comes to rest") }
+            guard steps < 100_000 else { return violations.add("the client and the server do not become idle") }
             if loop.hasWork, !isAwake || tasks.isEmpty || order.oneIn(2) {
                 loop.runNext()
             } else {
