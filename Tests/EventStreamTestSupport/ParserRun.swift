@@ -13,7 +13,7 @@ package struct ParserRun: Equatable {
 
     package init() {}
 
-    /// - Parameter reportsAtOnce: Called with the number of each chunk and its results.
+    /// Runs a parser over the chunks. The closure gets each result at once, with the number of its chunk.
     package init(
         _ chunks: [[UInt8]],
         limit: Int = 16 << 20,
@@ -46,7 +46,7 @@ extension EventStreamParser {
         return elements
     }
 
-    /// - Parameter report: Called for each result, including the results before an error.
+    /// Reads a chunk. The closure gets each result, including the results before an error.
     fileprivate mutating func read(_ chunk: [UInt8], _ report: (Element) -> Void) throws {
         var start = 0
         while start < chunk.count {

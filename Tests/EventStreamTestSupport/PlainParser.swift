@@ -43,7 +43,7 @@ package enum PlainParser {
         scalars.reduce(into: "") { $0.unicodeScalars.append($1) }
     }
 
-    /// The complete lines.
+    /// Returns the complete lines.
     private static func lines(of scalars: [Unicode.Scalar]) -> [[Unicode.Scalar]] {
         var lines: [[Unicode.Scalar]] = []
         var line: [Unicode.Scalar] = []

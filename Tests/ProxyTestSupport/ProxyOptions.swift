@@ -14,7 +14,7 @@ extension TestProxy {
         var realm = "TestProxy"
         /// The addresses of hosts by their names in lower case, as in `/etc/hosts`. The proxy resolves no other name.
         ///
-        /// A client that resolves names by itself cannot resolve the names of this table.
+        /// A test can add names that only the proxy knows. A client that resolves one of these names by itself fails.
         package var hosts = ["localhost": "127.0.0.1"]
 
         package init() {}

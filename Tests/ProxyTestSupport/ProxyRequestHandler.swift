@@ -110,7 +110,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
 
     private func answer(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
         guard let request = ProxyRequest(head) else {
-            return answer(status: 400, "not a request to a proxy: CONNECT host:port, or a URL with http://, is")
+            return answer(status: 400, "not a request to a proxy. Send CONNECT host:port, or a URL with http://.")
         }
         self.request = request
         isAuthorized = engine.options.credentials.map { head.headers.hasProxyAuthorization($0) } ?? true
@@ -238,8 +238,9 @@ final class ProxyRequestHandler: ChannelInboundHandler {
         finish()
     }
 
-    /// Closes the connection after the proxy has sent the answer. Until then, the proxy reads the client's remaining
-    /// bytes, because TCP would otherwise discard the answer.
+    /// Closes the proxy's side of the connection after the answer. The proxy then reads and drops the client's
+    /// remaining bytes until the client closes its side, but for at most two seconds. If the proxy closed both sides at
+    /// once, TCP could discard the answer.
     private func finish() {
         state = .finished
         gate.discard()

@@ -2,7 +2,8 @@ import PusherTestServer
 package import TestSupport
 
 extension TestProxy {
-    /// One request that the proxy answered, or that a fault left without an answer.
+    /// One request that the proxy answered, or that got no answer because of a fault or a client that closed the
+    /// connection.
     package struct Request: Equatable, Sendable {
         /// The request's index in the log.
         let index: Int
@@ -28,7 +29,7 @@ extension TestProxy {
     /// The number of tunnels with at least one open connection.
     var openTunnelCount: Int { engine.openTunnelCount }
 
-    /// Returns the first matching request, and waits until there is one.
+    /// Waits for the first matching request, and returns it.
     /// - Parameter after: The request after which the search begins. If nil, the search begins with the first request.
     @discardableResult
     func nextRequest(

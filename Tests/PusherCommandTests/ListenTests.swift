@@ -14,7 +14,7 @@ struct ListenTests {
     }
 
     @Test(
-        "the tool prints events of every kind of channel as JSON lines, and a summary after Control-C",
+        "the tool prints events of every kind of channel as JSON lines, and a summary after SIGINT or SIGTERM",
         arguments: [SIGINT, SIGTERM]
     )
     func json(signal: Int32) async throws {
@@ -155,7 +155,7 @@ struct ListenTests {
         }
     }
 
-    @Test("the tool ends without an error message when nobody reads its output anymore")
+    @Test("the tool exits with code 141 when nobody reads its output anymore")
     func closedPipe() async throws {
         try await PusherTestServer.withServer { server in
             let words = (["listen", "orders"] + server.toolOptions).map { ToolRun.quoted($0) }.joined(separator: " ")

@@ -138,7 +138,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("the tool sends a batch of any length in order, in the format that pusher listen prints")
+    @Test("the tool sends a batch of 25 events in order, in the format that pusher listen prints")
     func batch() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()

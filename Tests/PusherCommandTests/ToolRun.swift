@@ -56,7 +56,8 @@ struct ToolRun: Sendable {
         var errors: [String] = []
     }
 
-    /// Waits for the end of the tool. Call this method once. The result does not include lines that were read before.
+    /// Waits for the end of the tool. Call this method once. The result does not include output lines that the test has
+    /// read before, but includes all errors.
     func result() async -> Result {
         var result = Result()
         for await line in process.lines { result.lines.append(line) }

@@ -91,7 +91,7 @@ struct ConsoleAccessTests {
         }
     }
 
-    @Test("the console does not read bodies that are too large")
+    @Test("the console rejects bodies that are too large")
     func largeBody() async throws {
         try await RunningConsole.run { console async throws in
             let data = String(repeating: "x", count: 200 << 10)
@@ -131,7 +131,7 @@ struct ServeConsoleTests {
         }
     }
 
-    @Test("the tool rejects --console beyond loopback with the reason")
+    @Test("the tool rejects --console for a host that is not a loopback address, and gives the reason")
     func refused() async throws {
         let arguments = ["serve", "--port", "0", "--host", "0.0.0.0", "--console"]
         let process = try ChildProcess("pusher", arguments, showsErrors: true)

@@ -52,7 +52,7 @@ struct ConsoleTests {
         }
     }
 
-    @Test("each action for a fault affects the connections")
+    @Test("each action for a fault affects the connections or the keys")
     func faults() async throws {
         try await RunningConsole.run { console async throws in
             let pusher = console.client()

@@ -46,7 +46,7 @@ struct EncryptedEventTests {
     }
 
     @Test(
-        "an event that is not encrypted is malformed, and the failure gives the reason",
+        "an event without a valid nonce and ciphertext is malformed, and the failure gives the reason",
         arguments: [
             (#"{"id":7}"#, "it is not encrypted"), ("", "not a JSON object"), ("null", "not a JSON object"),
             ("[]", "not a JSON object"), ("{", "not a JSON object"),

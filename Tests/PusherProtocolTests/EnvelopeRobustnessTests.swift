@@ -2,7 +2,7 @@ import PusherProtocol
 import TestSupport
 import Testing
 
-/// Checks that no input causes a trap. A trap would end the test process, so each test only decodes.
+/// Checks that no input causes a trap, which would end the test process. Most tests also check the result.
 @Suite("Decoding damaged frames")
 struct EnvelopeRobustnessTests {
     @Test("A frame is rejected if its end is missing", arguments: GoldenFrame.all)
@@ -64,7 +64,7 @@ struct EnvelopeRobustnessTests {
         }
     }
 
-    @Test("Unclosed brackets outside of an envelope are rejected at the same depth")
+    @Test("Unclosed brackets outside of an envelope are rejected after 511 levels")
     func unclosedBrackets() {
         #expect(throws: EnvelopeError.tooDeep(offset: 511)) {
             try Envelope(decoding: String(repeating: "[", count: 1_000_000))

@@ -1,7 +1,7 @@
 import PusherProtocol
 import Testing
 
-/// A frame of a server, and its decoded form.
+/// A frame of a server or a client, and its decoded form.
 struct GoldenFrame: Sendable, CustomTestStringConvertible {
     var origin: String
     var text: String

@@ -42,7 +42,7 @@ struct AnswerTests {
     // MARK: Retries
 
     @Test(
-        "the library retries a request that only reads after a temporary failure",
+        "after a temporary failure, the library retries a read request",
         arguments: [408, 429, 500, 502, 503, 504]
     )
     func readAgain(status: Int) async throws {
@@ -62,7 +62,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "the library retries a request that changes state only if the server cannot have performed the request",
+        "the library retries a write request only if the server cannot have performed the request",
         arguments: [
             (.answer(429), 2), (.failed(isUnsent: true), 2), (.failed(isUnsent: false), 1), (.answer(500), 1),
             (.answer(502), 1), (.answer(503), 1), (.answer(408), 1),

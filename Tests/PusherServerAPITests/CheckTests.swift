@@ -77,7 +77,7 @@ struct CheckTests {
         #expect(requester.log.count == 2)
     }
 
-    @Test("the library sends more to a server with larger limits")
+    @Test("with a larger limit in the options, the library sends larger data")
     func raisedLimits() async throws {
         let (api, requester) = try OfflineAPI.make { $0.limits.eventDataSize = 20_000 }
         try await api.trigger(.init("e", data: .init(repeating: "d", count: 20_000)), on: "a")

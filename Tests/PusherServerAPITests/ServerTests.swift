@@ -184,7 +184,7 @@ struct ServerTests {
 
     // MARK: Failures
 
-    @Test("a wrong secret causes the error unauthorized without a signature")
+    @Test("a wrong secret causes the error unauthorized, which names the values to check")
     func wrongSecret() async throws {
         try await PusherTestServer.withServer { server in
             let api = try Self.api(of: server, secret: "another")

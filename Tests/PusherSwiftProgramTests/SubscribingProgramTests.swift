@@ -44,7 +44,7 @@ struct SubscribingProgramTests {
     }
 
     @Test(
-        "a private channel fails without an auth method, without a request, and if the authorizer returns nil"
+        "a private channel fails without an auth method, and if the request builder or the authorizer returns nil"
     )
     func refused() async throws {
         let methods: [AuthMethod] = [

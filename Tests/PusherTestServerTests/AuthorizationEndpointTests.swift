@@ -173,7 +173,7 @@ struct AuthorizationEndpointTests {
         )
     }
 
-    @Test("the endpoint rejects bytes that are not UTF-8")
+    @Test("the endpoint accepts bytes that are not UTF-8 in a field that it does not use")
     func notUTF8() {
         var server = server()
         let body = Array("socket_id=1.1&channel_name=private-x&user_info=".utf8) + [0xFF, 0xC0, 0x00]

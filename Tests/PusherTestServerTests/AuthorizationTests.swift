@@ -64,7 +64,7 @@ struct AuthorizationTests {
     }
 
     @Test(
-        "the server accepts each kind of channel with a valid signature",
+        "the server accepts each kind of private channel with a valid signature",
         arguments: ["private-x", "private-encrypted-x", "private-cache-x", "private-encrypted-cache-x"]
     )
     func kinds(channel: String) {
@@ -113,7 +113,7 @@ struct AuthorizationTests {
         #expect(server.text(1, Envelope.subscribe(channel: "private-x", auth: signed.auth).jsonText).count == 1)
     }
 
-    @Test("signatures cover channel_data on every kind of channel")
+    @Test("signatures cover channel_data on private channels too")
     func channelDataOnPrivate() {
         var server = BrainTranscript.connected()
         #expect(server.authorize(1, "private-x", "anything") == [.succeeded(1, "private-x")])

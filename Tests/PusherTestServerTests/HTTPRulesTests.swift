@@ -23,7 +23,7 @@ struct HTTPRulesTests {
         }
     }
 
-    @Test("answers to HEAD, and answers with some statuses, have no body")
+    @Test("answers to HEAD, and answers with status 204, have no body")
     func bodies() async throws {
         try await PusherTestServer.withServer { server in
             server.failAuthorizations(1, with: .status(204, body: "none"))

@@ -243,7 +243,7 @@ struct HTTPTransportTests {
         #expect(last.next() == frame("3"))
     }
 
-    @Test("the new stream gets the frames in transit if the client closes the old stream, even after its new request")
+    @Test("if the client closes the old stream after its new request, the new stream gets the frames in transit")
     func closedAfterMove() {
         let world = TransportWorld()
         let (old, new) = moveWithFrameInTransit(world)
@@ -251,7 +251,7 @@ struct HTTPTransportTests {
         old.abort()
         world.advance(by: .milliseconds(5))
         world.server.sendText("2")
-        // A third stream gets everything, even if the second one was never used.
+        // A third stream gets everything, even if the client has not read the second stream.
         new.abort()
         let last = world.stream()
         world.advance(by: .milliseconds(100))

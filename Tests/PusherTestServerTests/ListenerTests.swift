@@ -98,7 +98,7 @@ struct ListenerTests {
         }
     }
 
-    @Test("the server sends invalid bytes unchanged")
+    @Test("the server sends long text, binary frames, WebSocket pings and raw bytes unchanged")
     func garbage() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await SocketClient.connect(to: server)
@@ -244,7 +244,7 @@ struct ListenerTests {
         await server.shutdown()
     }
 
-    @Test("a server stops listening when the app releases the server")
+    @Test("a server closes its connections when the app releases the server")
     func dropped() async throws {
         var server: PusherTestServer? = PusherTestServer()
         try await server?.start()

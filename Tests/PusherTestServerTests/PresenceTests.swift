@@ -224,7 +224,7 @@ struct PresenceTests {
         #expect(server.unsubscribe(2, "presence-x").texts(to: 1) == [removed(member)])
     }
 
-    @Test("a second subscription gets the list if the dialect confirms it again")
+    @Test("a duplicate subscription gets the list again if the dialect confirms duplicates")
     func duplicate() {
         var server = BrainTranscript.connected { $0.dialect = .poxa }
         let first = server.join(1, "presence-x", "1")

@@ -35,7 +35,7 @@ struct ProxyRefusalTests {
     }
 
     @Test(
-        "the proxy refuses other machines, unknown names and addresses without a listener",
+        "the proxy refuses other machines, unknown names and unusual forms of addresses",
         arguments: [
             "nowhere.example.test:80", "192.0.2.1:80", "0.0.0.0:80", "[::]:80", "[::ffff:127.0.0.1]:80",
             "2130706433:80",

@@ -64,7 +64,7 @@ struct RecordTests {
         )
     }
 
-    @Test("a record is one line, without header fields and bodies, and not longer than 240 characters")
+    @Test("a record is one line without header fields and bodies, and is cut after 240 characters")
     func description() {
         let request = Request(
             method: "POST",

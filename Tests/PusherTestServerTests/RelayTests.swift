@@ -44,7 +44,7 @@ struct RelayTests {
         }
     }
 
-    @Test("held bytes are lost when the connection ends")
+    @Test("held bytes are lost when the connection is reset")
     func heldForEver() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .held)
@@ -109,7 +109,7 @@ struct RelayTests {
         }
     }
 
-    @Test("bytes that an earlier fault held back still arrive")
+    @Test("bytes that an earlier fault delayed still arrive")
     func delayedBeforeSwallowed() async throws {
         try await withRelay { relay, client, server in
             relay.fail(.toServer, with: .delayed(.milliseconds(50)))

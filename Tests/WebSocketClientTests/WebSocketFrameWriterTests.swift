@@ -32,7 +32,10 @@ struct WebSocketFrameWriterTests {
         #expect(try #require(Self.unmask(long)).payload == [0x0F, 0xA0] + Array(reason.utf8.prefix(120)))
     }
 
-    @Test("writes an empty close frame if the code is 1005 or does not fit into 16 bits", arguments: [1005, -1, 65_536])
+    @Test(
+        "writes an empty close frame if the code is 1005 or does not fit into 16 bits",
+        arguments: [1005, -1, 65_536]
+    )
     func closeWithoutCode(code: Int) throws {
         let frame = WebSocketFrameWriter.closeFrame(
             WebSocketCloseCode(rawValue: code),

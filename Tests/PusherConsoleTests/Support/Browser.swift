@@ -102,7 +102,7 @@ final class Browser: Sendable {
         return answer["result"]?["value"] ?? nil
     }
 
-    /// Waits until the expression is true. Checks the expression each time the page draws.
+    /// Waits until the expression is true, for at most 30 s. Checks the expression every 10 ms.
     func wait(_ condition: String) async throws {
         let text = """
             new Promise((resolve) => {

@@ -92,7 +92,7 @@ struct RunningConsole: Sendable {
         try await act(#"{"action":"publish","event":"\#(event)","channel":"c","data":"{}"}"#).status
     }
 
-    /// Makes a client of the server, which is not connected yet.
+    /// Makes a client of the server. The client is not connected yet.
     func client(user: String = "ada") -> Pusher {
         Pusher(
             key: "app-key",

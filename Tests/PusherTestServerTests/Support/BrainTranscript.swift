@@ -6,7 +6,7 @@ typealias Options = PusherTestServer.Options
 typealias Dialect = PusherTestServer.Dialect
 typealias Request = PusherTestServer.Request
 
-/// A brain with methods that make one call per client message. Their results do not contain records.
+/// A brain with methods that make one call per client message. The results of these methods do not contain records.
 struct BrainTranscript {
     var brain: ServerBrain
 

@@ -2,7 +2,7 @@ import Foundation
 import ServerSentEvents
 import SignalRClient
 
-/// A screen with a chat and a feed, whose declarations belong to the main actor by default.
+/// A screen with a chat and a feed. Its declarations belong to the main actor by default.
 package final class ChatScreen {
     private let connection: HubConnection
     private let feed: String
