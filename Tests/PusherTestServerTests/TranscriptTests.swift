@@ -77,7 +77,7 @@ private struct Browser {
                 let receiving = pending.filter { $0.value.answer.contains(event.event) }.keys
                 for number in pending.keys where !receiving.contains(number) { try await readAnswer(on: number) }
                 try server.publish(event: event.event, data: event.data, to: event.channel)
-                // The server would join the next event with this one.
+                // If the test did not read this event first, the server could join the next event with it.
                 for number in receiving { try await readAnswer(on: number, until: event.event) }
                 continue
             }

@@ -204,7 +204,7 @@ struct UserTests {
     }
 
     @Test(
-        "each dialect sends watchlist events in its own form, or none",
+        "pylon sends watchlist events as objects, and soketi sends none",
         arguments: [(Dialect.pylon, 1), (.soketi, 0)]
     )
     func watchlistDialects(dialect: Dialect, count: Int) {

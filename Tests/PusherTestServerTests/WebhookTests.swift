@@ -110,7 +110,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "the server posts a webhook up to six times until it succeeds, and records each try",
+        "the server posts a webhook up to six times until a post succeeds, and records each try",
         arguments: [
             ([200], ["200"]), ([500, 404, 204], ["500", "404", "204"]), ([nil, 299], ["failed", "299"]),
             ([302, nil, 500, nil, 500, 503, 200], ["302", "failed", "500", "failed", "500", "503"]),

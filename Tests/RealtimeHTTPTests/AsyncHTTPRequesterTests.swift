@@ -47,7 +47,10 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
-    @Test("returns an answer with any status", arguments: [200, 204, 304, 400, 403, 404, 429, 500, 503, 599])
+    @Test(
+        "the requester returns an answer with any status",
+        arguments: [200, 204, 304, 400, 403, 404, 429, 500, 503, 599]
+    )
     func status(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             .answer(status, ["Retry-After": "5"])
@@ -128,7 +131,7 @@ struct AsyncHTTPRequesterTests {
         #expect(error?.message.contains(why) == true)
     }
 
-    @Test("the requester rejects an invalid method or header field without showing its value")
+    @Test("the requester rejects an invalid method, and rejects an invalid header field without showing its value")
     func invalidHeaders() async throws {
         #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is not an HTTP method")
         #expect(await requester.failure(.to("http://a", method: ""))?.kind == .invalidRequest)

@@ -39,7 +39,7 @@ struct ConnectionPoolsTests {
         #expect(pools.all.isEmpty)
     }
 
-    @Test("a pool serves a limited number of hosts")
+    @Test("a pool serves a limited number of origins")
     func newHosts() {
         var pools = Pools()
         var ended: [Pool] = []

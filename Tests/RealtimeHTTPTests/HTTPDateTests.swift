@@ -16,7 +16,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.secondsSince1970(text) == seconds)
     }
 
-    @Test("reads each day of two centuries like Foundation's calendar")
+    @Test("reads dates of two centuries like Foundation's calendar")
     func calendar() throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

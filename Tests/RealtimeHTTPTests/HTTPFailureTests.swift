@@ -53,7 +53,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("the request fails if the connection is lost before the answer")
+    @Test("the request fails if the connection is lost before the answer is complete")
     func closed() async throws {
         try await HTTPTestServer.serving { request in
             request.uri == "/short" ? .tooShort : .closing

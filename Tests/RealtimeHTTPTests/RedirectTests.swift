@@ -156,7 +156,10 @@ struct RedirectTests {
         }
     }
 
-    @Test("returns 3xx answers that are not redirects to a location", arguments: [300, 301, 302, 304, 305, 308])
+    @Test(
+        "the requester returns 3xx answers that are not redirects to a location",
+        arguments: [300, 301, 302, 304, 305, 308]
+    )
     func noLocation(status: Int) async throws {
         try await HTTPTestServer.serving { _ in
             status == 300 || status > 303 && status < 307 ? .redirect(status, "/new") : .answer(status)

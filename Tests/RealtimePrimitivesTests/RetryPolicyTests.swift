@@ -7,7 +7,7 @@ struct RetryPolicyTests {
         RetryContext(retryCount: retryCount, elapsed: .zero, reason: CancellationError(), random: random)
     }
 
-    @Test("the default policy doubles its waits from 1 s to 30 s, and never stops")
+    @Test("the default policy doubles the limit of its waits from 1 s to 30 s, and never stops")
     func defaults() {
         let policy: some RetryPolicy = .exponential()
         let bounds = (0...9).map { policy.delay(for: Self.context($0, random: 1)) }

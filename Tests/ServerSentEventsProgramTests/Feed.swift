@@ -31,7 +31,7 @@ func callTool(_ call: [String: String], url: String) -> EventStream {
     }
 }
 
-/// A view model that shows a feed and the answers of a language model.
+/// A view model that shows the answer of a language model.
 @MainActor
 final class Assistant {
     struct Chunk: Decodable, Sendable {

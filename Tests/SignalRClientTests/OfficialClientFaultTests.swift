@@ -3,12 +3,12 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-/// Tests for the faults of Microsoft's Swift client 1.0.0-preview.4. The numbers of the faults are from this project's
-/// list of them.
+/// Tests for the faults of Microsoft's Swift client 1.0.0-preview.4. The project has numbered the faults, and the name
+/// of a test begins with the number of its fault.
 ///
 /// `SignalRCoreTests` tests some of the faults in virtual time: fault 5 in `waitsBeforeEachAttempt`, fault 9 in
-/// `anIdleLongPollStays`, and fault 11 in `unknownIDsAreIgnored` and `damagedFramesNeverTrap`. The random walk tests
-/// the timers of fault 18. The programs in Swift 6 mode test fault 15.
+/// `anIdleLongPollStays`, and fault 11 in `unknownIDsAreIgnored` and `damagedFramesNeverTrap`.
+/// `aRandomWalkKeepsAllPromises` tests the timers of fault 18. The programs in Swift 6 mode test fault 15.
 @Suite(.timeLimit(.minutes(5))) struct OfficialClientFaultTests {
     @Test func fault1ConnectsByWebSocketOnLinux() async throws {
         try await withConnection { connection, server in

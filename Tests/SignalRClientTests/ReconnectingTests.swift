@@ -256,7 +256,7 @@ import Testing
         let received = Inbox<Int>()
         try await withConnection(route, { $0.withStatefulReconnect(options: options) }) { connection, server in
             server.on("note") { (_, number: Int, _: String) in received.add(number) }
-            // The silent server acknowledges nothing, and sent messages do not arrive.
+            // While the server is silent, it ignores the client's messages, and acknowledges nothing.
             await server.setSilent(true)
             let text = String(repeating: "x", count: 600)
             try await connection.send(method: "note", arguments: 1, text)

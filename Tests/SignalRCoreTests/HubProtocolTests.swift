@@ -33,14 +33,14 @@ import Testing
         }
     }
 
-    /// Expects that an incomplete frame leads to an error of the protocol, not to a trap.
+    /// Expects that the incomplete body of a frame leads to an error of the protocol, not to a trap.
     @Test(arguments: protocols) func everyBodyCutShortIsAnError(_ hubProtocol: HubProtocol) throws {
         for vector in Vector.all(hubProtocol) {
             let body = hubProtocol.isBinary ? vector.bytes.dropFirst() : vector.bytes.dropLast()
             let text = body.trimmingSpaces
             for count in 0..<text.count {
-                // The decoder does not read further values of these messages, so a message without its last values can
-                // be valid.
+                // The decoder does not read the last values of these messages, so a message without the values can be
+                // valid.
                 if hubProtocol.isBinary, [.ping, .close(error: nil, allowReconnect: false)].contains(vector.message) {
                     continue
                 }

@@ -13,8 +13,8 @@ struct SignalRErrorTests {
         .messageBiggerThan2GB, .unexpectedMessageType("a."), .streamCancelled,
     ]
 
-    /// Checks that the list is complete. If you add a case to the error, this function no longer compiles. Then add the
-    /// case here and to the list.
+    /// Returns whether the list must contain the error. If you add a case to the error, this function no longer
+    /// compiles. Then add the case here and to the list.
     private static func isListed(_ error: SignalRError) -> Bool {
         switch error {
         case .incompleteMessage, .invalidDataType, .failedToEncodeHandshakeRequest, .failedToDecodeResponseData,
@@ -25,7 +25,7 @@ struct SignalRErrorTests {
             .eventSourceInvalidTransferFormat, .invalidUrl, .invocationError, .unsupportedTransport,
             .messageBiggerThan2GB, .unexpectedMessageType, .streamCancelled:
             true
-        // The message is the same as in Microsoft's client.
+        // The list does not contain this case, because its message is the message of Microsoft's client.
         case .serverTimeout: false
         }
     }

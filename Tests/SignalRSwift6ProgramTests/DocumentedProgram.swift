@@ -1,7 +1,7 @@
 import SignalRClient
 
-// This program makes every call that the documentation of Microsoft's Swift client describes. It needs no other import,
-// and compiles in Swift 5 mode and in Swift 6 mode.
+// This program makes every call that the documentation of Microsoft's Swift client describes. It imports only
+// SignalRClient, and compiles in Swift 5 mode and in Swift 6 mode.
 
 struct CustomRetryPolicy: RetryPolicy {
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
@@ -64,7 +64,7 @@ func documentedBuilders(url: String) -> [HubConnectionBuilder] {
     ]
 }
 
-/// Uses every documented call of a connection, and returns the results in order.
+/// Makes every documented call of a connection, and passes each result to `log`.
 func documentedProgram(_ connection: HubConnection, log: @escaping @Sendable (String) -> Void) async throws {
     await connection.on("none") { log("none") }
     await connection.on("one") { (a: String) in log("one \(a)") }
@@ -158,7 +158,7 @@ func documentedText(of error: SignalRError) -> String {
     }
 }
 
-/// Uses the other values of the API.
+/// Uses the other types of the API, and returns whether some of their values are right.
 func documentedValues() -> Bool {
     let all: HttpTransportType = [.webSockets, .serverSentEvents, .longPolling]
     let request = HttpRequest(method: .GET, url: "http://127.0.0.1", responseType: .text, headers: [:], timeout: 5)

@@ -131,7 +131,7 @@ package final class HTTPTestServer: Sendable {
         await silences.first { _ in true }
     }
 
-    /// Waits until a connection is closed.
+    /// Waits until a connection is closed. Connections without answers do not count.
     package func nextEnd() async {
         await endings.first { _ in true }
     }

@@ -6,7 +6,8 @@ package import NIOSSL
 
 /// Runs `script` for every connection to a listener on loopback, while `body` runs with the listener's port.
 ///
-/// Returns when every script has ended. If `body` leaves a connection open, the function does not return.
+/// Returns when every script has ended. If `body` leaves a connection open, and a script waits for the end of this
+/// connection, the function does not return.
 package func withScriptedServer(
     host: String = "127.0.0.1",
     tls: NIOSSLContext? = nil,
@@ -66,7 +67,7 @@ private final class ByteStreamHandler: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // The stream gets a copy, because NIO reuses a buffer that has no other owner. ThreadSanitizer cannot see that
-        // the other thread has used the buffer before.
+        // the other thread has released the buffer before.
         continuation.yield(ByteBuffer(bytes: unwrapInboundIn(data).readableBytesView))
     }
 
@@ -161,8 +162,8 @@ package final class ScriptedPeer {
         }
     }
 
-    /// Waits until the client sends a close frame or closes the connection. After a close frame, the client waits until
-    /// the script returns, because the server then closes the connection.
+    /// Waits until the client sends a close frame or closes the connection. After a close frame, the script must
+    /// return, because the client waits until the server closes the connection.
     package func readToClose() async {
         while let frame = await readFrame(), frame.opcode != 8 {}
     }

@@ -12,7 +12,7 @@ import Testing
 struct ObservingTests {
     init() { DefaultLogger.silence() }
 
-    @Test("the user sees the time of the next attempt, and the app's report contains the client's counts")
+    @Test("the user sees the time until the next attempt, and the app's report contains the client's counts")
     func observing() async throws {
         let server = PusherTestServer()
         try await server.start()

@@ -12,7 +12,7 @@ import Testing
 struct ProductionTests {
     init() { DefaultLogger.silence() }
 
-    @Test("endpoints")
+    @Test("the URL of each client has the scheme, host, port and path of its endpoint")
     func endpoints() {
         let urls = Production.endpoints().map { Pusher(key: "key", options: $0).connection.url.prefix { $0 != "?" } }
         #expect(

@@ -10,7 +10,7 @@ struct Swift6ProgramTests {
     init() { DefaultLogger.silence() }
 
     @Test(
-        "A screen of the main actor gets events on the main actor, with any callback queue",
+        "a screen of the main actor gets events on the main actor, with the main callback queue or another queue",
         arguments: [false, true]
     )
     @MainActor
@@ -26,7 +26,7 @@ struct Swift6ProgramTests {
                 callbackQueue: hasQueueOfItsOwn ? .queue(DispatchQueue(label: "own")) : .main
             )
             let screen = Screen(options: options, key: server.options.application.key) { writer.yield($0) }
-            // The client must call a delegate of the main actor on the main queue.
+            // A delegate of the main actor needs the main queue, so a client with another queue gets another delegate.
             let recorder = Recorder { writer.yield($0) }
             if hasQueueOfItsOwn { screen.pusher.delegate = recorder }
             screen.viewDidLoad()
@@ -59,7 +59,7 @@ struct Swift6ProgramTests {
         }
     }
 
-    @Test("Authorizers and request builders are Sendable, and work on any queue")
+    @Test("authorizers and request builders are Sendable, and work with callbacks on the event loop")
     func authorizers() async throws {
         try await PusherTestServer.withServer { server in
             let authorizer = TokenAuthorizer { socketID, channelName in

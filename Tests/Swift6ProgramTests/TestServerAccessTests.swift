@@ -70,7 +70,7 @@ struct TestServerAccessTests {
         }
     }
 
-    @Test("the client reconnects at once after a loss")
+    @Test("the client reconnects after a loss")
     func reconnects() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(key: server.access.key, options: PusherClientOptions(testing: server.access))

@@ -10,7 +10,7 @@ package final class ChildProcess: Sendable {
     /// The lines of the program's output.
     package let lines: AsyncStream<String>
     private let processID: pid_t
-    /// Whether the process has ended. Set before the system may reuse the process id.
+    /// Whether the process has ended. The value changes before the system may reuse the process id.
     private let isOver = NIOLockedValueBox(false)
     private let ended: AsyncStream<Int32>
 

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 
 package enum PrintedForms {
-    /// Returns every form in which a program can print a value.
+    /// Returns the forms in which programs print a value.
     package static func of(_ value: Any) -> [String] {
         var dump = Dump()
         dump.add(value)
@@ -14,7 +14,8 @@ package enum PrintedForms {
     }
 }
 
-/// The output of `dump`, without the contents of event loops. In debug builds, other threads change these contents.
+/// A text like the output of `dump`, without the contents of event loops. In debug builds, other threads change these
+/// contents.
 private struct Dump {
     var text = ""
     private var visited: Set<ObjectIdentifier> = []

@@ -41,7 +41,7 @@ struct Issuer {
         try Self.issue(request, for: subject, by: name, signedWith: key)
     }
 
-    /// As PEM.
+    /// Returns the certificate as PEM.
     func issue(_ request: CertificateRequest, for commonName: String) throws -> String {
         try issue(request, for: DistinguishedName { CommonName(commonName) }).serializeAsPEM().pemString
     }

@@ -26,7 +26,7 @@ package struct TestChain: Sendable {
         case unknownRoot
         /// The intermediate certificate is missing.
         case missingIntermediate
-        /// The included intermediate certificate is from another authority.
+        /// The included intermediate certificate is not the certificate of the issuer.
         case wrongIntermediate
         case expiredIntermediate
         /// The certificate is signed with the key of an ordinary server, whose valid certificate is included.

@@ -74,7 +74,7 @@ struct HostAddressTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("the cancellation of an attempt cancels its lookup, and releases all waiting objects")
+    @Test("the cancellation of an attempt cancels its waiting lookup, and releases the lookup")
     func abandoned() async throws {
         let threads = LookupThreads(maximum: 1)
         let answer = DispatchSemaphore(value: 0)

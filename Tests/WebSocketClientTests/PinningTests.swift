@@ -117,7 +117,7 @@ struct PinningTests {
         _ = try await socket.abort()
     }
 
-    @Test("the client names invalid pins and certificates before the first attempt")
+    @Test("the validation of options names invalid pins and certificates, and shows no private key")
     func invalid() throws {
         let certificates = try TestCertificates()
         let pem = certificates.clientPEM

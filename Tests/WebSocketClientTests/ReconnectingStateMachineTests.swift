@@ -3,7 +3,7 @@ import Testing
 
 @testable import WebSocketClient
 
-/// Each line of a transcript has an input and the reaction of the machine.
+/// The tests give the machine inputs, and compare its actions with the expected actions.
 @Suite("The state machine of a reconnecting WebSocket")
 struct ReconnectingStateMachineTests {
     typealias Machine = ReconnectingStateMachine
@@ -32,7 +32,7 @@ struct ReconnectingStateMachineTests {
         .init(kind: kind, serial: serial)
     }
 
-    /// Returns a machine whose first connection is open since second 0.
+    /// Returns a machine whose first connection has been open since second 0.
     private static func open(_ heartbeat: ReconnectingWebSocket.Heartbeat = .default) -> Machine {
         var machine = machine(heartbeat)
         _ = machine.connect(now: .zero)
@@ -238,7 +238,7 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    @Test("schedules no timer without a heartbeat")
+    @Test("an open connection without a heartbeat has no timer")
     func noHeartbeat() {
         var machine = Self.machine(.off)
         _ = machine.connect(now: .zero)

@@ -14,7 +14,7 @@ struct ReconnectingWebSocketTests {
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/" }
 
-    /// Returns the number of the connection.
+    /// Adds an entry, and returns the number of entries.
     private func numbered(_ connections: Log<Void>) -> Int {
         connections.append(())
         return connections.count

@@ -8,7 +8,7 @@ import WebSocketClient
 @Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketAbortTests {
     /// The numbers of turns of the event loop before the abort. The first abort comes before the first step, and the
-    /// last abort comes after the upgrade.
+    /// last abort usually comes after the upgrade.
     static let turns = Array(0...24)
 
     // The scripted server returns only after all its connections have ended, so the test fails if a connection remains
@@ -65,7 +65,8 @@ struct WebSocketAbortTests {
 
     @Test("the client aborts while it makes the TCP connection")
     func connecting() async throws {
-        // The listener accepts no connection, so most of these connections wait in its queue.
+        // The listener accepts no connection and has a short queue, so most attempts cannot complete the TCP
+        // connection.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1)
             .serverChannelOption(.autoRead, value: false)

@@ -85,7 +85,7 @@ struct WebSocketFrameReaderTests {
     }
 
     @Test(
-        "accepts every close code of the RFC and of apps",
+        "accepts close codes of the RFC and of apps",
         arguments: [1000, 1003, 1007, 1014, 3000, 4999]
     )
     func closeCode(code: Int) throws {
@@ -178,7 +178,7 @@ struct WebSocketFrameReaderTests {
     }
 
     /// Reads everything with ``WebSocketFrameReader/next()``, and then again with
-    /// ``WebSocketFrameReader/readTexts(_:)``.
+    /// ``WebSocketFrameReader/readTexts(_:)`` too. Expects the same result.
     static func read(_ bytes: [UInt8], cutEvery size: Int = .max, limit: Int = 1024) throws -> [Output] {
         let careful = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: false) }
         let fast = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: true) }

@@ -16,7 +16,7 @@ struct WebSocketFrameWriterTests {
         #expect(payload.elementsEqual(text.utf8))
     }
 
-    @Test("uses a different key for each frame")
+    @Test("uses different keys for frames")
     func keys() {
         let payload = ByteBuffer(repeating: 0, count: 4)
         let frames = (0..<8).map { _ in WebSocketFrameWriter.frame(.binary, payload, allocator: ByteBufferAllocator()) }

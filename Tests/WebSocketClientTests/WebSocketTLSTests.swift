@@ -114,7 +114,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("one connector opens many connections that exchange messages and close normally")
+    @Test("one connector opens several connections that exchange messages and close normally")
     func conversation() async throws {
         let certificates = try TestCertificates()
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
@@ -141,7 +141,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    /// Returns the reason why the connection could not be opened; nil if it was opened.
+    /// Returns the reason why the client could not open the connection, or nil if it opened the connection.
     private func failure(
         _ certificates: TestCertificates,
         host: String = "127.0.0.1",

@@ -148,7 +148,7 @@ struct WebSocketTransportTests {
         #expect(try await socket.abort() == [])
     }
 
-    @Test("the connector reports an invalid request after the call has returned", arguments: [0, -1, 65_536, .max])
+    @Test("the connector reports an invalid port as an event", arguments: [0, -1, 65_536, .max])
     func invalidPort(port: Int) async throws {
         let socket = try SocketUnderTest(port: port)
         #expect(await socket.next()?.error == .invalidPort)

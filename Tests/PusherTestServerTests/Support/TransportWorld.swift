@@ -3,7 +3,7 @@ import NIOEmbedded
 
 @testable import PusherTestServer
 
-/// A server in memory and clients of HTTP transports, whose requests are like those of pusher-js.
+/// A server in memory and clients of HTTP transports. The clients' requests are like the requests of pusher-js.
 final class TransportWorld {
     let loop = EmbeddedEventLoop()
     let network: InMemoryServer

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerSentEvents
 
-/// Each line of a transcript has an input and the reaction of the machine.
+/// The tests give the machine inputs, and compare its actions with the expected actions.
 @Suite("The state machine of an event stream", .timeLimit(.minutes(5)))
 struct EventStreamStateMachineTests {
     typealias Machine = EventStreamStateMachine

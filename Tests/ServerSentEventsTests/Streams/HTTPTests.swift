@@ -276,7 +276,7 @@ struct HTTPTests {
         }
     }
 
-    @Test("the client does not send secrets of one origin to another origin")
+    @Test("after a redirect to another origin, the client sends no Authorization, Cookie or Proxy-Authorization")
     func otherOrigin() async throws {
         try await EventSourceTestServer.withServer { other in
             other.script([Self.event], at: "/feed")

@@ -110,7 +110,7 @@ struct ReconnectingTests {
         #expect(world.requestCount == 1)
     }
 
-    @Test("with the option for resumable requests, the client repeats a POST only if an event had an id")
+    @Test("with the option for resumable requests, the client repeats a POST only after a usable id of the server")
     func resumable() async throws {
         var options = EventStreamOptions.quick
         options.reconnection = .resumable
@@ -298,7 +298,7 @@ struct ReconnectingTests {
         #expect(await world.nextRequest() != nil)
     }
 
-    @Test("statistics count events")
+    @Test("statistics count attempts, connections, losses, bytes and events")
     func statistics() async throws {
         let world = VirtualWorld()
         let recording = Recording(world.stream(options: .quick))

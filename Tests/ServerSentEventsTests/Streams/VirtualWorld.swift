@@ -4,7 +4,7 @@ import NIOEmbedded
 import RealtimeHTTP
 import ServerSentEvents
 
-/// A stream in virtual time, with the responses of the test.
+/// Streams in virtual time, with the responses of the test.
 final class VirtualWorld: Sendable {
     let eventLoop = NIOAsyncTestingEventLoop()
     private let network = VirtualNetwork()

@@ -112,5 +112,5 @@ func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Boo
     for await status in connection.states where isMet(status) { return }
 }
 
-/// Returns the code if the error is an error of the client.
+/// Returns the code of a `SignalRClientError`, or nil for another error.
 func code(_ error: (any Error)?) -> SignalRClientError.Code? { (error as? SignalRClientError)?.code }

@@ -268,7 +268,7 @@ import Testing
         world.open()
         world.receiveHandshake()
         #expect(world.take().last == .finishStart(start, nil))
-        // A stop also cancels a start that waits for a retry.
+        // A stop also cancels a start that waits for the end of a transport.
         world.stop()
         let second = world.start()
         _ = world.take()
@@ -285,7 +285,7 @@ import Testing
         var world = World(reconnects: reconnects)
         world.connect()
         world.receive(.close(error: error, allowReconnect: false), .invocation(HubInvocation(target: "late")))
-        // The error in the Close message has priority over the transport's error.
+        // The Close message has priority over the transport's error, even if the message contains no error.
         world.close(.test)
         let failure = error.map {
             HubFailure.client(SignalRClientError(.serverClosed, "Server returned an error on close: \($0)"))

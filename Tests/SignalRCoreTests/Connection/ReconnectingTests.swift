@@ -4,7 +4,7 @@ import Testing
 @Suite struct ReconnectingTests {
     static let delays: [Duration] = [.zero, .seconds(2), .seconds(10), .seconds(30)]
 
-    /// Fails every attempt at once, and returns the times at which the attempts began.
+    /// Fails every attempt at once, and returns the time from the loss to the beginning of each attempt.
     func attempts(_ world: inout World) -> [Duration] {
         var times: [Duration] = []
         let loss = world.now
@@ -130,7 +130,7 @@ import Testing
             #expect(actions.suffix(3) == [.publish(.stopped(nil)), .announceClosed(nil), .finishStop(stop)])
             #expect(actions.count == (step > 1 ? 4 : 3))
             #expect(world.nextTimer == nil)
-            // The machine ignores the late answer to the earlier question.
+            // The machine ignores inputs that come after the stop.
             world.decide(.zero)
             world.open()
             #expect(world.take() == [])

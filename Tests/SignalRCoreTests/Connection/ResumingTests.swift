@@ -80,7 +80,8 @@ import Testing
         world.close()
         world.advance(by: .zero)
         world.open(.resumable)
-        // The replay is cut off, and then the acknowledgement of all three messages arrives.
+        // A loss ends the replay after one message. The next replay begins with the fourth message, as if the server
+        // had received the acknowledgement of the first three.
         world.receive(.sequence(1), item(1))
         world.advance(by: .milliseconds(999))
         world.close()
@@ -111,7 +112,7 @@ import Testing
         #expect(world.take().written == [item(3)])
         world.receive(.ack(3))
         #expect(world.take().written == [item(4)])
-        // Neither side counts pings.
+        // The client also sends a ping, which neither side counts.
         world.advance(by: .seconds(15))
         #expect(world.take().written == [.ping])
     }

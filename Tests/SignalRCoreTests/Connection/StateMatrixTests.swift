@@ -104,14 +104,14 @@ import Testing
         }
     }
 
-    /// The test gives the machine 1,000 inputs for each seed.
+    /// For each seed, the test makes 1,000 steps, and most steps give the machine one input.
     @Test(arguments: 1...100) func aRandomWalkKeepsAllPromises(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var world = World(generator.oneIn(2) ? .json : .messagePack, reconnects: !generator.oneIn(4)) {
             $0.resumptionBufferSize = 200
         }
         for step in 0..<1000 {
-            // Without these inputs, few random walks would get beyond a start.
+            // Without the inputs of the first cases, few random walks would get beyond a start.
             switch Int.random(in: 0..<10, using: &generator) {
             case 0 where world.machine.state == .stopped: world.start(retries: generator.oneIn(2))
             case 1 where world.machine.state == .connecting, 2 where world.machine.state == .reconnecting:

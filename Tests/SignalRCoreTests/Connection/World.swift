@@ -1,8 +1,8 @@
 import SignalRCore
 import Testing
 
-/// A machine with a clock that only the test advances. The world checks the rules for the machine's actions: see
-/// ``check(_:)``.
+/// A machine with a clock that only the test advances. The world adds an entry to ``violations`` when the machine
+/// breaks a rule for its actions.
 struct World {
     typealias Action = HubStateMachine.Action
 
@@ -159,7 +159,7 @@ struct World {
         now = end
     }
 
-    /// Fires the first timer that is due.
+    /// Fires one of the timers that are due. If several timers are due, the choice depends only on their ids.
     private mutating func fire() {
         let due = timers.filter { $0.value <= now }
         guard let id = due.keys.min(by: { "\($0)" < "\($1)" }) else { return }
@@ -212,7 +212,8 @@ struct World {
         if machine.state == .stopped, live.isEmpty, !timers.isEmpty { violations.append("timers after the stop") }
     }
 
-    /// Stops the machine, and records a violation for each remaining timer, call or transport.
+    /// Stops the machine, waits five seconds, and records a violation if the machine is not stopped, or if a timer, a
+    /// call or a transport remains.
     mutating func finishAll() {
         stop()
         advance(by: .seconds(5))
@@ -238,7 +239,7 @@ extension TransportInfo {
 }
 
 extension [HubStateMachine.Action] {
-    /// The messages that the machine has written, in decoded form.
+    /// The messages that the machine has written in JSON, in decoded form.
     var written: [HubMessage] {
         flatMap { action -> [HubMessage] in
             guard case .write(_, let bytes, _) = action else { return [] }

@@ -84,7 +84,8 @@ enum ChannelsAndUsers {
     }
 }
 
-/// The examples use these methods unchanged. The methods wait longer here, because all tests run at once.
+/// The examples call these methods without a timeout. The methods wait longer than the test server's methods, because
+/// all tests run at once.
 extension PusherTestServer {
     func waitForConnections() async throws -> [Connection] {
         try await waitForConnections(count: 1, timeout: .patience)

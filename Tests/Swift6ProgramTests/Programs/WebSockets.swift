@@ -1,6 +1,6 @@
 import WebSocketClient
 
-/// The example on the first page of WebSocketClient's documentation.
+/// The examples on the first page of WebSocketClient's documentation.
 enum WebSockets {
     static func prices() async throws {
         var options = ReconnectingWebSocket.Options()
