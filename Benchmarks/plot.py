@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures and tables of Docs/Performance.md from the results of `make bench OUTPUT=FILE`.
+"""Makes the picture and the tables of Docs/Performance.md from the results of `make bench OUTPUT=FILE`.
 
     Benchmarks/plot.py FILE
 
@@ -21,7 +21,7 @@ def rows_with_target(results):
 
 
 def svg(rows):
-    """Draws one bar for each row: the ratio, compared with its target. The line is the target."""
+    """Draws one bar for each row. Its length is the ratio divided by the target, and the line shows the target."""
     scale = (WIDTH - LEFT - 90) / 1.6
     height = len(rows) * (BAR + GAP) + 50
     parts = [

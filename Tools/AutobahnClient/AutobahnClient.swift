@@ -10,7 +10,7 @@ struct AutobahnClient: AsyncParsableCommand {
         abstract: "Runs WebSocketClient against an Autobahn fuzzing server."
     )
 
-    @Argument(help: "The server: ws://HOST:PORT.")
+    @Argument(help: "The URL of the server, in the form ws://HOST:PORT.")
     var url: String
 
     @Option(help: "The client's name in the reports.")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the Autobahn conformance suite against WebSocketClient.
 #
-#   URL=ws://HOST:PORT run.sh          uses a running fuzzing server; fails if the server reports a case as FAILED
+#   URL=ws://HOST:PORT run.sh          uses a running fuzzing server; fails if a case has a bad result
 #   AUTOBAHN=/path/to/autobahn.sh run.sh
-#                                      starts the server in a new directory, on a free port; prints the summary,
-#                                      and exits with the server's status
+#                                      starts the server on a free port, and prints its summary; fails if the
+#                                      summary fails, or a case has a bad result
 #
 # More settings: AGENT (WebSocketClient), CONFIGURATION (debug), CASES (the server's default),
 # DIR (a directory that keeps the server and its reports; a temporary one by default).

@@ -69,7 +69,7 @@ actor ContractClients {
     }
 }
 
-/// Reports the events of a stream to the suite, in order.
+/// Reports the events, comments and errors of a stream to the suite, in order.
 private actor ContractReporter {
     private struct Report: Encodable {
         struct Event: Encodable {
@@ -109,9 +109,9 @@ private actor ContractReporter {
         var request = HTTPClientRequest(url: "\(url)/\(count)")
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
-        // The suite no longer listens after its test has ended.
         guard let body = try? JSONEncoder().encode(report) else { return }
         request.body = .bytes(ByteBuffer(bytes: body))
+        // The suite no longer listens after its test has ended, so this request may fail.
         _ = try? await HTTPClient.shared.execute(request, timeout: .seconds(30))
     }
 }

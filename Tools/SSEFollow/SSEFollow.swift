@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import ServerSentEvents
 
-/// Prints the events of a stream. Each line is one event, with its type, its id and its data as JSON strings.
+/// Prints the events of a stream. Each line is a JSON array of the type, the id and the data of one event.
 @main
 struct SSEFollow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

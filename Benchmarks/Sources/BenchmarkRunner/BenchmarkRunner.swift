@@ -1,7 +1,7 @@
 import Foundation
 import Workload
 
-/// Makes all measurements, prints them as ratios to references of the same run, and stores them as JSON.
+/// Makes all measurements, prints most of them with ratios to references of the same run, and stores them as JSON.
 ///
 /// `--quick` makes fewer and shorter measurements. `--check` only checks that each measurement can be made. `--output
 /// FILE` is the file to write. `--only TEXT` leaves out the tables whose title does not contain the text. `--rounds
@@ -68,7 +68,7 @@ private struct Options {
     func wants(_ title: String) -> Bool { only.map { title.localizedCaseInsensitiveContains($0) } ?? true }
 }
 
-/// A certificate for this machine only, which is created if it does not exist.
+/// A certificate for this machine only. OpenSSL creates the certificate if it does not exist.
 private enum Certificate {
     static func make(in folder: URL) -> (certificate: URL, key: URL)? {
         let certificate = folder.appendingPathComponent("benchmark-certificate.pem")

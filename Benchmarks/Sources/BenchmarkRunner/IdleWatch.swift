@@ -1,6 +1,7 @@
 import Foundation
 
-/// Counts the returns of `epoll_wait` with strace, while connections are idle.
+/// Counts the returns of `epoll_wait` with strace, while connections are idle. If strace does not work, the results
+/// contain the kernel's count of switches instead.
 struct IdleWatch {
     static let title = "Idle connections: wake-ups of the process"
 

@@ -60,7 +60,7 @@ struct SubjectLauncher {
         }
     }
 
-    /// - Returns: Its output.
+    /// Runs a command, and returns its output. Throws an error if the command fails or exceeds the time limit.
     static func run(_ command: [String], patience: Double = 60) throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

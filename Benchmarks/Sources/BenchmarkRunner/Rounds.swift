@@ -21,7 +21,7 @@ struct Rounds {
 
     func spread(_ measured: Measured) -> Spread? { Spread(numbers(measured)) }
 
-    /// The row's ratio in each round, or its value if there is no reference.
+    /// The spread of the row's ratios in all rounds, or of its values if there is no reference.
     func comparison(_ row: Row) -> Spread? {
         let values = numbers(row.value)
         switch row.reference {

@@ -72,7 +72,8 @@ struct Row: Sendable {
     enum Reference: Sendable {
         /// A value from the same rounds.
         case measured(Measured)
-        /// A value from another machine, together with the time of a measurement that is repeated in the same rounds.
+        /// A value from another machine, a measurement of the same rounds, and the time of this measurement on the
+        /// other machine.
         case known(Double, where: Measured, took: Double)
         /// No reference. The report shows the value instead of a ratio.
         case none

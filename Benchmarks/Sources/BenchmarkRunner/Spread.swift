@@ -6,7 +6,7 @@ struct Spread: Sendable, Encodable {
     let min: Double
     let max: Double
 
-    /// Nil without values.
+    /// Returns nil if there are no finite values.
     init?(_ values: [Double]) {
         let sorted = values.filter(\.isFinite).sorted()
         guard let first = sorted.first, let last = sorted.last else { return nil }
@@ -18,7 +18,7 @@ struct Spread: Sendable, Encodable {
 }
 
 extension Double {
-    /// Three significant digits.
+    /// The number with two decimals if it is below 10, with one below 100, and otherwise without decimals.
     var short: String {
         switch abs(self) {
         case 100...: String(format: "%.0f", self)

@@ -57,7 +57,7 @@ size_t reference_read_frames(const uint8_t *buffer, size_t count, uint8_t *scrat
         const uint8_t *payload = frame + header;
         const uint8_t *key = memmem(payload, length, data_key, sizeof data_key - 1);
         if (key) {
-            // The data is the last member: two characters follow it.
+            // The data is the last member, so two characters follow it.
             counts->bytes += unescape(key + sizeof data_key - 1, payload + length - 2, scratch);
         }
         counts->frames++;

@@ -7,7 +7,8 @@ import Workload
 /// A server that is never the bottleneck: it speaks only the part of the protocol that the clients need, and sends
 /// prepared frames. The path of a connection describes the requested events.
 ///
-/// The program prints its ports, with and without TLS (0 without a certificate), and ends when its standard input ends.
+/// The program prints its port without TLS and its port with TLS, and ends when its standard input ends. Without a
+/// certificate, the second port is 0.
 @main
 enum Generator {
     static func main() throws {

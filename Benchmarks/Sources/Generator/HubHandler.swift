@@ -10,7 +10,7 @@ final class HubHandler: ChannelInboundHandler {
     private let load: HubLoad
     private var received = ClientFrames()
     private var isHandshakeDone = false
-    /// The frames that were not sent yet.
+    /// Prepared frames, which the handler sends again and again.
     private var frames: EventFrames
     private var next = 0
     private var remaining: Int

@@ -10,7 +10,7 @@ final class WorkloadHandler: ChannelInboundHandler {
     private var subscribed = 0
     private var clientEvents = 0
     private var answers = ByteBuffer()
-    /// The frames of a flood that were not sent yet.
+    /// Prepared frames of a flood, which the handler sends again and again.
     private var frames: EventFrames?
     private var next = 0
     private var remaining = 0

@@ -4,9 +4,9 @@
     import Glibc
 #endif
 
-/// The number of sockets that a process may have.
+/// The number of files and sockets that a process may have open.
 public enum OpenFiles {
-    /// Raises the soft limit to the hard limit.
+    /// Sets the soft limit to 20,000, or to the hard limit if that is smaller.
     public static func raiseLimit() {
         var limit = rlimit()
         #if canImport(Darwin)

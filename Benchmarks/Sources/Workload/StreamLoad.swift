@@ -5,7 +5,7 @@ public struct StreamLoad: Hashable, Sendable {
 
     /// The size of an event on the wire, in bytes.
     public var size: Int
-    /// The number of events, in whole blocks.
+    /// The requested number of events. The stream has ``total`` events.
     public var events: Int
 
     /// Makes a stream of at least this many events. The size of an event is at least 16 bytes.
@@ -28,12 +28,12 @@ public struct StreamLoad: Hashable, Sendable {
     /// An event as the server sends it.
     public var event: String { "data: \(String(repeating: "x", count: size - 8))\n\n" }
 
-    /// The events of one write: about 64 KiB.
+    /// The number of events in one write, which has about 64 KiB.
     public var eventsPerBlock: Int { max(65_536 / size, 1) }
 
     /// The number of writes.
     public var blocks: Int { (events + eventsPerBlock - 1) / eventsPerBlock }
 
-    /// The number of events.
+    /// The number of events in the stream, which consists of whole writes.
     public var total: Int { blocks * eventsPerBlock }
 }

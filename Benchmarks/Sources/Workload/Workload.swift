@@ -17,7 +17,7 @@ public struct Workload: Hashable, Sendable {
     public var interval = 0
     /// The number of members of a presence channel when it is subscribed.
     public var members = 0
-    /// Whether the events are joins and then leaves, with a member for each.
+    /// Whether the events are a join of each member, and then a leave of each member.
     public var isPresenceStorm = false
     /// Whether the socket is closed when the last channel is subscribed.
     public var isDropped = false

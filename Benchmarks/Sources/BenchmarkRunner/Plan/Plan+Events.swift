@@ -23,8 +23,9 @@ extension Plan {
         let mainQueue: (must: Double, stretch: Double)
     }
 
-    /// The times of good references on another machine, with two cores that may be faster or slower. Foundation's
-    /// decoder is the same on both machines, so the other references should be faster or slower by the same factor.
+    /// The times of good references on another machine with two cores, which may be faster or slower than this machine.
+    /// Foundation's decoder is the same on both machines, so the times of the other references should differ by the
+    /// same factor as the decoder's time.
     private struct Known {
         let loop: Double
         let raw: Double

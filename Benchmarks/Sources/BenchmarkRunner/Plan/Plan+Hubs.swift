@@ -1,4 +1,4 @@
-/// Calls of SignalR. The reference receives the frames over the same WebSocket, and only counts them.
+/// Calls of SignalR. The reference receives the frames with the client's WebSocket transport, and only counts them.
 extension Plan {
     var hubSuites: [Suite] { [receivedSuite, invokedSuite] }
 
@@ -20,7 +20,7 @@ extension Plan {
     private var receivedSuite: Suite {
         let rows = Self.hubKinds.flatMap { name, kind, via in
             [(100, "100 B"), (1_000, "1 kB")].map { size, sizeName in
-                // Calls in JSON are as long as the items of a stream, so both have the same reference.
+                // Calls in JSON are about as long as the items of a stream, so both have the same reference.
                 Row(
                     "\(name), \(sizeName), against the frame counter",
                     received(kind, size, via: via).cpu,

@@ -97,7 +97,7 @@ private struct Input {
         }
     }
 
-    /// Takes the available bytes, and counts their frames.
+    /// Counts the whole frames of the received bytes. If there are none, waits for more bytes.
     mutating func read() throws {
         let taken = reference_read_frames(bytes, count, &scratch, &counts)
         if taken > 0 { remove(taken) } else { try receive() }

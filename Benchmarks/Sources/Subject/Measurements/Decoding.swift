@@ -4,7 +4,8 @@ import PusherProtocol
 import SodiumReference
 import Workload
 
-/// The work for an event in one process, without a socket: decoding its envelope, and decrypting its data.
+/// The work for an event in one process, without a socket. The work is either decoding its envelope or decrypting its
+/// data.
 struct Decoding {
     let arguments: Arguments
 
@@ -41,7 +42,8 @@ struct Decoding {
         Payload.envelope(event: Workload.eventName, channel: Workload().channelName(0), data: json)
     }
 
-    /// The time of one call, which returns a size that has to be used.
+    /// Returns the usage of one call. Each call returns a size, and the use of this size keeps the optimizer from
+    /// removing the work.
     private func repeated(_ body: () throws -> Int) rethrows -> [String: Double] {
         let count = arguments.number("events", default: 100_000)
         for _ in 0..<(count / 10) { use(try body()) }

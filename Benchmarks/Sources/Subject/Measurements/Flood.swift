@@ -24,7 +24,7 @@ struct Flood {
         switch arguments.implementation {
         case "c-loop": try BareLoop(arguments: arguments, workload: workload).run()
         case "raw-counter":
-            // The reference does not read the frames.
+            // The reference does not read the contents of the frames.
             try await reference { meter in { meter.event($0.data.readableBytes) } }
         case "json-decoder": try await reference { JSONEnvelopeConsumer(meter: $0).consume }
         case "scan-dispatch":

@@ -6,7 +6,7 @@ import WebSocketClient
 import Workload
 
 /// The cost of SignalR: calls of a handler at full speed, and calls of a hub that answers at once. The reference
-/// receives the frames over the same WebSocket, and only counts them.
+/// receives the frames with the client's WebSocket transport, and only counts them.
 struct HubMessages {
     let arguments: Arguments
 
@@ -44,7 +44,7 @@ struct HubMessages {
         return result
     }
 
-    /// Makes the hub send more when half of its calls have arrived.
+    /// Makes the hub send more calls each time the calls of half a window have arrived.
     private func meter(_ load: HubLoad, _ connection: HubConnection) -> Meter {
         Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) { [weak connection] _ in
             Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }

@@ -46,7 +46,7 @@ struct Idle {
         sleep(8)
         let (from, first) = (Date().timeIntervalSince1970, ProcessMemory.wakeUps())
         sleep(UInt32(seconds))
-        // The count includes one wake-up of this thread, so the result leaves it out.
+        // The difference includes one wake-up of this thread.
         let count = ProcessMemory.wakeUps() - first - 1
         return [
             "from": from, "to": Date().timeIntervalSince1970, "switches": Double(count), "seconds": Double(seconds),

@@ -7,7 +7,7 @@ import Workload
 
 /// A WebSocket over SwiftNIO's stock pipeline with as little work as possible, for comparison with the client.
 enum ReferenceConnection {
-    /// Connects, and passes the channel to the handler.
+    /// Connects, and adds the handler to the channel after the upgrade.
     static func open(
         _ target: Target,
         _ workload: Workload,
@@ -16,7 +16,7 @@ enum ReferenceConnection {
         try await connect(target, workload, on: MultiThreadedEventLoopGroup.singleton.next(), makeHandler).get()
     }
 
-    /// Connects, and passes the channel to the handler.
+    /// Connects, and adds the handler to the channel after the upgrade.
     static func connect(
         _ target: Target,
         _ workload: Workload,
