@@ -8,7 +8,7 @@ struct AnswerTests {
     private static let event = PusherServerAPI.Event("e", data: "{}")
 
     @Test(
-        "each HTTP status causes an error with the matching code",
+        "an HTTP status that is no success causes an error with the matching code",
         arguments: [
             (400, .badRequest), (401, .unauthorized), (403, .forbidden), (404, .notFound), (413, .tooLarge),
             (429, .tooManyRequests), (500, .serverFailed), (503, .serverFailed), (418, .unexpectedAnswer),

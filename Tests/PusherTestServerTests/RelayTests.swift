@@ -140,7 +140,7 @@ struct RelayTests {
         }
     }
 
-    @Test("the relay closes both sides when the client is idle for too long, even if the server sends bytes")
+    @Test("the relay closes both sides when the client is idle for too long, also without any bytes of the client")
     func idleLimit() async throws {
         try await withRelay { relay, client, server in
             relay.limitIdleTime(to: .seconds(3_600))

@@ -65,7 +65,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("a closing handshake with any code ends the sequence without an error")
+    @Test("a closing handshake with a code of the app ends the sequence without an error")
     func closedByServer() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(

@@ -452,7 +452,7 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    @Test("schedules no timer without an idle timeout")
+    @Test("an open stream without an idle timeout has no timer")
     func noIdleTimeout() {
         var machine = Self.machine(idleTimeout: nil)
         _ = machine.start()

@@ -163,7 +163,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "the client accepts only the content type of event streams",
+        "by default, the client accepts only the content type of event streams",
         arguments: [
             ("text/event-stream;", true), ("text/event-stream;charset=windows-1252", true),
             ("text/event-stream;x bogus", true), ("Text/Event-Stream", true), ("text/event-stream bogus", false),
