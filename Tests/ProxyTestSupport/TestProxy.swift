@@ -50,7 +50,7 @@ package final class TestProxy: Sendable {
     }
 
     private func beginShutdown() -> EventLoopFuture<Void> {
-        // The clients are closed first, so they cannot request further origins.
+        // The proxy closes the clients' connections first, so the clients cannot request further origins.
         listener.beginShutdown().flatMap { [engine] _ in engine.closeOrigins() }
     }
 

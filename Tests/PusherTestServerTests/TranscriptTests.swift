@@ -83,7 +83,7 @@ private struct Browser {
             }
             let number = try #require(exchange.connection)
             try await readAnswer(on: number)
-            // pusher-js subscribes after the greeting, which its receiving request on the first connection gets.
+            // pusher-js subscribes after the greeting. The receiving request on the first connection gets the greeting.
             if number != 1 { try await readAnswer(on: 1, until: EventName.connectionEstablished) }
             if connections[number] == nil { connections[number] = try await .connect(port: server.port) }
             connections[number]?.write(try transcript.request(exchange))

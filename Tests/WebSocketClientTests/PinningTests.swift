@@ -56,8 +56,8 @@ struct PinningTests {
                 return
             }
             #expect(closure.error?.code == .pinMismatch)
-            // The error contains the server's pin. After an intended change of the key, the developer can copy it from
-            // the error.
+            // The error contains the server's pin. After an intended change of the key, the developer can copy the pin
+            // from the error.
             #expect(closure.error?.message.contains("sha256/\(certificates.serverPin)") == true)
         }
         #expect(received.withLockedValue { $0 } == [""])

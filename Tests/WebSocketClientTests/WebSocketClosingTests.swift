@@ -218,7 +218,7 @@ struct WebSocketClosingTests {
             #expect(await socket.nextOutcome() == .opened)
             #expect(await socket.nextOutcome() == .text("end"))
             continuation.yield()
-            // This message follows the waiting answers. When the system has accepted it, the system also has the last
+            // This message follows the waiting answers. When the system has accepted this message, it also has the last
             // answer, and the server does not have to wait longer.
             try await socket.send("end")
             try await socket.perform { $0.close(code: .normalClosure, reason: "") }

@@ -229,7 +229,7 @@ extension SimulatedWorld {
 
     /// The socket id of the client according to the server; nil if the client has no connection.
     var socketID: String? {
-        // The latest connection is the client's, if the client has one.
+        // The latest connection that belongs to no member is the connection of the client.
         let others = Set(members.compactMap(\.socketID))
         return server.server.connections.last { !others.contains($0.socketID) }?.socketID
     }
