@@ -76,7 +76,7 @@ public final class PusherTestServer: Sendable {
     /// Stops listening, and closes all connections as if the process were killed. When the method returns, no socket is
     /// open.
     ///
-    /// Does nothing if the server does not listen. The server keeps its records.
+    /// If the server does not listen, the method only removes simulated members. The server keeps its records.
     public func shutdown() async {
         let drop = { @Sendable [engine] in
             engine.step { brain in brain.dropConnections(.all) }
@@ -104,7 +104,7 @@ public final class PusherTestServer: Sendable {
     }
 
     /// The data that a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient`
-    /// makes options from this data. The data contains the port only after ``start()``.
+    /// makes options from this data. If ``Options/port`` is 0, the data contains the port only after ``start()``.
     public var access: TestServerAccess {
         TestServerAccess(
             key: options.application.key,

@@ -17,7 +17,7 @@ extension PusherTestServer {
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
             /// A wait ended before the condition was met.
             public static let timeout = Self(rawValue: "timeout")
-            /// The event or one of the channels breaks the protocol's rules.
+            /// The event's name, one of its channels, their number, or an id breaks the protocol's rules.
             public static let invalidEvent = Self(rawValue: "invalidEvent")
             /// A fake member cannot join the channel.
             public static let invalidMember = Self(rawValue: "invalidMember")

@@ -43,7 +43,8 @@ package enum OutgoingFrame: Hashable, Sendable {
 /// The answer to an HTTP request.
 package struct RESTResponse: Hashable, Sendable {
     package var status: Int
-    /// The header fields besides the body's type and length.
+    /// The header fields without the body's length. If there is no `Content-Type`, the front end of a socket adds the
+    /// field to a whole response.
     package var headers: [PusherTestServer.Request.Header]
     package var body: String
 

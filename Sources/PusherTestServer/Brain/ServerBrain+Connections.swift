@@ -11,7 +11,7 @@ extension ServerBrain {
         return takeActions()
     }
 
-    /// - Parameter session: Nil for a WebSocket.
+    /// - Parameter session: The session of a connection over HTTP; nil for a WebSocket.
     mutating func requestConnection(_ id: ConnectionID, _ request: PusherTestServer.Request, _ session: HTTPSession?) {
         let fault = nextConnectionFault()
         let socketID = fault?.socketID ?? socketID(of: id)
@@ -121,7 +121,7 @@ extension ServerBrain {
         return (5...7).contains(number) ? nil : (4007, "Unsupported protocol version")
     }
 
-    /// Returns the key in a path of the form `/{any prefix}/app/{key}`.
+    /// Returns the decoded key in a path that ends with `/app/{key}`; nil for other paths.
     static func applicationKey(inPath path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count >= 3, parts[parts.count - 2] == "app", let key = parts.last, !key.isEmpty else { return nil }
@@ -165,7 +165,7 @@ extension ServerBrain {
         enqueue(.end, to: id)
     }
 
-    /// Cancels a connection's timers, and removes its subscriptions and its sign-in.
+    /// Cancels the timers for pings, silence and closing, and removes the connection's subscriptions and its sign-in.
     private mutating func leave(_ id: ConnectionID) {
         guard let connection = connections[id] else { return }
         cancel(connection.pingTimer)

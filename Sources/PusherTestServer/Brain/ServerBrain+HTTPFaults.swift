@@ -72,7 +72,8 @@ extension ServerBrain {
                     endResponse(of: receiver)
                 }
             }
-            // The response of a replaced receiver has ended, and still reaches the client.
+            // The response of a replaced receiver is complete, and can still reach the client. So remove this receiver
+            // here. Otherwise, `endSession` would abandon its response.
             removeReplaced(of: id)
             endSession(id, isRemembered: answering == .notFound)
         }

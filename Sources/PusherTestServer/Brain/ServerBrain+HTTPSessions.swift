@@ -46,7 +46,7 @@ extension ServerBrain {
         beginReceiving(id)
     }
 
-    /// Begins the response if the request is for a stream.
+    /// Schedules the heartbeat, and begins the response if the request is for a stream.
     mutating func beginReceiving(_ id: ConnectionID) {
         guard let receiver = connections[id]?.http?.receiver else { return }
         connections[id]?.http?.receiver?.lastWrite = now

@@ -1,5 +1,5 @@
-/// The methods that send to a connection. All output uses these methods. So a delay affects all output, and messages
-/// keep their order.
+/// The methods that send to a connection. All messages, pongs and close frames pass through these methods. So a delay
+/// affects all of them, and they keep their order.
 extension ServerBrain {
     /// Sends a message on behalf of the server, unless the connection is silent.
     mutating func say(_ text: String, to id: ConnectionID) {
@@ -7,7 +7,8 @@ extension ServerBrain {
         enqueue(.frame(.text(text)), to: id)
     }
 
-    /// Returns whether a connection gets messages: it is open, and the server is not silent on it.
+    /// Returns whether a connection gets messages. The connection must be open, and the server must not be silent on
+    /// it.
     func canHear(_ id: ConnectionID) -> Bool {
         guard let connection = connections[id] else { return false }
         return connection.phase == .open && !connection.isSilent

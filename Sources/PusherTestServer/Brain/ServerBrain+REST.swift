@@ -76,7 +76,7 @@ extension ServerBrain {
 
     // MARK: POST /apps/{id}/events
 
-    /// An event, and the attributes of its channels to return in the answer.
+    /// An event, and the names of the channel attributes that the answer must contain, separated by commas.
     private struct Publication {
         let event: PublishedEvent
         let info: String?

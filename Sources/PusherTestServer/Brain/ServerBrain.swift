@@ -96,11 +96,11 @@ package struct ServerBrain: Sendable {
     enum TimerPurpose: Hashable, Sendable {
         /// A delayed frame is due.
         case delay(ConnectionID)
-        /// The client has been quiet for the ping interval.
+        /// The client has been silent for the ping interval.
         case ping(ConnectionID)
         /// The client has not answered a `pusher:ping`.
         case pong(ConnectionID)
-        /// The client has been silent for the longest allowed time.
+        /// The client may have been silent for the longest allowed time.
         case idle(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)

@@ -28,7 +28,7 @@ struct ServerConnection: Sendable {
     /// Oldest subscription first.
     var channels: [String] = []
     var user: SignedInUser?
-    /// The arrival times of the client events of the last second.
+    /// The arrival times of the accepted client events of the last second.
     var clientEventTimes: [Duration] = []
     /// The start of the message limit's current window, and the number of messages in this window.
     var messageWindow: (start: Duration, count: Int)?
@@ -40,7 +40,7 @@ struct ServerConnection: Sendable {
     /// The timer of the idle limit. Messages do not restart the timer, so the brain checks the length of the silence
     /// when the timer fires.
     var idleTimer: TimerID?
-    /// The time of the client's last frame.
+    /// The time from which the brain measures the client's silence.
     var lastActivity = Duration.zero
     var closeTimer: TimerID?
 }

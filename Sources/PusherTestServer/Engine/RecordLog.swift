@@ -25,7 +25,8 @@ struct BoundedLog<Element: Sendable>: Sendable {
         change(&elements[position])
     }
 
-    /// Returns the element with this index, or the oldest kept element after it.
+    /// Returns the element with this index, or the oldest kept element after it. Returns nil if there is no such
+    /// element yet.
     func first(from index: Int) -> Element? {
         position(of: max(index, nextIndex - elements.count)).map { elements[$0] }
     }

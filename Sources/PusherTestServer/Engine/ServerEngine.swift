@@ -49,7 +49,8 @@ final class ServerEngine: Sendable {
     // MARK: Inputs
 
     /// Passes an input to the brain. The log contains the records when the method returns. The other actions run on the
-    /// event loop. If the caller is on the event loop, these actions run before the method returns.
+    /// event loop. If the caller is on the event loop, these actions run before the method returns, unless the engine
+    /// is already carrying out actions.
     func step(_ transition: (inout ServerBrain) -> [ServerAction]) {
         step { state in transition(&state.brain) }
     }
@@ -114,7 +115,7 @@ final class ServerEngine: Sendable {
         assign: (RequestID) -> Void = { _ in },
         respond: @escaping Responder
     ) {
-        // This initializer calls closures of the test, so the lock must not be held here.
+        // The initializer of `AuthorizationCall` calls closures of the test, so do not hold the lock here.
         let authorization = AuthorizationCall(request, options: options)
         let transport = TransportCall(request, options: options.httpTransports)
         let id = state.withLockedValue { state in

@@ -11,7 +11,8 @@ extension PusherTestServer {
         case subscribers(of: String)
     }
 
-    /// A fault that makes a new connection fail.
+    /// A fault that makes a new connection fail. With an HTTP transport, the first receiving request counts as the
+    /// upgrade.
     public enum ConnectionFault: Hashable, Sendable {
         /// The server answers the upgrade with this HTTP status.
         case refused(status: Int)
@@ -31,7 +32,7 @@ extension PusherTestServer {
         case error(code: Int?, message: String)
         /// The server sends this text instead of `pusher:connection_established`. The connection stays open.
         ///
-        /// If the text is a `pusher:connection_established` with a socket id, the connection has this id.
+        /// If the text is a `pusher:connection_established` with a valid socket id, the connection has this id.
         /// Authorizations, commands and records use this id. Several connections may have the same id.
         case firstMessage(String)
 

@@ -4,7 +4,8 @@ extension PusherTestServer {
     /// The server still calls ``Options/authorizeChannel`` and ``Options/authenticateUser`` for these requests.
     /// - Parameters:
     ///   - count: The number of requests. The server answers later requests as usual. Default: nil, for all requests. A
-    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///     later call takes effect after earlier calls with a count. A later call replaces an earlier call without a
+    ///     count for the same channel.
     ///   - channel: The channel whose requests fail. Default: nil, for every request to either endpoint.
     ///   - fault: The answer to these requests.
     public func failAuthorizations(

@@ -43,7 +43,7 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - count: The number of connections. The server accepts later connections. Default: nil, for all connections. A
-    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///     later call takes effect after earlier calls with a count, and replaces an earlier call without a count.
     ///   - fault: The failure of these connections.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.step { brain in brain.failConnections(count: count, with: fault) }
@@ -60,7 +60,7 @@ extension PusherTestServer {
     }
 
     /// Changes how long a client may be silent, on open and new connections. Nil removes the limit. The limit does not
-    /// apply to connections that the server has silenced. Until the first call, the limit is ``Dialect/idleLimit``.
+    /// apply to connections on which the server is silent. Until the first call, the limit is ``Dialect/idleLimit``.
     public func setIdleLimit(_ limit: Dialect.IdleLimit?) {
         engine.step { brain in brain.setIdleLimit(limit) }
     }

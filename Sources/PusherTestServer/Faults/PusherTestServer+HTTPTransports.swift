@@ -3,7 +3,8 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - count: The number of requests. The server answers later requests as usual. Default: nil, for all requests. A
-    ///     later call with a count takes effect after all earlier calls have reached their counts.
+    ///     later call takes effect after earlier calls with a count. A later call replaces an earlier call without a
+    ///     count for the same kinds.
     ///   - requests: The kinds of requests. Default: all.
     ///   - fault: The answer to these requests.
     public func failTransportRequests(

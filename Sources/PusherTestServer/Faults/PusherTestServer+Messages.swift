@@ -10,17 +10,18 @@ extension PusherTestServer {
         engine.step { brain in brain.send(.text(text), target) }
     }
 
-    /// Sends one binary frame, which the protocol does not support.
+    /// Sends one binary frame, which the protocol does not support. Has no effect on connections over HTTP.
     public func sendBinary(_ bytes: [UInt8], to target: Target = .all) {
         engine.step { brain in brain.send(.binary(bytes), target) }
     }
 
-    /// Writes bytes to the socket without a WebSocket frame.
+    /// Writes bytes to the socket without a WebSocket frame. Over HTTP, writes the bytes to the response without a
+    /// frame.
     public func sendRawBytes(_ bytes: [UInt8], to target: Target = .all) {
         engine.step { brain in brain.send(.rawBytes(bytes), target) }
     }
 
-    /// Sends a WebSocket ping.
+    /// Sends a WebSocket ping. Over HTTP, sends a heartbeat without the payload.
     public func sendWebSocketPing(_ payload: [UInt8] = [], to target: Target = .all) {
         engine.step { brain in brain.send(.ping(payload), target) }
     }

@@ -34,8 +34,8 @@ extension PusherTestServer {
         /// The server closes the TCP connection, but the messages in the request take effect. For requests without
         /// messages, this fault has the same effect as ``dropped``.
         case answerLost
-        /// The answer if a proxy has sent the poll twice: `c[2010,"Another connection still open"]`. The frames go to
-        /// the copy of the poll, and the session ends. Requests other than polls get their normal answer.
+        /// The poll gets `c[2010,"Another connection still open"]`, as if a proxy had sent it twice. The waiting frames
+        /// are lost, and the session ends. Requests other than polls get their normal answer.
         case duplicated
     }
 

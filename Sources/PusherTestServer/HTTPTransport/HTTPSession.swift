@@ -8,8 +8,8 @@ struct HTTPSession: Sendable {
     enum Item: Hashable, Sendable {
         case open(hostname: String?)
         case text(String)
-        /// The answer to the client's heartbeat: an empty frame. The answer is not a heartbeat, because pusher-js would
-        /// answer the heartbeat again.
+        /// An empty frame, which answers the client's heartbeat. The answer is not a heartbeat, because pusher-js would
+        /// answer a heartbeat with another heartbeat.
         case acknowledgement
         case heartbeat
         case close(code: Int, reason: String)
@@ -75,7 +75,8 @@ struct HTTPSession: Sendable {
     private var queue = CircularBuffer<Item>()
     private(set) var queuedBytes = 0
 
-    /// The maximum length of a line with several messages, in bytes. A line with a single message may be longer.
+    /// The length in bytes at which a line takes no further messages. The check ignores the JSON escapes of the next
+    /// message. A line with a single message may be longer.
     static let maximumLineLength = 65_536
 
     init(name: String, applicationPath: String, isStreaming: Bool) {

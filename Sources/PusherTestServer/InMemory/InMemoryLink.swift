@@ -18,7 +18,7 @@ package final class InMemoryLink: Sendable {
         /// Bytes that are not a WebSocket frame. The client must fail the connection, as RFC 6455 demands.
         case rawBytes([UInt8])
 
-        /// Nobody listens.
+        /// The server seems not to listen.
         case unreachable
         /// The server answered the upgrade with this HTTP status.
         case refused(status: Int)

@@ -7,7 +7,8 @@ package import NIOCore
 /// ``server`` has the commands and records of the server. The commands of this class affect the network between client
 /// and server.
 package final class InMemoryServer: Sendable {
-    /// The commands and records, as for a server that listens. ``PusherTestServer/start()`` does nothing.
+    /// The commands and records, as for a server that listens. ``PusherTestServer/start()`` only checks the encryption
+    /// master key.
     package let server: PusherTestServer
 
     let engine: ServerEngine
@@ -45,7 +46,8 @@ package final class InMemoryServer: Sendable {
 
     /// - Parameters:
     ///   - eventLoop: The server's event loop, for example a `NIOAsyncTestingEventLoop` or an `EmbeddedEventLoop`.
-    ///   - unixTime: A closure that returns the time in seconds since 1970, for checks of signed REST requests.
+    ///   - unixTime: A closure that returns the time in seconds since 1970, for webhooks and for checks of signed REST
+    ///     requests.
     package init(
         eventLoop: any EventLoop,
         options: PusherTestServer.Options = .init(),
@@ -145,7 +147,7 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// Blocks WebSockets, as some networks do, but no other requests. Nil allows new WebSockets again.
+    /// Blocks new WebSockets, as some networks do, but no other requests. Nil allows new WebSockets again.
     package func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
         network.withLockedValue { $0.upgradeFault = fault }
     }

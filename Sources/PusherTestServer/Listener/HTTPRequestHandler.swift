@@ -61,8 +61,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// Whether an answer is incomplete. Clients wait for the end of the answer before they send another request on the
-    /// same connection.
+    /// Whether an answer of an HTTP transport is incomplete. Clients wait for the end of the answer before they send
+    /// another request on the same connection.
     private var isAnswering: Bool { longAnswer?.isFinished == false }
 
     /// Handles bytes before the decoder gets them. The first byte after a request begins another request.

@@ -23,8 +23,8 @@ extension PusherTestServer.Dialect {
             case counted
             /// The server lists and counts the user's id once for each connection.
             case listedTwice
-            /// The server sends `member_added` for each new connection of the user, and `member_removed` for each lost
-            /// connection.
+            /// The server sends `member_added` for each connection of the user that subscribes, and `member_removed`
+            /// for each connection that leaves.
             case announcedAgain
         }
 
@@ -101,7 +101,7 @@ extension PusherTestServer.Dialect {
         public init() {}
     }
 
-    /// Signing in.
+    /// The answers to sign-ins, and the messages about watchlists.
     public struct Users: Hashable, Sendable {
         /// The answer to a failed sign-in.
         public enum SignInRefusal: Hashable, Sendable, CaseIterable {

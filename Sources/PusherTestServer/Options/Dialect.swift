@@ -151,7 +151,7 @@ extension PusherTestServer {
         public var cache = Cache()
         /// The rules for relaying client events.
         public var clientEvents = ClientEvents()
-        /// Signing in.
+        /// The answers to sign-ins, and the messages about watchlists.
         public var users = Users()
 
         /// Creates Pusher's dialect.

@@ -87,9 +87,10 @@ extension PusherTestServer {
         /// Afterwards, the server answers with 408 and closes the connection. The limit does not apply
         /// between two requests, or to an open WebSocket. Default: 30 s.
         public var requestTimeout: Duration = .seconds(30)
-        /// The origins of web pages that may use the authorization endpoints and the REST API, for example
-        /// `https://app.example.test`. An origin has no path, and has a port only if the port is not the default port.
-        /// Pages from `localhost`, `127.0.0.1` and `::1` are always allowed, on every port. Default: no other origins.
+        /// The origins of web pages that may use the authorization endpoints, the REST API and the HTTP transports, for
+        /// example `https://app.example.test`. An origin has no path, and has a port only if the port is not the
+        /// default port. Pages from `localhost`, `127.0.0.1` and `::1` are always allowed, on every port. Default: no
+        /// other origins.
         public var allowedOrigins: Set<String> = []
         /// The longest message that a client may send, in bytes. If a message is longer, the server closes the
         /// connection with 1009. Default: 1 MiB.
@@ -109,7 +110,7 @@ extension PusherTestServer {
     }
 
     /// A limit for the messages of a connection. The server answers each message beyond the limit with error 4301 "Rate
-    /// limit exceeded". The error names no channel, and the message has no other effect.
+    /// limit exceeded". The error names no channel. The server ignores the message.
     public struct MessageLimit: Hashable, Sendable {
         /// The number of messages that the server accepts in a window.
         public var count: Int

@@ -1,7 +1,8 @@
 import PusherEncryption
 import PusherProtocol
 
-/// The reason why the server refuses a request to the REST API or to an authorization endpoint.
+/// The reason why the server refuses a request to the REST API or to an authorization endpoint, or a request of an HTTP
+/// transport.
 struct RESTFailure: Error, Hashable, Sendable {
     let status: Int
     let message: String

@@ -34,7 +34,7 @@ extension PusherTestServer {
     /// Returns the first record that matches. Waits if there is no such record yet.
     ///
     /// - Parameters:
-    ///   - after: The index after which the search begins. Default: nil, to begin with the oldest kept record.
+    ///   - after: The record after which the search begins. Default: nil, to begin with the oldest kept record.
     ///   - timeout: The longest wait, in real time. Default: 10 s.
     ///   - matches: A closure that checks a record, in the caller's task.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
@@ -54,7 +54,7 @@ extension PusherTestServer {
         }
     }
 
-    /// Waits until at least this many connections are open and have their socket ids.
+    /// Waits until the server has sent `pusher:connection_established` on at least this many open connections.
     ///
     /// - Parameters:
     ///   - count: The minimum number of connections. Default: 1.

@@ -80,8 +80,9 @@ extension PusherTestServer {
             /// The authorization request in the preceding record failed because of a fault command.
             case authorizationFailed(AuthorizationFault)
             /// The server answered a request to the REST API or to an authorization endpoint with this status.
-            /// Preflights of browsers are included. If the server answered before the request was complete, the record
-            /// contains only the part of the body that the server has kept.
+            /// Preflights of browsers and refused requests of HTTP transports also have such a record. If the server
+            /// answered before the request was complete, the record contains only the part of the body that the server
+            /// has kept.
             case requestAnswered(Request, status: Int)
 
             /// The server is about to send a webhook with this body.

@@ -3,7 +3,7 @@ extension PusherTestRelay {
     public struct Connection: Hashable, Sendable {
         /// The connection's index in the log. The first connection of the relay has the index 0.
         public var index: Int
-        /// The fault that prevented the relay from relaying the connection.
+        /// The fault because of which the relay did not relay the connection; nil if there was no such fault.
         public var fault: ConnectionFault?
         /// The fault that blocked a WebSocket request; nil if no request was blocked.
         public var upgradeFault: UpgradeFault?
@@ -14,7 +14,8 @@ extension PusherTestRelay {
         public var receivedFromClient = 0
         /// The number of bytes that the relay has received from the server.
         public var receivedFromServer = 0
-        /// The number of bytes that the relay has dropped, in both directions.
+        /// The number of bytes that the relay has dropped because of ``StreamFault/swallowed``, or after it blocked a
+        /// WebSocket request, in both directions.
         public var swallowed = 0
         /// Whether at least one side is still open.
         public var isOpen = true
@@ -30,7 +31,7 @@ extension PusherTestRelay {
     /// change, so it may match later.
     ///
     /// - Parameters:
-    ///   - after: The index after which the search begins. Default: nil, to begin with the oldest kept connection.
+    ///   - after: The connection after which the search begins. Default: nil, to begin with the oldest kept connection.
     ///   - timeout: The longest wait, in real time. Default: 10 s.
     ///   - matches: A closure that checks a connection, in the caller's task. Default: every connection matches.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with

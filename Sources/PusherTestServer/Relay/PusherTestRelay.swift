@@ -62,7 +62,7 @@ public final class PusherTestRelay: Sendable {
     /// Closes all connections and stops listening. When the method returns, no socket is open. The relay keeps its
     /// records and faults.
     public func shutdown() async {
-        // This future never fails, for the same reason.
+        // The future never fails, because the engine ignores errors of sockets that are already closed.
         try? await engine.beginShutdown().get()
     }
 

@@ -157,8 +157,8 @@ final class RelayEngine: Sendable {
                 self.state.withLockedValue { $0.connects[id] = nil }
                 defer { isDecided.succeed() }
                 switch result {
-                // The server refused the relay's connection. The relay cannot refuse the client's connection anymore,
-                // so it closes this connection.
+                // The relay could not connect to the server. The relay cannot refuse the client's connection anymore,
+                // so it closes the client's connection.
                 case .failure: client.close(promise: nil)
                 case .success(let server):
                     guard client.isActive else { return server.close(promise: nil) }
@@ -185,8 +185,8 @@ final class RelayEngine: Sendable {
     func endConnections(byReset: Bool) {
         let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
         eventLoop.execute {
-            // Prepare all sockets before closing the first socket, because closing this socket also closes the other
-            // side.
+            // Prepare all sockets before closing the first socket, because closing one side of a connection also closes
+            // the other side.
             if byReset { for socket in sockets { socket.willReset() } }
             for socket in sockets { socket.close(promise: nil) }
         }

@@ -106,6 +106,6 @@ extension PusherTestRelay {
     /// has sent bytes that the relay had not read yet, the system also sends an RST.
     public func dropConnections() { engine.endConnections(byReset: false) }
 
-    /// Resets all connections on both sides (RST), as a system does when a process dies.
+    /// Resets all connections on both sides (RST), as some firewalls do.
     public func resetConnections() { engine.endConnections(byReset: true) }
 }

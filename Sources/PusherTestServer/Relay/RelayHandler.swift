@@ -13,7 +13,8 @@ final class RelayHandler: ChannelDuplexHandler {
 
     /// A closure that the handler calls once, when the connection is active.
     var whenActive: (() -> Void)?
-    /// The filter for the client's first request. Nil after the filter has decided, and if there is no upgrade fault.
+    /// The filter for the client's first request. Nil after the filter has allowed the request, and if there is no
+    /// upgrade fault.
     var upgradeFilter: UpgradeFilter?
     private var isBlocked = false
     private var context: ChannelHandlerContext?
@@ -143,7 +144,7 @@ final class RelayHandler: ChannelDuplexHandler {
         idleTimer = engine.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { engine.endConnection(id) }
     }
 
-    // MARK: What goes on
+    // MARK: Passing bytes on
 
     private var mayRead: Bool {
         let fault = fault

@@ -5,8 +5,8 @@ extension PusherTestRelay {
         public var serverHost: String
         /// The server's port.
         public var serverPort: Int
-        /// The address to bind: `127.0.0.1` (the default), `::1`, or on Linux another address that begins with 127. No
-        /// other program takes the port of such an address while the relay does not listen.
+        /// The address to bind: `127.0.0.1` (the default), `::1`, or on Linux another address that begins with 127.
+        /// Other programs normally do not use such an address, so its port stays free while the relay does not listen.
         public var host = "127.0.0.1"
         /// The port to bind. If 0, the default, the system chooses a free port.
         public var port = 0

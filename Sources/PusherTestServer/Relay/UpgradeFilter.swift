@@ -4,7 +4,7 @@ import NIOCore
 struct UpgradeFilter {
     enum Decision {
         case undecided
-        /// The relay must pass on these bytes: all bytes that the client has sent so far.
+        /// The relay must pass on these bytes. They are all bytes that the client has sent so far.
         case allowed(ByteBuffer)
         case blocked(PusherTestRelay.UpgradeFault)
     }
