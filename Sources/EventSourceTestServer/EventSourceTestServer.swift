@@ -15,7 +15,7 @@ import NIOSSL
 /// }
 /// ```
 public final class EventSourceTestServer: Sendable {
-    /// Answers one request.
+    /// A closure that answers one request.
     public typealias Responder = @Sendable (TestExchange) async throws -> Void
 
     /// The server's certificate and private key, in PEM form.
@@ -158,7 +158,7 @@ public final class EventSourceTestServer: Sendable {
 
     /// Stops listening, and closes all connections.
     public func stop() async {
-        // Most closures refer to the server, so the code must not release closures while it holds the lock.
+        // Most closures refer to the server, so the server must release them. Otherwise, neither would be freed.
         let waiting = state.withLockedValue { state in
             defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
             return state.waiting.values
@@ -217,7 +217,7 @@ extension EventSourceTestServer.Certificate {
     }
 }
 
-/// Collects the parts of each request.
+/// A handler that collects the parts of each request.
 private final class ExchangeHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
 

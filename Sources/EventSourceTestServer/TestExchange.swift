@@ -34,7 +34,7 @@ public struct TestRequest: Hashable, Sendable {
     }
 }
 
-/// A request and its answer, for a closure that answers requests: see ``EventSourceTestServer/respond(at:_:)``.
+/// A request and its answer, for a closure that answers requests. See ``EventSourceTestServer/respond(at:_:)``.
 ///
 /// All methods except ``disconnected()`` throw if the connection is closed.
 public final class TestExchange: Sendable {
@@ -57,7 +57,7 @@ public final class TestExchange: Sendable {
         self.request = request
         self.number = number
         self.channel = channel
-        // If the client disconnects, a wait ends early.
+        // If the connection closes, a wait ends early.
         channel.closeFuture.whenComplete { [state] _ in
             let timers = state.withLockedValue { state in
                 defer { (state.timers, state.isDisconnected) = ([:], true) }

@@ -8,9 +8,9 @@ extension PusherServerAPI {
     /// Check first whether the user may subscribe, because this method only signs. The method makes no request.
     ///
     /// - Parameters:
-    ///   - channel: The channel's name: `channel_name` in the client's request.
-    ///   - socketID: The socket id of the client's connection: `socket_id` in the client's request.
-    ///   - member: The user. Required for presence channels.
+    ///   - channel: The channel's name, which is the field `channel_name` of the client's request.
+    ///   - socketID: The connection's socket id, which is the field `socket_id` of the client's request.
+    ///   - member: The user. Required for presence channels. Default: nil.
     /// - Returns: The authorization. ``Authorization/jsonText`` is the answer to send to the client.
     /// - Throws: ``PusherServerAPIError`` if the channel is public, or if a name or an id is invalid. The method also
     ///   throws this error if `member` is missing for a presence channel, or if there is no key for an encrypted
@@ -50,7 +50,7 @@ extension PusherServerAPI {
     ///
     /// - Parameters:
     ///   - user: The user.
-    ///   - socketID: The socket id of the client's connection: `socket_id` in the client's request.
+    ///   - socketID: The connection's socket id, which is the field `socket_id` of the client's request.
     /// - Returns: The authorization. ``Authorization/jsonText`` is the answer to send to the client.
     /// - Throws: ``PusherServerAPIError`` if an id is invalid.
     public func authenticateUser(_ user: User, socketID: String) throws(PusherServerAPIError) -> Authorization {
@@ -76,7 +76,7 @@ extension PusherServerAPI {
         guard let id = isNumberAllowed ? object[key]?.identifier : object[key]?.string else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user \(text.quoted): it has no \(key), which must be a string."
+                "Invalid user \(text.quoted): it has no \(key) that is a string\(isNumberAllowed ? " or a number" : "")."
             )
         }
         try check(userId: id)

@@ -49,7 +49,7 @@ extension PusherServerAPIError.Code {
     public static let invalidChannelName = Self(rawValue: "invalidChannelName")
     /// The socket id is not two numbers with a dot between them.
     public static let invalidSocketID = Self(rawValue: "invalidSocketID")
-    /// The user's id is empty or has more than 128 bytes, or the JSON text has no id.
+    /// The user's id is empty or has more than 128 bytes, the JSON text has no id, or a presence channel needs a user.
     public static let invalidUser = Self(rawValue: "invalidUser")
     /// The data of the event has more bytes than ``PusherServerAPI/Limits/eventDataSize``.
     public static let dataTooLong = Self(rawValue: "dataTooLong")
@@ -62,7 +62,7 @@ extension PusherServerAPIError.Code {
     /// The webhook's key or signature is missing or wrong, or the webhook's body is invalid.
     public static let invalidWebhook = Self(rawValue: "invalidWebhook")
 
-    // Without an answer.
+    // Errors without an answer.
 
     /// The connection failed, or was lost before the answer.
     public static let connectionFailed = Self(rawValue: "connectionFailed")

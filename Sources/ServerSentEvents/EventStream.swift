@@ -10,8 +10,9 @@
 /// after `break`, after an error, when the task is cancelled, or when your code releases the iterator. The client reads
 /// from the socket only as fast as your code consumes events.
 ///
-/// After the loss of a connection, the client reconnects if it may repeat the request: see
-/// ``EventStreamOptions/Reconnection``. The client asks the server to resume after the last event.
+/// After the loss of a connection, the client reconnects if it may repeat the request.
+/// ``EventStreamOptions/Reconnection`` determines which requests it may repeat. The client asks the server to resume
+/// after the last event.
 ///
 /// You can iterate a stream once. To connect again, create another stream. To resume, pass the ``lastEventID`` of the
 /// first stream to the new stream.
@@ -31,7 +32,8 @@ public final class EventStream: Sendable {
         /// complete, or your code closed it or stopped iterating.
         case closed(EventStreamError?)
 
-        /// Returns the time until the next attempt: zero if the attempt is due, and `nil` if the client does not wait.
+        /// Returns the time until the next attempt. The time is zero if the attempt is due, and `nil` if the client
+        /// does not wait.
         ///
         /// - Parameter now: The time from which to count. Default: now.
         public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {

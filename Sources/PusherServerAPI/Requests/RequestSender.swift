@@ -117,7 +117,7 @@ struct RequestSender: Sendable {
 
     private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
         // The server has accepted the request, so a body that is not UTF-8 is not an error here. Callers that need the
-        // body check the encoding.
+        // body check whether it is a JSON object.
         if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
         let (code, advice) = Self.meaning(of: response.status)
         let error = PusherServerAPIError(

@@ -3,7 +3,7 @@ public import NIOPosix
 package import RealtimeHTTP
 public import RealtimeNetworking
 
-/// Makes the connections of event streams.
+/// A connector that makes the connections of event streams.
 ///
 /// Each ``EventStream`` has its own connector, unless you pass one. Share a connector between many streams to servers
 /// with TLS, because each new connector reads the trusted certificates again.

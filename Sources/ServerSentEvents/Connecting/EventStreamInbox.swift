@@ -14,7 +14,7 @@ final class EventStreamInbox: Sendable {
 
     /// The reason why the sequence ends without an error.
     enum Ending: Hashable, Sendable {
-        /// The app has closed the stream.
+        /// The app has closed the stream, or has stopped iterating.
         case closed
         /// The server answered with status 204.
         case stoppedByServer

@@ -95,7 +95,7 @@ final class EventStreamSession: Sendable {
 
     // MARK: The reader
 
-    /// Whether the reader must stop: the stream is closed, or the reader's task is cancelled.
+    /// Whether the reader must stop, because the app has closed the stream or the reader's task is cancelled.
     var isOver: Bool { Task.isCancelled || shared.withLockedValue { $0.isClosed } }
 
     /// Connects. Returns false if the stream was iterated before.
@@ -108,7 +108,7 @@ final class EventStreamSession: Sendable {
         return isFirst
     }
 
-    /// Closes the stream, because the app calls `close()` or because the reader was released.
+    /// Closes the stream. The app has called `close()`, or the reader has stopped.
     func stop() { step { machine, _ in machine.close() } }
 
     func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {

@@ -63,12 +63,12 @@ struct EventStreamStateMachine: Sendable {
         var makesRequests: Bool
     }
 
-    /// The last event id and the reconnection time, as far as the reader has read a response.
+    /// The last event id and the reconnection time after the bytes that the reader has parsed.
     struct Position: Hashable, Sendable {
         var lastEventID = ""
         /// In milliseconds.
         var reconnectionTime: Int64?
-        /// Whether this response had events.
+        /// Whether the current response had events.
         var hasEvents = false
     }
 
@@ -108,7 +108,7 @@ struct EventStreamStateMachine: Sendable {
     private var isSafeRequest = false
     private var timerCount = 0
     private var retryCount = 0
-    /// The time of the loss, while the client reconnects.
+    /// The time of the first loss since the last reset of ``retryCount``; nil if there was no loss since then.
     private var lossTime: Duration?
 
     init(_ configuration: Configuration, lastEventID: String = "") {
@@ -142,7 +142,8 @@ struct EventStreamStateMachine: Sendable {
         return connect(.initial)
     }
 
-    /// Aborts the connection or the attempt, and connects at once.
+    /// Aborts an attempt or a wait, and connects at once. Aborts an open connection, and connects when the reader has
+    /// read its remaining events.
     mutating func restart(now: Duration) -> [Action] {
         switch phase {
         case .idle, .closed: return []
@@ -262,8 +263,8 @@ struct EventStreamStateMachine: Sendable {
 
     // MARK: Timers and the retry policy
 
-    /// - Parameter isBehind: Whether the app consumes events too slowly: the reader has not taken all bytes, or the
-    ///   client has paused reading.
+    /// - Parameter isBehind: Whether the app consumes events too slowly, so that the reader has not taken all items or
+    ///   the client has paused reading.
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(_, timer), .connecting(_, timer):

@@ -34,8 +34,8 @@ package struct EventStreamParser: Sendable {
     private var isFirstLine = true
     /// Whether the last line ended with a CR. An LF that follows is part of the same line end.
     private var skipsLineFeed = false
-    /// The number of following bytes that are known to contain no LF. Without this number, each line that ends with CR
-    /// would cause a search to the end of the chunk.
+    /// The number of following bytes in which the parser has already found no LF. Without this number, each line that
+    /// ends with CR would cause a search to the end of the chunk.
     private var bytesWithoutLineFeed = 0
     /// The start of an unfinished line.
     private var line: [UInt8] = []
@@ -246,7 +246,8 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-    /// The memory for one large event must not stay allocated for all later events.
+    /// Removes all bytes, and frees a large buffer. The memory for one large event must not stay allocated for all
+    /// later events.
     fileprivate mutating func removeAllForReuse() { removeAll(keepingCapacity: capacity <= 1 << 16) }
 }
 

@@ -1,6 +1,6 @@
 /// The events of a stream, in order.
 ///
-/// The client connects when your code iterates the sequence: see ``EventStream``. The sequence continues after the loss
+/// The client connects when your code iterates the sequence. See ``EventStream``. The sequence continues after the loss
 /// of a connection. The sequence ends when the stream is complete or closed, and when the iterating task is cancelled.
 /// The sequence throws an ``EventStreamError`` if the stream fails.
 public struct EventStreamEvents: AsyncSequence, Sendable {

@@ -14,7 +14,7 @@ public enum EventStreamItem: Hashable, Sendable {
 
 /// The events, the comments, and the changes of the connection, in order.
 ///
-/// The client connects when your code iterates the sequence: see ``EventStream``. The sequence ends when the stream is
+/// The client connects when your code iterates the sequence. See ``EventStream``. The sequence ends when the stream is
 /// complete or closed, and when the iterating task is cancelled. The sequence throws an ``EventStreamError`` if the
 /// stream fails.
 public struct EventStreamItems: AsyncSequence, Sendable {

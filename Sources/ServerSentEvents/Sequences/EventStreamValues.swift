@@ -1,8 +1,8 @@
 public import Foundation
 
-/// The decoded events of an event stream: see ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
+/// The decoded events of an event stream. See ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
 ///
-/// The client connects when your code iterates the sequence: see ``EventStream``. If you specify a last event, the
+/// The client connects when your code iterates the sequence. See ``EventStream``. If you specify a last event, the
 /// sequence ends at that event, and the client disconnects. The server may complete the response before the last event.
 /// If the client must not repeat the request, the sequence then throws an error with the code
 /// ``EventStreamError/Code/connectionLost``. Without this error, your code would not notice that values are missing.

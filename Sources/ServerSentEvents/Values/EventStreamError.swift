@@ -18,16 +18,16 @@ public struct EventStreamError: Error, Sendable {
     public var code: Code
     /// The failed operation and the reason, in one line.
     public var message: String
-    /// The server's response, if the error concerns a response.
+    /// The server's response; `nil` if the error does not concern a response.
     public var response: EventStreamResponse?
     /// The first 64 KiB of the body of ``response``, if the response is not an event stream. Many APIs explain a
     /// refusal in the body.
     public var body: [UInt8]
     /// The id of the last event that had an id, if the connection was lost; empty if no event had one.
     public var lastEventID: String
-    /// The event that could not be decoded.
+    /// The event that could not be decoded; `nil` for other errors.
     public var event: ServerSentEvent?
-    /// The underlying error, for example of the operating system.
+    /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -55,7 +55,7 @@ public struct EventStreamError: Error, Sendable {
     /// ``body`` as text.
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
-    /// The reason why TLS failed, if the error concerns TLS.
+    /// The reason why TLS failed; `nil` if the error does not concern TLS.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 

@@ -3,7 +3,7 @@ public import RealtimePrimitives
 
 /// The options of an event stream.
 public struct EventStreamOptions: Sendable {
-    /// The requests that the client repeats after the connection was lost.
+    /// The requests that the client repeats after a lost connection or a failed attempt.
     public enum Reconnection: Hashable, Sendable {
         /// The client repeats requests without a body whose method is GET, HEAD, REPORT or QUERY.
         case automatic
@@ -11,8 +11,8 @@ public struct EventStreamOptions: Sendable {
         /// incomplete. If a closure makes the requests, the client still calls it again after status 401 or 403.
         case never
         /// The client repeats each request, with its body, if the stream has an id from which the server can resume.
-        /// This is the id of the last event, or the id that your code passed to the stream. An id with control
-        /// characters does not count, because a header field cannot contain it.
+        /// The server resumes from the id of the last event, or from the id that your code passed to the stream. An id
+        /// with control characters does not count, because a header field cannot contain it.
         case resumable
         /// The client repeats each request, with its body.
         case always

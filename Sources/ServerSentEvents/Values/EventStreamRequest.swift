@@ -65,8 +65,8 @@ extension EventStreamRequest: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension EventStreamRequest {
-    /// Whether the client can send the id: the id is not empty and has no control characters. Header fields must not
-    /// contain control characters.
+    /// Whether the client can send the id. The id must not be empty, and must not have control characters other than
+    /// tabs, because header fields must not contain them.
     static func canSend(lastEventID: String) -> Bool {
         !lastEventID.isEmpty && lastEventID.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
