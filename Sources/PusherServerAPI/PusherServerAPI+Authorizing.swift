@@ -76,7 +76,10 @@ extension PusherServerAPI {
         guard let id = isNumberAllowed ? object[key]?.identifier : object[key]?.string else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user \(text.quoted): it has no \(key) that is a string\(isNumberAllowed ? " or a number" : "")."
+                """
+                Invalid user \(text.quoted): it has no \(key) that is a string\
+                \(isNumberAllowed ? " or a number" : "").
+                """
             )
         }
         try check(userId: id)

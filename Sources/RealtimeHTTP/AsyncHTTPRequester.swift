@@ -186,7 +186,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             error.url = redirectedURL
             throw error
         }
-        throw HTTPRequestError(.redirectRefused, "it redirects more than \(Redirect.maximum) times")
+        throw HTTPRequestError(.redirectRefused, "the server redirects more than \(Redirect.maximum) times")
     }
 
     private func send(_ request: HTTPRequest) async throws -> HTTPResponse {

@@ -19,7 +19,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
     var all: [Pool] { uses.values.map(\.pool) }
 
     /// Returns the pool for a request. The caller must return `pool` with ``giveBack(_:isUsable:)``. If `ended` is not
-    /// `nil`, the caller must shut this pool down.
+    /// `nil`, the caller must shut `ended` down.
     mutating func take(
         for way: Way,
         origin: String,

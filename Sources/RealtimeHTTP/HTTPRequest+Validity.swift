@@ -1,7 +1,7 @@
 import Foundation
 
 extension HTTPRequest {
-    /// The reason why the request cannot be sent, or nil.
+    /// The reason why the request cannot be sent; nil if the request is valid.
     package var problem: String? {
         guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is not a URL" }
         guard let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
@@ -40,7 +40,7 @@ extension HTTPRequest {
         return String(text.prefix(200))
     }
 
-    /// Returns the server's name for an error message.
+    /// Returns the server's URL for an error message, without secrets.
     ///
     /// - Parameters:
     ///   - url: The last URL after redirects; nil if there were no redirects.

@@ -7,8 +7,9 @@ package enum Redirect {
     static let maximum = 5
 
     package enum Rules: Hashable, Sendable {
-        /// Follows redirects within the origin. After status 303, the request becomes a `GET`. After any other status,
-        /// a `POST` stays a `POST` with its body, because a `GET` would be a different request.
+        /// Follows redirects within the origin. A redirect without a location counts as an ordinary response. After
+        /// status 303, the request becomes a `GET`. After any other status, a `POST` stays a `POST` with its body,
+        /// because a `GET` would be a different request.
         case sameOrigin
         /// Follows redirects to any origin, as browsers do. Another origin does not get the header fields in
         /// ``HTTPRequest/headersOfOneOrigin``. After status 301 or 302, a `POST` becomes a `GET`. After status 303, any
@@ -27,17 +28,17 @@ package enum Redirect {
         guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
         guard let location = response.headers["Location"] else {
             if rules == .sameOrigin { return nil }
-            throw HTTPRequestError(.redirectRefused, "it redirects without a Location")
+            throw HTTPRequestError(.redirectRefused, "the server redirects without a Location")
         }
         guard !location.isEmpty, let from = URL(string: request.url),
             let to = URL(string: location, relativeTo: from)?.absoluteURL
         else {
-            throw HTTPRequestError(.redirectRefused, "it redirects to an invalid URL")
+            throw HTTPRequestError(.redirectRefused, "the server redirects to an invalid URL")
         }
         var target = request
         target.url = to.absoluteString
         if let problem = target.problem {
-            throw HTTPRequestError(.redirectRefused, "it redirects to an invalid request: \(problem)")
+            throw HTTPRequestError(.redirectRefused, "the server redirects to an invalid request: \(problem)")
         }
         if origin(from) != origin(to) {
             switch rules {
@@ -47,15 +48,15 @@ package enum Redirect {
                 throw HTTPRequestError(
                     .redirectRefused,
                     """
-                    it redirects from \(origin(from)) to \(origin(to)), which is another origin, where requests are not \
-                    sent; make the final address the endpoint's URL
+                    the server redirects from \(origin(from)) to \(origin(to)), which is another origin. The client \
+                    does not send the request there. Use the final address as the endpoint's URL
                     """
                 )
             case .anyOrigin(let leavesTLS):
                 if origin(from).scheme == "https", origin(to).scheme == "http", !leavesTLS {
                     throw HTTPRequestError(
                         .redirectRefused,
-                        "it redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
+                        "the server redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
                     )
                 }
                 for name in HTTPRequest.headersOfOneOrigin { target.headers.remove(name) }
@@ -65,7 +66,10 @@ package enum Redirect {
             guard request.mayBecomeGET || request.method == "GET" else {
                 throw HTTPRequestError(
                     .redirectRefused,
-                    "it redirects with status \(response.status), which changes the method from \(request.method) to GET"
+                    """
+                    the server redirects with status \(response.status), which changes the method from \
+                    \(request.method) to GET
+                    """
                 )
             }
             target.method = "GET"

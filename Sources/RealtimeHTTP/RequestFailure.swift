@@ -42,7 +42,7 @@ enum RequestFailure {
         case let error as HTTPRequestError: error
         case let error as HTTPClientError: failure(error, through: proxy)
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
-            HTTPRequestError(.failed, "\(proxy?.asSubject ?? "its host") could not be resolved", cause: error)
+            HTTPRequestError(.failed, "\(proxy?.asSubject ?? "the URL's host") could not be resolved", cause: error)
         case let error as NIOConnectionError:
             notConnected(through: proxy, error.connectionErrors.first?.error ?? error)
         case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:

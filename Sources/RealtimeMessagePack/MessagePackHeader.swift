@@ -1,4 +1,5 @@
-/// The start of a value: the whole value if it is a scalar, otherwise its type and length.
+/// The start of a value. For `nil`, a boolean or a number, the start is the whole value. Otherwise, it is the type and
+/// the length.
 package enum MessagePackHeader: Hashable, Sendable {
     case `nil`
     case bool(Bool)

@@ -1,4 +1,4 @@
-/// Writes MessagePack values in their shortest forms.
+/// Writes MessagePack values. Integers and lengths have their shortest forms.
 package struct MessagePackWriter: Sendable {
     package private(set) var bytes: [UInt8]
 

@@ -1,8 +1,9 @@
 import RealtimePrimitives
 
-/// The reason why a connection failed, or why options are invalid. Each product has a public error with the same codes.
+/// The reason why a connection failed, or why options are invalid. The public errors of PusherClient and
+/// WebSocketClient have codes with the same names.
 package struct NetworkError: Hashable, Sendable {
-    /// The kind of the error. The raw values are the same as in the products' codes.
+    /// The kind of the error. The raw values are the same as in the codes of the public errors.
     package enum Code: String, Sendable {
         case invalidOption
         case invalidHost

@@ -12,11 +12,11 @@ import RealtimePrimitives
 /// }
 /// ```
 ///
-/// The client answers pings while it reads: see ``messages``. The client closes the connection when you release the
+/// The client answers pings while it reads (see ``messages``). The client closes the connection when you release the
 /// last reference to the WebSocket and to its ``messages``. A WebSocket does not reconnect. Use
 /// ``ReconnectingWebSocket`` if the client should reconnect.
 public final class WebSocket: Sendable {
-    /// The subprotocol that the server chose, or `nil`.
+    /// The subprotocol that the server chose; `nil` if it chose none.
     public let subprotocol: String?
 
     private let eventLoop: any EventLoop

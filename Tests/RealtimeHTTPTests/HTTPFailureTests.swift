@@ -96,7 +96,7 @@ struct HTTPFailureTests {
     func unresolvable() async throws {
         let error = await requester.failure(.to("http://nowhere.invalid/"))
         #expect(error?.kind == .failed)
-        #expect(error?.message == "its host could not be resolved")
+        #expect(error?.message == "the URL's host could not be resolved")
     }
 
     @Test("the trust roots of the client also apply to requests")

@@ -133,7 +133,7 @@ struct RedirectTests {
             } else {
                 let error = await requester.failure(.to(server.url + "/0"))
                 #expect(error?.kind == .redirectRefused)
-                #expect(error?.message == "it redirects more than 5 times")
+                #expect(error?.message == "the server redirects more than 5 times")
             }
             #expect(server.requests.count == 6)
         }

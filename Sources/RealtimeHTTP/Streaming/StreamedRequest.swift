@@ -107,7 +107,7 @@ private final class StreamedRequest: HTTPStream {
                 return receive(.head(response))
             }
             guard state.value.redirectCount < redirects.maximum else {
-                throw HTTPRequestError(.redirectRefused, "it redirects more than \(redirects.maximum) times")
+                throw HTTPRequestError(.redirectRefused, "the server redirects more than \(redirects.maximum) times")
             }
             state.value.redirectCount += 1
             endHop(isUsable: true)

@@ -88,7 +88,7 @@ package final class HostLookup: Resolver, Sendable {
     }
 }
 
-/// The threads on which lookups block. The process has a fixed number of these threads, which take lookups in order.
+/// The threads on which lookups block. The number of threads is limited, and the threads take waiting lookups in order.
 ///
 /// Waiting lookups of the same host share the first answer. Otherwise, if there are more lookups than threads, most
 /// lookups would start shortly before their attempt times out.

@@ -79,7 +79,8 @@ package struct ProxyExemption: Hashable, Sendable {
         hosts = .domain(name)
     }
 
-    /// IPv6 addresses contain colons too, so a port can follow an IPv6 address only if it has brackets.
+    /// Splits an entry into its host and its port. IPv6 addresses contain colons too, so a port can follow an IPv6
+    /// address only if the address has brackets.
     private static func split(_ text: String) -> (host: String, port: String?) {
         if text.hasPrefix("["), let end = text.lastIndex(of: "]") {
             let rest = text[text.index(after: end)...]

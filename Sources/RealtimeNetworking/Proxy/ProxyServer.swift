@@ -7,7 +7,7 @@ package struct ProxyServer: Hashable, Sendable {
     package var port: Int
     package var credentials: HTTPProxy.Credentials?
 
-    /// The value of `Proxy-Authorization`.
+    /// The value of `Proxy-Authorization`; nil without credentials.
     package var authorization: String? {
         credentials.map { "Basic \(Data("\($0.username):\($0.password)".utf8).base64EncodedString())" }
     }

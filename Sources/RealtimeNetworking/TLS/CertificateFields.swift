@@ -9,7 +9,8 @@ package struct CertificateFields: Hashable, Sendable {
     package var subject: [UInt8]
     /// The issuer's common name, shortened for a log.
     package var issuerName: String?
-    /// Whether servers may use the certificate: its purposes include servers, or it has no list of purposes.
+    /// Whether servers may use the certificate. Its list of purposes contains servers or any purpose, or there is no
+    /// list.
     package var isForServers: Bool
     /// The host names among the alternative names, in lower case. Nil if the certificate has no alternative names.
     package var hostNames: [String]?

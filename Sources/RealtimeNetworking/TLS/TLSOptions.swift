@@ -1,4 +1,5 @@
-/// The options for TLS (1.2 and later): how the server proves its identity, and how the client proves its own.
+/// The options for TLS (1.2 and later). They determine how the server proves its identity, and how the client proves
+/// its own identity.
 public struct TLSOptions: Hashable, Sendable {
     /// The authorities whose certificates the client accepts. Default: ``TrustRoots-swift.enum/system``.
     public var trustRoots: TrustRoots

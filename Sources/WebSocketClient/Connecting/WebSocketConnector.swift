@@ -20,8 +20,8 @@ package struct WebSocketConnector: Sendable {
         self.tlsContexts = TLSContextSource(options.tls)
     }
 
-    /// Throws an error if every attempt would fail. Either the request has an invalid header, subprotocol or path, or
-    /// the client cannot use the proxy for the host.
+    /// Throws an error if every attempt would fail. Either the request has an invalid host, path, subprotocol or
+    /// header, or the client cannot use the proxy for the host.
     package func check(_ request: WebSocketRequest) throws(WebSocketError) {
         _ = try UpgradeRequest(request)
         _ = try proxy(for: request)
@@ -43,8 +43,8 @@ package struct WebSocketConnector: Sendable {
     /// Starts a connection and returns at once.
     ///
     /// The connection calls `receive` on the event loop, never within this call. The connection reports `.opened` at
-    /// most once, then messages, and finally `.closed` exactly once. If the connection could not be opened, the only
-    /// event is `.closed`. After `.closed` or ``WebSocketConnection/abort()``, there are no events.
+    /// most once, then all other events, and finally `.closed` exactly once. If the connection could not be opened, the
+    /// only event is `.closed`. After `.closed` or ``WebSocketConnection/abort()``, there are no events.
     package func connect(
         to request: WebSocketRequest,
         on eventLoop: any EventLoop,
@@ -93,7 +93,7 @@ package final class WebSocketConnection: Sendable {
         session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
     }
 
-    /// Writes a ping with a payload of at most 125 bytes.
+    /// Writes a ping with a payload of at most 125 bytes. The next ``flush()`` sends the ping.
     package func sendPing(_ payload: ByteBuffer = ByteBuffer()) {
         session.value.send(nil) { WebSocketFrameWriter.frame(.ping, payload, allocator: $0) }
     }
@@ -109,7 +109,9 @@ package final class WebSocketConnection: Sendable {
         session.value.setReading(isReading)
     }
 
-    /// Starts the closing handshake. `.closed` follows when the server has answered or the connection is lost.
+    /// Starts the closing handshake. `.closed` follows when the server has answered, when the connection is lost, or
+    /// after ``WebSocketOptions/closeTimeout``. If the connection is not open yet, aborts the attempt and then reports
+    /// `.closed`.
     package func close(code: WebSocketCloseCode, reason: String) {
         session.value.close(code: code, reason: reason)
     }

@@ -116,8 +116,8 @@ extension WebSocketSession {
         stage = tls == nil ? .upgrading : .securing
         do {
             if let tls {
-                // This session must get the event for the start of the handshake. So the code adds the TLS handler
-                // later than the session, but at the front of the pipeline.
+                // The TLS handler begins the handshake when it is added, and can fire an error at once. So the code
+                // adds this session first, and then adds the TLS handler at the front of the pipeline.
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)
                 try channel.pipeline.syncOperations.addHandler(handler, position: .first)
             } else {
@@ -128,8 +128,8 @@ extension WebSocketSession {
         }
     }
 
-    /// Continues after the certificate has been verified. The client sends nothing until it has found the server's key
-    /// among the pins.
+    /// Continues after the TLS handshake. The client checks the host name and the pins before it sends the upgrade
+    /// request.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,

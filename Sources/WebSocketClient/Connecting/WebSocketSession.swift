@@ -47,14 +47,14 @@ package final class WebSocketSession {
     /// Bytes that arrived while the session read frames. Such bytes arrive if a write fails, because NIO then reads the
     /// remaining data of the socket at once.
     var unreadBytes: [ByteBuffer] = []
-    /// The error that NIO reported before the channel was closed.
+    /// The first error that NIO reported before the channel closed; nil if there was none.
     var failure: (any Error)?
     /// The time limit for the closing handshake.
     var closingTimer: Scheduled<Void>?
     /// The payload of the latest ping that the client has not answered, because the peer does not read.
     var unansweredPing: ByteBuffer?
     var hasUnflushedPong = false
-    /// The number of unsent bytes before the first write after a flush; nil if nothing was written since the flush.
+    /// The number of unsent bytes before the first write since the last flush; nil if there was no write since then.
     private var backlog: Int?
     /// The number of unsent bytes after the last flush that began with a ``backlog`` within the limit. One flush can
     /// write many bytes, so the number can exceed the limit.
@@ -107,9 +107,9 @@ extension WebSocketSession {
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
-    /// Fails the connection if the server sends but does not read. Otherwise, the client's unsent answers would fill
-    /// the memory. One large burst of messages can exceed the limit even if the server reads. So the client counts only
-    /// the bytes that it writes after the burst.
+    /// Fails the connection if too many bytes wait because the server does not read. Otherwise, unsent messages would
+    /// fill the memory. One large burst of messages can exceed the limit even if the server reads. So the client counts
+    /// only the bytes that it writes after the burst.
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil

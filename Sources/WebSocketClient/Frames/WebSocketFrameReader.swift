@@ -1,7 +1,7 @@
 package import NIOCore
 import RealtimePrimitives
 
-/// Reads messages from the bytes of a server, regardless of how they are split (RFC 6455).
+/// Reads messages from the bytes of a server (RFC 6455). The bytes can arrive in pieces of any size.
 ///
 /// Add bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until ``next()`` returns nil. The reader
 /// buffers at most one message, up to the maximum message size, and the appended bytes that ``next()`` has not read. Do
@@ -21,7 +21,7 @@ package struct WebSocketFrameReader: Sendable {
 
     private let maximumMessageSize: Int
     private var input = ByteBuffer()
-    /// The rest of a data frame. `message` collects the payload.
+    /// The data frame whose payload is incomplete; nil between frames. `message` collects the payload.
     private var frame: UnfinishedFrame?
     private var message: UnfinishedMessage?
 

@@ -14,7 +14,7 @@ package struct UpgradeResponseReader: Sendable {
     private var readBytes = 0
     private var status: Int?
     private var headers = HTTPHeaders()
-    /// The subprotocol that the server chose; nil until the answer is complete.
+    /// The subprotocol that the server chose; nil until the answer is complete, and if the server chose none.
     package private(set) var subprotocol: String?
 
     private static let maximumSize = 16_384

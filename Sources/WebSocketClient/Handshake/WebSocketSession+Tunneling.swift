@@ -27,7 +27,7 @@ extension WebSocketSession {
                 self.remove(encoder, decoder, connector, from: channel, then: proceed)
             }
         }
-        // The code adds this handler last, because the handler starts as soon as it is added.
+        // The connector comes last, because it sends its request as soon as it is added.
         try channel.pipeline.syncOperations.addHandlers([encoder, decoder, connector], position: .before(self))
     }
 

@@ -10,7 +10,7 @@ import NIOCore
 ///
 /// The sequence ends when the server closes the connection with any code, when your code closes it, and when the
 /// iterating task is cancelled. The sequence throws if the connection is lost, or if the server breaks the rules of the
-/// protocol. The sequence of a ``ReconnectingWebSocket`` continues after a loss: see
+/// protocol. The sequence of a ``ReconnectingWebSocket`` continues after a loss. See
 /// ``ReconnectingWebSocket/messages``.
 public struct WebSocketMessages: AsyncSequence, Sendable {
     /// The elements are messages.

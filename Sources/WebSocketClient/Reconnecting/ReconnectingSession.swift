@@ -102,7 +102,7 @@ final class ReconnectingSession: Sendable {
         }
     }
 
-    /// Waits until the connection has ended, and returns the closure.
+    /// Waits until the WebSocket is closed for good, and returns the closure.
     func closed() async -> WebSocketClosure {
         await withCheckedContinuation { continuation in
             let closure: WebSocketClosure? = shared.withLockedValue { shared in

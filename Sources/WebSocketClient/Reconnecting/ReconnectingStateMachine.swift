@@ -268,8 +268,8 @@ struct ReconnectingStateMachine: Sendable {
         var session = session
         let silence = now - session.lastActivity
         let timeout = configuration.heartbeat.timeout
-        // Any data that arrived during the last interval counts as an answer. While the client has paused reading, it
-        // cannot receive an answer.
+        // Any data that arrived within the timeout counts as an answer. While the client has paused reading, it cannot
+        // receive an answer.
         if kind == .answer, silence >= timeout, !isPaused {
             let error = WebSocketError(
                 .pongTimedOut,

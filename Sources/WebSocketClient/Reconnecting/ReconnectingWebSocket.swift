@@ -28,11 +28,11 @@ public final class ReconnectingWebSocket: Sendable {
         case connecting(attempt: Int)
         /// The connection is open.
         case open
-        /// The client is waiting before it connects again.
+        /// The client is waiting before it connects again. The next attempt has the number `attempt`.
         case waiting(attempt: Int, delay: Duration, reason: WebSocketError)
         /// Your code has closed the WebSocket, and the server has not answered yet.
         case closing
-        /// The client does not connect again: your code closed the WebSocket, the retry policy returned `nil`, or every
+        /// The client does not connect again. Your code closed the WebSocket, the retry policy returned `nil`, or every
         /// attempt would fail with the same error.
         case closed(WebSocketClosure)
     }

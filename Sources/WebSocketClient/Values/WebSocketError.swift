@@ -17,11 +17,11 @@ public struct WebSocketError: Error, Sendable {
     public var code: Code
     /// The failed operation and the reason, in one line.
     public var message: String
-    /// The code of the server's close frame, if the server sent one.
+    /// The code of the server's close frame; `nil` if the server sent no close frame.
     public var closeCode: WebSocketCloseCode?
-    /// The status of the server's answer to the upgrade, if it was not 101.
+    /// The HTTP status with which the server refused the upgrade; `nil` for other errors.
     public var httpStatus: Int?
-    /// The underlying error, for example of the operating system.
+    /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
     /// Creates an error.
@@ -43,14 +43,14 @@ public struct WebSocketError: Error, Sendable {
         self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
     }
 
-    /// The reason why TLS failed, if the error concerns TLS.
+    /// The reason why TLS failed; `nil` if the error does not concern TLS.
     public var tlsFailure: TLSFailure? { cause as? TLSFailure }
 }
 
 extension WebSocketError.Code {
     /// The URL is not a `ws` or `wss` URL.
     public static let invalidURL = Self(rawValue: "invalidURL")
-    /// The host is not a host name or an IP address.
+    /// The host is neither a host name nor an IP address.
     public static let invalidHost = Self(rawValue: "invalidHost")
     /// The port is not between 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")

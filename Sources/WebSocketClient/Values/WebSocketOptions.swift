@@ -10,8 +10,8 @@ public struct WebSocketOptions: Sendable {
     public var closeTimeout: Duration
     /// The maximum size of a message with all its fragments, in bytes. Default: 16 MiB.
     public var maximumMessageSize: Int
-    /// The maximum number of bytes of messages that wait for your code. If more arrive, the client stops reading from
-    /// the socket until your code has consumed half of them. Default: 1 MiB.
+    /// The maximum number of bytes of messages that wait for your code. If more bytes or more than 4,096 messages wait,
+    /// the client stops reading from the socket. It continues when at most half of the limit waits. Default: 1 MiB.
     public var receiveBufferSize: Int
     /// The maximum number of unsent bytes, which wait because the server does not read. If more bytes wait, the client
     /// closes the connection with ``WebSocketError/Code/sendBufferFull``. Default: 16 MiB.

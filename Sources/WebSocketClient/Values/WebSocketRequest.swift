@@ -24,7 +24,7 @@ public struct WebSocketRequest: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - host: A host name or an IP address.
-    ///   - port: The port. Default: 443 with TLS, 80 without.
+    ///   - port: The port. Default: 443 with TLS, 80 without TLS.
     ///   - useTLS: Whether the connection is encrypted. Default: true.
     ///   - path: The path with the query. Default: `/`.
     ///   - subprotocols: The subprotocols that the client offers. Default: none.
