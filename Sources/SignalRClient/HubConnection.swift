@@ -77,6 +77,7 @@ public actor HubConnection {
     // MARK: Calling the server
 
     /// Calls a method of the server without waiting for an answer. Returns when the transport has taken the message.
+    /// With stateful reconnect, returns when the client has stored the message.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
@@ -95,7 +96,9 @@ public actor HubConnection {
     /// - Parameters:
     ///   - method: The name of the method.
     ///   - arguments: The arguments, as in ``send(method:arguments:)``.
-    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed; otherwise the errors of
+    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed. ``SignalRClientError`` with the code
+    ///   ``SignalRClientError/Code/callTimedOut`` after the limit of
+    ///   ``HubConnectionBuilder/withInvocationTimeout(_:)``. The call also throws the errors of
     ///   ``send(method:arguments:)``.
     public nonisolated func invoke(method: String, arguments: any Sendable...) async throws {
         _ = try await engine.invoke(method, CallArguments(arguments, engine.coder))
@@ -110,7 +113,9 @@ public actor HubConnection {
     ///   - method: The name of the method.
     ///   - arguments: The arguments, as in ``send(method:arguments:)``.
     /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed. ``SignalRClientError`` with the code
-    ///   ``SignalRClientError/Code/decodingFailed`` if the result has another type. The call also throws the errors of
+    ///   ``SignalRClientError/Code/decodingFailed`` if the result has another type, or the code
+    ///   ``SignalRClientError/Code/callTimedOut`` after the limit of
+    ///   ``HubConnectionBuilder/withInvocationTimeout(_:)``. The call also throws the errors of
     ///   ``send(method:arguments:)``.
     public nonisolated func invoke<TReturn: Decodable & Sendable>(
         method: String,

@@ -2,7 +2,7 @@ public import Logging
 import NIOPosix
 import SignalRCore
 
-/// Makes a ``HubConnection``. Every method that sets an option returns the builder itself.
+/// A builder that makes a ``HubConnection``. Every method that sets an option returns the builder itself.
 ///
 /// ```swift
 /// let connection = HubConnectionBuilder()
@@ -32,7 +32,7 @@ public final class HubConnectionBuilder {
         return self
     }
 
-    // MARK: Where and how to connect
+    // MARK: Connecting
 
     /// Sets the hub's URL. If the URL is missing or invalid, ``HubConnection/start()`` throws
     /// ``SignalRError/invalidUrl(_:)``.
@@ -114,7 +114,7 @@ public final class HubConnectionBuilder {
     // MARK: Reconnecting
 
     /// Makes the client reconnect after a loss. The client tries at once, and then after waits of 2, 10 and 30 seconds.
-    /// The client does not repeat a failed ``HubConnection/start()``.
+    /// The client stops after these four attempts. It does not repeat a failed ``HubConnection/start()``.
     public func withAutomaticReconnect() -> HubConnectionBuilder { withAutomaticReconnect(.delays([0, 2, 10, 30])) }
 
     /// Makes the client reconnect after a loss. Each number is the wait before an attempt, in seconds.
@@ -137,8 +137,8 @@ public final class HubConnectionBuilder {
         withAutomaticReconnect(retryPolicy: retryPolicy)
     }
 
-    /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it. Calls and
-    /// streams continue, and no message is lost.
+    /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it. After the
+    /// client has resumed the connection, calls and streams continue, and no message is lost.
     public func withStatefulReconnect() -> HubConnectionBuilder {
         withStatefulReconnect(options: StatefulReconnectOptions())
     }

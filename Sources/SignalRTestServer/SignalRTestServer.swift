@@ -87,7 +87,8 @@ public final class SignalRTestServer: Sendable {
     }
 
     private func change(_ body: @escaping @Sendable (HubBrain) -> Void) async {
-        // The process shares this event loop, so the server must not stop it.
+        // `submit` fails only after a shutdown of the event loop. The process shares this event loop, and never shuts
+        // it down.
         try? await eventLoop.submit { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
             .get()
     }
@@ -96,8 +97,8 @@ public final class SignalRTestServer: Sendable {
 
     /// Registers a method. The methods of one connection run one after the other.
     ///
-    /// If the closure throws a `HubError`, the caller gets the error's message. After any other error, the caller
-    /// learns only that the method failed.
+    /// If the closure throws a `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message.
+    /// After any other error, the caller learns only that the method failed.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
@@ -187,8 +188,8 @@ public final class SignalRTestServer: Sendable {
     /// Splits all data that the server sends into pieces of this size. `nil` turns the splitting off.
     public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
 
-    /// Sets whether the server ignores all messages and sends nothing. Afterwards, a resumable connection can continue
-    /// only over a new transport: see ``dropConnections()``.
+    /// Sets whether the server ignores all messages and sends nothing. If the server has ignored a message of a
+    /// resumable connection, the connection can continue only over a new transport. See ``dropConnections()``.
     public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
 
     /// Drops all transports at once, like a network failure.

@@ -11,7 +11,8 @@ public struct TestHubOptions: Sendable {
     public var pollTimeout: Double = 90
     /// Whether clients can resume connections. Default: `true`.
     public var allowsStatefulReconnect = true
-    /// The time for which the server keeps a connection after the loss of its WebSocket, in seconds. Default: 15.
+    /// The time for which the server keeps a resumable connection after the loss of its WebSocket, in seconds. Default:
+    /// 15.
     public var disconnectTimeout: Double = 15
     /// The bearer token that the server requires in all requests. Default: `nil`, which means that requests need no
     /// token.

@@ -12,8 +12,7 @@ public enum HTTPProxy: Hashable, Sendable {
     /// | `https_proxy`, `HTTPS_PROXY` | connections with TLS |
     /// | `http_proxy` | connections without TLS |
     /// | `all_proxy`, `ALL_PROXY` | connections whose own variable is not set |
-    /// | `no_proxy`, `NO_PROXY` | hosts without a proxy: entries as in ``server(host:port:credentials:exempting:)``,
-    /// separated by commas or spaces |
+    /// | `no_proxy`, `NO_PROXY` | hosts without a proxy: entries as in ``server(host:port:credentials:exempting:)``, separated by commas or spaces |
     ///
     /// A value is a URL: `http://user:password@proxy.example.com:3128`. The default port is 80. Connections to
     /// `localhost` and to loopback addresses never use the proxy.

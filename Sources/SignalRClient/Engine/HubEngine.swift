@@ -601,8 +601,8 @@ extension HubConnectionStatus {
 }
 
 extension Duration {
-    /// Creates a duration with a limit, because clocks trap if they cannot represent the end of a wait. For NaN, the
-    /// duration is zero.
+    /// Creates a duration between zero and 10⁹ seconds. A clock traps if it cannot represent the end of a wait. For
+    /// NaN, the duration is zero.
     init(clampingSeconds seconds: TimeInterval) {
         self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
     }

@@ -1,4 +1,4 @@
-/// Makes HTTP requests.
+/// A client that makes HTTP requests.
 ///
 /// The client returns a response regardless of its status, and throws only if there is no response.
 public protocol HttpClient: Sendable {

@@ -23,7 +23,7 @@ final class HubHTTP: Sendable {
 
     // MARK: The token
 
-    /// Gets another token from the app.
+    /// Gets another token from the app. Does nothing after a redirect, and if the app provides no tokens.
     func renewToken() async throws {
         let isRedirected = state.withLockedValue { $0.isRedirected }
         guard !isRedirected, let factory = options.accessTokenFactory else { return }
@@ -64,7 +64,7 @@ final class HubHTTP: Sendable {
     // MARK: Requests
 
     /// Sends a request. If the server answers with 401, the client gets another token from the app, and sends the
-    /// request once more.
+    /// request once more. After a redirect, the client does not send the request again.
     func send(
         _ method: HttpMethod,
         _ url: String,

@@ -12,7 +12,8 @@ public enum LogLevel: Int, Sendable {
     case error
 }
 
-/// Writes the lines of the log. The client calls the handler on its own threads, so the handler must not block.
+/// A handler that writes the lines of the log. The client calls the handler on its own threads, so the handler must not
+/// block.
 public protocol LogHandler: Sendable {
     /// Writes a line.
     func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt)
@@ -29,22 +30,22 @@ public struct LogMessage: ExpressibleByStringInterpolation, CustomStringConverti
     public var description: String { text }
 }
 
-/// Writes lines to the standard output, for command-line tools.
+/// A handler that writes lines to the standard output, for command-line tools.
 struct PrintingLogHandler: LogHandler {
     func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
         print("\(Date().ISO8601Format()) \(logLevel) SignalR: \(message)")
     }
 }
 
-/// Writes lines to a logger of swift-log.
+/// A handler that writes lines to a logger of swift-log.
 public struct SwiftLogHandler: LogHandler {
     private let logger: Logger
 
     /// Creates a handler.
     public init(_ logger: Logger) { self.logger = logger }
 
-    /// Writes a line. The level `information` becomes `debug` of swift-log, because libraries should log nothing above
-    /// `debug` in normal operation.
+    /// Writes a line. The levels `information` and `debug` become `debug` and `trace` of swift-log, because libraries
+    /// should log nothing above `debug` in normal operation.
     public func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
         let level: Logger.Level =
             switch logLevel {

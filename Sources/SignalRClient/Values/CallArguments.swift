@@ -5,8 +5,8 @@ struct CallArguments: Sendable {
     var encoded: [EncodedValue] = []
     var uploads: [Upload] = []
 
-    /// - Throws: ``SignalRClientError`` if the client cannot send an argument. The error's message contains the number
-    ///   of the argument.
+    /// - Throws: ``SignalRClientError`` if the client cannot send an argument. The error's message contains the index
+    ///   of the argument, which begins with 0.
     init(_ values: [any Sendable], _ coder: HubCoder) throws {
         for (index, value) in values.enumerated() {
             if let sequence = value as? any AsyncSequence {

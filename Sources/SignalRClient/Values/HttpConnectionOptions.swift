@@ -5,8 +5,8 @@ public struct HttpConnectionOptions: Sendable {
     /// The lowest level of the log. If the builder also sets a level, the builder's level applies. Default: `nil`.
     public var logLevel: LogLevel?
     /// The closure that returns the bearer token, or `nil` for no token. The client calls the closure for each
-    /// negotiation, or for each attempt without a negotiation, and again after a loss. The client also calls the
-    /// closure again if the server answers with 401. Default: `nil`.
+    /// negotiation, or for each attempt without a negotiation. The client calls the closure again if the server answers
+    /// with 401. Default: `nil`.
     public var accessTokenFactory: (@Sendable () async throws -> String?)?
     /// Whether the client also sends the token in the query, as `access_token`. Many servers log queries, so set the
     /// option only for servers that do not read the header. Default: `false`.
@@ -33,7 +33,7 @@ public struct HttpConnectionOptions: Sendable {
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
     /// connection. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
-    /// The maximum number of bytes that wait for handlers, or for the consumer of one stream. If more arrive, the
+    /// The maximum number of bytes that wait for handlers, or for the consumer of one stream. If more bytes wait, the
     /// client closes the connection or the stream with ``SignalRClientError/Code/receiveBufferFull``. The client does
     /// not make the server wait, because this would also delay the answers to your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20

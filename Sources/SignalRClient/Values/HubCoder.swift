@@ -60,7 +60,7 @@ package struct HubCoder: Sendable {
         }
     }
 
-    // MARK: JSON as .NET has it
+    // MARK: JSON in the form of .NET
 
     package static func makeJSONEncoder() -> JSONEncoder {
         let encoder = JSONEncoder()

@@ -17,7 +17,8 @@ public enum HubConnectionStatus: Sendable {
     /// `start()` is running. The values are the attempt's number (from 1), the time when it starts, and the reason why
     /// the previous attempt failed.
     case connecting(attempt: Int, at: Date, reason: (any Error)?)
-    /// Calls are possible. The id identifies the connection to other clients, and is `nil` without a negotiation.
+    /// Calls are possible. The server's methods use the id to address this client. The id is `nil` without a
+    /// negotiation.
     case connected(connectionID: String?, transport: HttpTransportType)
     /// The connection was lost. The values are the next attempt's number, the time when it starts, and the reason for
     /// the loss or the last failure.

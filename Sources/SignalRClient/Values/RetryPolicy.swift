@@ -1,4 +1,4 @@
-/// Decides how long to wait before the next attempt to connect.
+/// A policy that decides how long to wait before the next attempt to connect.
 ///
 /// The client calls the policy on its event loop, so the policy must not block.
 public protocol RetryPolicy: Sendable {
@@ -38,15 +38,15 @@ public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
         self.repeatsLast = repeatsLast
     }
 
-    /// Returns the wait before the next attempt, in seconds.
+    /// Returns the wait before the next attempt, in seconds, or `nil` to stop trying.
     public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
         if delays.indices.contains(retryContext.retryCount) { return delays[retryContext.retryCount] }
         return repeatsLast ? delays.last : nil
     }
 }
 
-/// A policy with waits that grow by a factor up to a limit. Each wait is random between zero and its limit, so the
-/// clients of a restarted server do not all connect at once.
+/// A policy with random waits between zero and a limit, which grows by a factor after each attempt. Random waits
+/// prevent the clients of a restarted server from all connecting at the same time.
 public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
     /// The limit of the first wait, in seconds. Default: 1.
     public var base: TimeInterval
@@ -65,7 +65,7 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
         self.maximumRetries = maximumRetries
     }
 
-    /// Returns the wait before the next attempt, in seconds.
+    /// Returns the wait before the next attempt, in seconds, or `nil` to stop trying.
     public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
         if let maximumRetries, retryContext.retryCount >= maximumRetries { return nil }
         let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap)

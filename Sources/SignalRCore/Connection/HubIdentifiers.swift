@@ -13,7 +13,8 @@ package struct CallID: Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(number)" }
 }
 
-/// The id of a waiting call of `start()`, `stop()` or `send()`.
+/// The id of a waiting call of `start()`, `stop()` or `send()`, or of an upload that waits until the client has sent an
+/// item.
 package struct WaiterID: Hashable, Sendable {
     package var number: UInt64
 

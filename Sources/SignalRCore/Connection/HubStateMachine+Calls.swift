@@ -117,7 +117,7 @@ extension HubStateMachine {
 
     private mutating func transmitTracked(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
         session?.resumption?.sent(bytes)
-        // The receipt succeeds at once, because the client keeps the message and sends it again if this transport
+        // The waiting call returns at once, because the client keeps the message, and sends it again if this transport
         // fails.
         if let receipt { add(.finishSend(receipt, nil)) }
         if case .down = session?.resumption?.link { return }

@@ -46,8 +46,8 @@ package struct HubStateMachine: Sendable {
 
         case finishStart(WaiterID, HubFailure?)
         case finishStop(WaiterID)
-        /// Finish a call of `send` without waiting for a transport to write the message. The call has failed, or the
-        /// client keeps the message for a resumption.
+        /// Finish a call of `send`, or the sending of an item, without waiting for a transport to write the message.
+        /// The call has failed, or the client keeps the message for a resumption.
         case finishSend(WaiterID, HubFailure?)
         /// Finish a call or stream of the app. This action is the last one for its id.
         case finishCall(CallID, Result<HubOutcome, HubFailure>)
@@ -196,7 +196,7 @@ package struct HubStateMachine: Sendable {
         }
     }
 
-    /// Finishes the waiting call of a cancelled task.
+    /// Stops a start whose task was cancelled, and finishes the waiting call.
     package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             if machine.currentStart?.id == id { return machine.failStart(.cancelled) }

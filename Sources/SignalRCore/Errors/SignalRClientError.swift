@@ -13,11 +13,11 @@ public struct SignalRClientError: Error, Sendable {
     public var code: Code
     /// The failed operation and the reason, in one line.
     public var message: String
-    /// The HTTP status of the server's answer, if the error concerns an answer.
+    /// The HTTP status of the server's answer; `nil` if the error does not concern an answer.
     public var httpStatus: Int?
-    /// The code of the server's WebSocket close frame, if the server sent one.
+    /// The code of the server's WebSocket close frame; `nil` if the server sent no close frame.
     public var closeCode: Int?
-    /// The underlying error, for example of the operating system.
+    /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
     /// Creates an error.

@@ -50,7 +50,7 @@ public enum SignalRError: Error, Hashable, Sendable {
     case unsupportedTransport(String)
     /// A message is larger than the protocol allows.
     case messageBiggerThan2GB
-    /// The server sent a message whose type is not allowed in this context.
+    /// The server sent a message whose type is not allowed in this context. The value is the reason.
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled

@@ -80,8 +80,8 @@ package struct HubFrameReader: Sendable {
     }
 }
 
-/// The lengths of binary frames. Each byte has seven bits, the lowest bits come first, and the highest bit is set if
-/// more bytes follow.
+/// The lengths of binary frames. Each byte contains seven bits of the length, and the first byte contains the lowest
+/// bits. The highest bit of a byte is set if more bytes follow.
 enum VarInt {
     static let maximum = 0x7FFF_FFFF
 
