@@ -17,8 +17,8 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [.package(name: "PusherClient", path: "..")],
     targets: [
-        // The room of both interfaces. Its access level is `package`, so that the other targets can use it. In an app
-        // of one target, it would be `internal`.
+        // The room, which the terminal and the SwiftUI view show. The room's access level is `package`, so that the
+        // other targets can use it. In an app with one target, the level would be `internal`.
         .target(name: "Chat", dependencies: [product("PusherClient")], swiftSettings: settings),
         .executableTarget(
             name: "terminal-chat",

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A separate package, because it enables traits of PusherClient, which is then compiled again.
+// This package is separate, because it enables traits of PusherClient. With other traits, PusherClient is compiled
+// again.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 
 let package = Package(

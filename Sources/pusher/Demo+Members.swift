@@ -17,7 +17,7 @@ extension Demo {
         let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
         try await same.subscribed()
         try timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
-        // The first change is the list of members, unless the list arrived before the sequence was made.
+        // The first change is the list of members, unless the list arrived before this method made the sequence.
         var member: PusherPresenceChannelMember?
         while member == nil, let change = await changes.next() {
             if case .added(let added) = change { member = added }

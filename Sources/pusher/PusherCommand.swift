@@ -17,7 +17,7 @@ struct PusherCommand: AsyncParsableCommand {
             EXIT CODES
               0   done, or ended by Control-C
               1   the server or your backend refused the request, or the connection failed
-              2   there was no connection within --timeout
+              2   there was no connection or no answer within --timeout
               64  wrong usage
 
             Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script for your shell's script directory.

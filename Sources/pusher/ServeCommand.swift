@@ -9,7 +9,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the test server during the development or the tests of an app.",
         discussion: """
             Serves the Pusher Channels protocol over WebSocket without TLS. The REST API and the authorization endpoints \
-            use the same port. These endpoints authorize everybody, so the server is only for development and tests. The \
+            use the same port. The endpoints authorize everybody, so the server is only for development and tests. The \
             server does not store data.
 
             The console is a web page that shows connections, channels and events as they happen, publishes events, and \
@@ -76,7 +76,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
-        guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds.") }
+        guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds greater than 0.") }
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
             throw ValidationError("--key takes only letters, digits, and -._~.")
         }

@@ -1,12 +1,13 @@
 import PusherClient
 
-/// A chat room, and the actions of a person in the room. It is independent of the user interface, which shows `state`.
+/// A chat room, and the actions of a person in the room. The room is independent of the user interface, which shows
+/// `state`.
 ///
 /// Messages and typing indicators are client events on a presence channel. Announcements come from the backend on an
 /// encrypted channel. The user signs in, so that the backend can end the user's connections.
 @MainActor
 package final class ChatRoom {
-    /// The state to show. `onChange` is called after each change.
+    /// The state to show. The room calls `onChange` after each change.
     package private(set) var state = ChatState() {
         didSet { if state != oldValue { onChange(state) } }
     }
@@ -24,9 +25,9 @@ package final class ChatRoom {
         // Unlike `subscribe`, this method returns a channel with members.
         room = pusher.subscribeToPresenceChannel(channelName: "presence-\(name)")
         announcements = pusher.subscribe("private-encrypted-\(name)")
-        // Callbacks, as with `bind` in pusher-js. The client does not connect yet, so they miss no event. A callback
-        // stays bound until its observation is released. The client skips data that it cannot decode or decrypt, and
-        // reports such data in `pusher.errors` and in the log.
+        // These callbacks correspond to `bind` in pusher-js. The client does not connect yet, so the callbacks miss no
+        // event. A callback stays bound until its observation is released. The client skips data that it cannot decode
+        // or decrypt, and reports such data in `pusher.errors` and in the log.
         observations = [
             room.observe(named: "client-message", as: Message.self, on: MainActor.shared) { [weak self] event in
                 self?.addMessage(event.value.text, from: event.userId ?? "somebody")
@@ -38,7 +39,7 @@ package final class ChatRoom {
                 self?.state.lines.append(.announcement(event.value.text))
             },
         ]
-        // Separate tasks, because the status also changes before and after the closure in `run`.
+        // The tasks are separate from `run`, because the status also changes before and after the closure in `run`.
         let statuses = pusher.statuses(every: .seconds(1))
         let memberships = room.memberships
         tasks = [
@@ -52,7 +53,8 @@ package final class ChatRoom {
     /// The options of an app whose backend authorizes at BACKEND/auth and signs in at BACKEND/user-auth.
     package static func options(for user: String, endpoint: PusherEndpoint, backend: String) -> PusherClientOptions {
         let options = PusherClientOptions(endpoint: endpoint)
-        // In this example, users choose their own ids. A real app proves who the user is, instead of `parameters`:
+        // In this example, users choose their own ids. A real app sends a token that proves who the user is, instead of
+        // `parameters`:
         // headersProvider: { _ in ["Authorization": "Bearer \(try await session.token())"] }
         options.authMethod = .endpoint(backend + "/auth", parameters: ["user_id": user])
         options.userAuthMethod = .endpoint(backend + "/user-auth", parameters: ["user_id": user])
@@ -60,21 +62,22 @@ package final class ChatRoom {
     }
 
     /// Connects, and stays in the room until the task is cancelled. The client reconnects if it loses the connection.
-    /// The method can be called again later, but only one call may run at a time.
+    /// You can call the method again later, but only one call may run at a time.
     ///
     /// - Throws: An error if the backend refuses the user, now or after a reconnect, or if the client stops.
     package func run() async throws {
-        // The banner is final when the method returns.
+        // The task for statuses may run later, so the method itself shows the final status.
         defer { show(pusher.status) }
         do {
-            // Disconnects after the closure. If the client stops, for example because the server refuses it,
-            // `withConnection` cancels the closure and throws the client's error.
+            // `withConnection` disconnects after the closure. If the client stops, for example because the server
+            // refuses the connection, `withConnection` cancels the closure and throws the client's error.
             try await pusher.withConnection { _ in
                 // The backend can refuse the user on each new connection.
                 for await case .connected in pusher.statuses {
-                    // Signs in, as `signin()` of pusher-js, and waits. The client repeats it after each reconnect.
+                    // Sign in like `signin()` of pusher-js, and wait. The client signs in again after each reconnect.
                     try await pusher.signedIn()
-                    // Both calls only wait: the subscriptions began in `init`, and the client repeats them too.
+                    // These two calls only wait. The subscriptions began in `init`, and the client repeats them after
+                    // each reconnect.
                     try await room.subscribed()
                     try await announcements.subscribed()
                 }
@@ -92,8 +95,9 @@ package final class ChatRoom {
         addMessage(text, from: room.myId ?? "me")
     }
 
-    /// Shows the others that the user is typing. Call this method for each key: if the server's limit is reached, only
-    /// the newest event is sent. Without a connection, the event is dropped. A real app sends at most one per second.
+    /// Shows the others that the user is typing. Call this method for each key. If the client has reached the limit for
+    /// client events, it sends only the newest event later. Without a connection, it drops the event. A real app sends
+    /// at most one event per second.
     package func userIsTyping() { room.sendLatest("client-typing", data: [String: String]()) }
 
     private func addMessage(_ text: String, from sender: String) {
@@ -125,5 +129,6 @@ package final class ChatRoom {
     }
 }
 
-/// The data of a message or an announcement. It contains only the text, because the server adds a message's sender.
+/// The data of a message or an announcement. The data contains only the text, because the server adds the sender of a
+/// message.
 struct Message: Codable, Sendable { var text: String }

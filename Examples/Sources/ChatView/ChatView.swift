@@ -36,7 +36,7 @@
         private func submit() {
             let message = text
             Task {
-                // A message that was not sent stays in the field, and so does a text that the user has begun meanwhile.
+                // Keep a message that was not sent in the field. Also keep a text that the user has begun meanwhile.
                 if await model.say(message), text == message { text = "" }
             }
         }

@@ -48,8 +48,8 @@ struct Message: Codable, Hashable, Sendable {
     var text: String
 }
 
-/// The code of an ASP.NET Core server. It sends messages to all connected clients, and stores them for clients that
-/// reconnect.
+/// A hub as an ASP.NET Core server would implement it. The hub sends messages to all connected clients, and stores the
+/// messages for clients that reconnect.
 actor ChatHub {
     private(set) var messages: [Message] = []
 
@@ -107,7 +107,7 @@ actor ChatClient {
 
     func leave() async { await connection.stop() }
 
-    /// Makes the server drop the connection without a close frame, as if a train entered a tunnel.
+    /// Makes the server drop the connection without a close frame, like a network failure.
     func loseConnection() async throws { try await connection.send(method: "drop_me") }
 
     /// Shows the status in the banner of the chat. Returns whether more statuses follow.
@@ -142,7 +142,7 @@ actor ChatClient {
     }
 }
 
-/// A column for each person.
+/// The output, with a column for each person.
 struct Screen: Sendable {
     private static let width = 44
     private let start = ContinuousClock.now

@@ -47,7 +47,8 @@ enum Demonstration {
         return (room, Task { try await room.run() })
     }
 
-    /// Waits until the server and both rooms know that both people are in the room. Only then can both send.
+    /// Waits until both people have subscribed to the announcements, and both rooms show both people. Before this, a
+    /// message or an announcement would not reach everybody.
     @MainActor
     private static func untilBothAreThere(_ rooms: [ChatRoom], _ server: PusherTestServer) async throws {
         try await server.waitForSubscription(to: "private-encrypted-lobby", count: rooms.count)

@@ -35,7 +35,7 @@ enum TerminalChat {
                     do { try await room.say(line) } catch { print("! \(error.localizedDescription)") }
                 }
             }
-            // The first task that ends is the input or the room.
+            // Stop when the input or the room ends.
             await tasks.next()
             tasks.cancelAll()
         }
@@ -60,7 +60,7 @@ final class Screen {
 
     init(_ name: String) { self.name = name }
 
-    /// Prints each change from now on. The room keeps the screen.
+    /// Prints each change from now on. The room retains the screen.
     func follow(_ room: ChatRoom) { room.onChange = { [self] state in show(state) } }
 
     private func show(_ state: ChatState) {

@@ -3,7 +3,7 @@ import PusherClient
 import PusherTestServer
 import Testing
 
-/// The tests of an app. They run the real client against a real server on this machine.
+/// The tests of an app. The tests run the real client against the test server in this process.
 @MainActor
 @Suite("A chat room", .timeLimit(.minutes(1)))
 struct ChatRoomTests {
@@ -25,7 +25,7 @@ struct ChatRoomTests {
         }
     }
 
-    @Test("the backend lets a user in who has the app's own options")
+    @Test("the backend authorizes a user whose client has the app's own options")
     func ownOptions() async throws {
         try await PusherTestServer.withServer { server in
             let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
@@ -129,7 +129,7 @@ struct ChatRoomTests {
             server.terminateConnections(ofUser: "ada")
             // The end of the room proves that the client does not reconnect.
             let error = try await #require(throws: PusherClientError.self) { try await ada.waitForEnd() }
-            // The server closes the connection with 4009: the client is not allowed to connect.
+            // The server closes the connection with code 4009, which means that the client must not connect again.
             #expect(error.serverCode == 4009)
             await ada.sees { $0.banner?.hasPrefix("Connection refused") == true && $0.people.isEmpty }
         }

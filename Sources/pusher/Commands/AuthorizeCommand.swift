@@ -16,7 +16,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
 
             With --auth, the command compares a signature with the correct signature. With --auth-url, it sends your backend \
             the request of a client, prints the request and the answer, and compares the answer with the correct answer. The \
-            exit code is 1 if they differ.
+            exit code is 1 if the signatures or the answers differ.
 
             The command compares the key of an encrypted channel, but never prints it.
 

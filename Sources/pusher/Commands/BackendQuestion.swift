@@ -8,10 +8,10 @@ import RealtimePrimitives
 /// An authorization from a backend's answer or from the command line.
 struct GivenAuthorization: Sendable {
     var auth: String
-    /// `channel_data` or `user_data`.
+    /// The `channel_data` or `user_data`; nil if the authorization has neither.
     var data: String?
     var sharedSecret: String?
-    /// The request that the backend has answered.
+    /// The request that the backend has answered; nil if the authorization comes from the command line.
     var sent: String?
 }
 

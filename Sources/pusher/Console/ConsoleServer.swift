@@ -61,8 +61,8 @@ struct ConsoleServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(host: server.host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // The loop reads one request after another, without NIO's pipelining assistance. With the
-                    // assistance, the server would not notice a closed page while it sends updates.
+                    // The loop in `serve` reads one request after another, without NIO's pipelining assistance. With
+                    // the assistance, the server would not notice a closed page while it sends updates.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
                     return try Connection(wrappingChannelSynchronously: channel)
                 }

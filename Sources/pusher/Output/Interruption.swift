@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// A receiver of the signals `SIGINT` (Control-C) and `SIGTERM`. If the command has not ended by itself after five
-/// seconds, the process exits with 128 plus the signal's number.
+/// A receiver of the signals `SIGINT` (Control-C) and `SIGTERM`. If the command has not ended by itself five seconds
+/// after a signal, the process exits with 128 plus the signal's number.
 final class Interruption {
     /// The received signals. Only one task may iterate the sequence.
     let received: AsyncStream<Void>

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The colours of the output, if it is a terminal that supports colours.
+/// The colours of the output. Only terminals that support colours get them.
 struct TextStyle: Sendable {
     enum Role: String {
         case time = "2"
