@@ -82,7 +82,7 @@ extension RecordDescription {
         case .signedIn(let userId): self = channel("signed in", nil, "as \(userId)")
         case .signInRefused(let message): self = channel("was refused", nil, "sign-in", message)
         case .clientEventRelayed(let event, let name): self = channel("relayed", name, event)
-        case .clientEventRejected(let event, let name): self = channel("was refused", name, event)
+        case .clientEventRejected(let event, let name): self = channel("was rejected", name, event)
         case .messageRejected:
             self = connection("sent", "a message", "that the server rejected: more messages than messageLimit allows")
         case .authorizationRequested(let request): self.init(authorization: request)

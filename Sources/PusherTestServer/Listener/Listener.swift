@@ -163,7 +163,10 @@ extension PusherTestServer.TLS {
         } catch {
             throw PusherTestServer.ServerError(
                 .invalidCertificate,
-                "Server not started: the certificate chain or its private key cannot be used.",
+                """
+                Server not started: the certificate chain or its private key cannot be used. Pass both in PEM form, and \
+                the key of the first certificate.
+                """,
                 cause: error
             )
         }

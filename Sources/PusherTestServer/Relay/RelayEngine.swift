@@ -107,7 +107,7 @@ final class RelayEngine: Sendable {
             .flatMapErrorThrowing { error in
                 throw PusherTestServer.ServerError(
                     .bindFailed,
-                    "Relay not started: it cannot listen on \(host), port \(port).",
+                    "Relay not started: it cannot listen on \(host), port \(port). Choose another port, or 0 for any.",
                     cause: error
                 )
             }

@@ -94,7 +94,10 @@ final class EventStreamReader {
 
     private func tooLarge() -> EventStreamError {
         let limit = session.options.maximumEventSize
-        let error = EventStreamError(.eventTooLarge, "Event too large: it has more than \(limit) bytes.")
+        let error = EventStreamError(
+            .eventTooLarge,
+            "Event too large: it has more than \(limit) bytes. Raise maximumEventSize if your server sends such events."
+        )
         session.failed(error)
         stop()
         return error

@@ -348,7 +348,7 @@ extension HubStateMachine {
     }
 
     mutating func resumptionFailed(now: Duration) {
-        lost(.client(.transportClosed, "Connection lost: it could not be resumed."), now: now)
+        lost(.client(.transportClosed, "Connection lost: the client could not resume it."), now: now)
     }
 
     mutating func acknowledge(now: Duration) {

@@ -41,7 +41,10 @@ package struct UpgradeRequest: Sendable {
         for subprotocol in request.subprotocols where !Self.isToken(subprotocol) {
             throw WebSocketError(
                 .invalidOption,
-                "Invalid subprotocol \(String(reflecting: subprotocol)): it is not an HTTP token."
+                """
+                Invalid subprotocol \(String(reflecting: subprotocol)): it is not an HTTP token. Use letters, digits \
+                and hyphens.
+                """
             )
         }
         if !request.subprotocols.isEmpty {
@@ -51,7 +54,7 @@ package struct UpgradeRequest: Sendable {
             guard !Self.ownHeaders.contains(header.name.lowercased()) else {
                 throw WebSocketError(
                     .invalidOption,
-                    "Invalid header \(String(reflecting: header.name)): the client sets it itself."
+                    "Invalid header \(String(reflecting: header.name)): the client sets this header itself. Remove it."
                 )
             }
             lines.append(try Self.line(header))
