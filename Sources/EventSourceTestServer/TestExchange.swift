@@ -40,7 +40,7 @@ public struct TestRequest: Hashable, Sendable {
 public final class TestExchange: Sendable {
     /// The request.
     public let request: TestRequest
-    /// The number of requests for the path, including this one.
+    /// The number of requests for the path so far, including this request.
     public let number: Int
     private struct State {
         var framing = TestResponse.Framing.chunked

@@ -76,7 +76,9 @@ struct ServeCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
-        guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds greater than 0.") }
+        guard activityTimeout > 0 else {
+            throw ValidationError("--activity-timeout takes a number of seconds greater than 0.")
+        }
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
             throw ValidationError("--key takes only letters, digits, and -._~.")
         }

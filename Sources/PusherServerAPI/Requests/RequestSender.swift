@@ -28,7 +28,7 @@ struct RequestSender: Sendable {
 
     /// The maximum size of an answer, in bytes. The limit is high because a channel can have many users.
     private static let maximumAnswerSize = 16 << 20
-    /// The longest accepted `Retry-After`, in seconds.
+    /// The limit for the wait in `Retry-After`, in seconds. The library shortens a longer wait.
     private static let maximumRetryAfter = 60
 
     /// The failure of one try.

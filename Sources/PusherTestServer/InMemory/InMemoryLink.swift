@@ -189,7 +189,7 @@ extension InMemoryLink: ServerLink {
 }
 
 extension InMemoryLink.Event {
-    /// Whether no event follows this one.
+    /// Whether this is the last event of the link.
     package var isLast: Bool {
         switch self {
         case .unreachable, .refused, .closed, .dropped: true

@@ -5,8 +5,8 @@ public import RealtimeNetworking
 
 /// A connector that makes the connections of event streams.
 ///
-/// Each ``EventStream`` has its own connector, unless you pass one. Share a connector between many streams to servers
-/// with TLS, because each new connector reads the trusted certificates again.
+/// Each ``EventStream`` has its own connector, unless you pass a connector. Share a connector between many streams to
+/// servers with TLS, because each new connector reads the trusted certificates again.
 public final class EventStreamConnector: Sendable {
     let streamer: any HTTPStreamer
     let eventLoopGroup: any EventLoopGroup

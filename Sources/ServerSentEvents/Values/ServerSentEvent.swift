@@ -4,7 +4,8 @@ public struct ServerSentEvent: Hashable, Sendable {
     public var event: String
     /// The event's data. If the server sent several lines of data, line feeds separate the lines.
     public var data: String
-    /// The id of this event or, if it has none, of the last event that had an id; empty if no event had one.
+    /// The id of this event. If this event has no id, the property contains the id of the last event that had an id. It
+    /// is empty if there was no such event.
     public var id: String
 
     /// Creates an event.

@@ -18,7 +18,8 @@ public protocol StreamResult<Element> {
 /// connection is lost. When the iteration stops early, because of a `break`, an error or a cancelled task, the client
 /// cancels the stream on the server.
 ///
-/// The client buffers items that you do not consume, up to ``HttpConnectionOptions/receiveBufferSize``.
+/// The client buffers items that you do not consume, up to ``HttpConnectionOptions/receiveBufferSize``. If more bytes
+/// wait, the sequence throws an error with the code ``SignalRClientError/Code/receiveBufferFull``.
 public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable {
     let lease: StreamLease
 

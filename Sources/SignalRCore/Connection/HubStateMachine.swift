@@ -49,7 +49,7 @@ package struct HubStateMachine: Sendable {
         /// Finish a call of `send`, or the sending of an item, without waiting for a transport to write the message.
         /// The call has failed, or the client keeps the message for a resumption.
         case finishSend(WaiterID, HubFailure?)
-        /// Finish a call or stream of the app. This action is the last one for its id.
+        /// Finish a call or stream of the app. No further action follows for the same id.
         case finishCall(CallID, Result<HubOutcome, HubFailure>)
         case deliverItem(CallID, EncodedValue)
         /// Begin the uploads of a call that the client has sent.

@@ -4,7 +4,7 @@
 package struct Resumption: Sendable {
     package enum Link: Hashable, Sendable {
         case up
-        /// The transport was lost at time `since`. The client has made `tries` attempts to open another one.
+        /// The transport was lost at time `since`. The client has made `tries` attempts to open another transport.
         case down(since: Duration, tries: Int)
         /// A new transport is open, but the server's Sequence message has not arrived yet.
         case synchronizing(since: Duration, tries: Int)

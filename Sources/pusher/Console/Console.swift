@@ -55,8 +55,8 @@ actor Console {
     /// The number of open pages.
     var pageCount: Int { pages.count }
 
-    /// Adds an open page, and returns a stream of changes. The stream yields one element at the beginning, and one
-    /// after each change. The stream ends when the page is closed.
+    /// Adds an open page, and returns a stream of changes. The stream yields one element at the beginning, and another
+    /// element after each change. The stream ends when the page is closed.
     ///
     /// - Parameter setClose: Receives a function that closes the page.
     func open(_ setClose: (@escaping @Sendable () -> Void) -> Void) -> AsyncStream<Void> {
