@@ -106,8 +106,8 @@ public final class EventStream: Sendable {
     ///   - request: A closure that returns the request. If the server answers an attempt with status 401 or 403, the
     ///     client calls the closure once more. If the closure throws, the attempt fails, and the client tries again if
     ///     it may repeat the request. With ``EventStreamOptions/Reconnection/automatic``, the client checks the last
-    ///     request that the closure returned, and the stream fails if the closure throws before it has returned a
-    ///     request. The time that the closure takes counts toward ``EventStreamOptions/responseTimeout``.
+    ///     request that the closure returned. If the closure throws before it has returned a request, the stream fails.
+    ///     The time that the closure takes counts toward ``EventStreamOptions/responseTimeout``.
     public init(
         lastEventID: String = "",
         options: EventStreamOptions = EventStreamOptions(),

@@ -7,7 +7,7 @@ extension PusherServerAPI {
     public struct Options: Sendable {
         /// The time limit of a method that makes a request, including retries. Default: 10 s.
         public var timeout: Duration = .seconds(10)
-        /// The policy that decides the wait before a retry. Default: two retries with exponential backoff and full
+        /// The policy that decides the wait before a retry. Default: two retries with exponential back-off and full
         /// jitter, from 0.2 s up to 2 s.
         ///
         /// The library retries a request only if a retry is safe. If a request only reads state, the library retries
