@@ -9,8 +9,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the test server during the development or the tests of an app.",
         discussion: """
             Serves the Pusher Channels protocol over WebSocket without TLS. The REST API and the authorization endpoints \
-            use the same port. The endpoints authorize everybody, so the server is only for development and tests. The \
-            server does not store data.
+            use the same port. The authorization endpoints authorize everybody, so the server is only for development \
+            and tests. The server does not store data.
 
             The console is a web page that shows connections, channels and events as they happen, publishes events, and \
             causes faults. Other web pages cannot use the console.
