@@ -64,11 +64,14 @@ struct ReconnectTests {
     func context() throws {
         var client = CoreClient.connected()
         #expect(client.closed(code: 4100).changes.last == "ask retry 0 at least 1s")
+        #expect(client.ledger.lastQuestion?.elapsed == .zero && client.ledger.lastQuestion?.closeCode == 4100)
         for count in 1...3 {
             client.decide(.zero)
             client.advance(by: .seconds(1))
             let asked = client.closed(error: .init(.connectionFailed, "no")).changes.last
             #expect(asked == "ask retry \(count)")
+            let question = try #require(client.ledger.lastQuestion)
+            #expect(question.elapsed == .seconds(count) && question.reason.code == .connectionFailed)
         }
     }
 

@@ -189,8 +189,10 @@ struct UserTests {
     @Test("a client disconnects, and does not reconnect, if the server terminates its user's connections")
     func terminated() async throws {
         let pusher = try await signIn(.virtual(user: "ada"))
+        var errors = pusher.errors.makeAsyncIterator()
         world.server.terminateConnections(ofUser: "ada")
         await world.run()
+        #expect(await errors.next()?.serverCode == 4009)
         #expect(pusher.connection.connectionState == .disconnected)
         #expect(!pusher.user.isSignedIn)
     }
