@@ -159,10 +159,12 @@ public final class EventSourceTestServer: Sendable {
     /// Stops listening, and closes all connections.
     public func stop() async {
         // Most closures refer to the server, so the server must release them. Otherwise, neither would be freed.
-        let waiting = state.withLockedValue { state in
+        let (waiting, responders) = state.withLockedValue { state in
             defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
-            return state.waiting.values
+            return (state.waiting.values, state.responders)
         }
+        // Release the closures outside the lock, because they may own objects that call the server.
+        withExtendedLifetime(responders) {}
         for task in waiting { task.continuation.resume() }
         try? await listener.close()
         for channel in state.withLockedValue({ Array($0.channels.values) }) { try? await channel.close() }

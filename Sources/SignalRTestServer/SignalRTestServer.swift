@@ -95,7 +95,8 @@ public final class SignalRTestServer: Sendable {
 
     // MARK: Methods
 
-    /// Registers a method. The methods of one connection run one after the other.
+    /// Registers a method. The methods of one connection run one after the other. A method with the name of a built-in
+    /// method replaces that method.
     ///
     /// If the closure throws a `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message.
     /// After any other error, the caller learns only that the method failed.

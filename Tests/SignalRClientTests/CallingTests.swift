@@ -21,6 +21,16 @@ import Testing
         }
     }
 
+    @Test func aMethodOfTheTestReplacesABuiltInMethod() async throws {
+        try await withConnection(Route.all[0]) { connection, server in
+            server.on("echo") { (_: TestHubCall, text: String) in text + "!" }
+            server.on("slow") { (_: TestHubCall) in "fast" }
+            let echo: String = try await connection.invoke(method: "echo", arguments: "a")
+            let slow: String = try await connection.invoke(method: "slow")
+            #expect(echo == "a!" && slow == "fast")
+        }
+    }
+
     @Test func aCallHasATimeout() async throws {
         try await withConnection(Route.all[0], { $0.withInvocationTimeout(0.05) }) { connection, server in
             let error = await #expect(throws: SignalRClientError.self) {

@@ -51,9 +51,7 @@ extension HubBrain {
         guard let coder = connection.coder else { return true }
         let name = invocation.target.lowercased()
         let streams = ["counter", "counter_fail", "echo_stream"]
-        if isStream,
-            BuiltInMethods.task(name, isStream: false) != nil || methods[name] == nil && !streams.contains(name)
-        {
+        if isStream, !streams.contains(name) {
             complete(invocation, .error("The method '\(invocation.target)' does not stream."), connection)
             return true
         }

@@ -238,10 +238,10 @@ final class HubBrain {
             connection.uploads[id] = continuation
             return stream
         }
-        if answerAtOnce(invocation, isStream: isStream, from: connection) { return }
+        let name = invocation.target.lowercased()
+        if methods[name] == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
         guard let coder = connection.coder else { return }
         let call = TestHubCall(connection, invocation.id, uploads, coder, enter: enter)
-        let name = invocation.target.lowercased()
         if let method = methods[name], !isStream {
             // As in ASP.NET Core by default, methods run in the order of the calls.
             _ = connection.queue.add { [enter] in
@@ -251,7 +251,7 @@ final class HubBrain {
             }
             return
         }
-        guard let run = BuiltInMethods.task(name, isStream: isStream) ?? methods[name] else {
+        guard let run = methods[name] ?? BuiltInMethods.task(name, isStream: isStream) else {
             return complete(invocation, .error("Unknown hub method '\(invocation.target)'"), connection)
         }
         let task = start(run, call, invocation)
