@@ -88,7 +88,7 @@ extension PusherClientError {
     static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
         PusherClientError(
             .payloadTransformerFailed,
-            "\(what): the payload transformer threw an error of the type '\(type(of: error))'. See the cause.",
+            "\(what): the payload transformer threw an error of the type '\(type(of: error))'. See the error's cause.",
             channelName: channelName,
             cause: error
         )

@@ -118,7 +118,7 @@ public final class PusherEvent: Sendable {
             .undecodableData,
             """
             Data of the event \(eventName.quoted) not decoded: \
-            \(data == nil ? "there is no data" : "it does not fit '\(type)'. See the cause").
+            \(data == nil ? "there is no data" : "it does not fit '\(type)'. See the error's cause").
             """,
             channelName: channelName,
             cause: cause

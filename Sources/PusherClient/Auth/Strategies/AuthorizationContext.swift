@@ -78,7 +78,7 @@ extension AuthorizationError {
         if let error = error as? AuthorizationError { return error }
         return AuthorizationError(
             .authorizerFailed,
-            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. See the cause.",
+            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. See the error's cause.",
             cause: error
         )
     }

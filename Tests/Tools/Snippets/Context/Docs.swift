@@ -8,4 +8,5 @@ let myLogger = Logger(label: "app")
 
 struct MyApp {
     init(_ pusher: Pusher) {}
+    func stop() {}
 }
