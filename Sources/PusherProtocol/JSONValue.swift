@@ -9,10 +9,11 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The deepest nesting that the parser accepts. The parser is recursive, and some threads have a small stack.
+    /// The parser accepts fewer levels of nesting than this number. The parser is recursive, and some threads have a small
+    /// stack.
     package static let maximumDepth = 32
 
-    /// Parses JSON text. Returns nil if the text is not JSON, or is nested deeper than ``maximumDepth``.
+    /// Parses JSON text. Returns nil if the text is not JSON, or has ``maximumDepth`` or more levels of nesting.
     package init?(parsing text: String) {
         guard let value = JSONValueParser.parse(text) else { return nil }
         self = value

@@ -15,7 +15,7 @@ public enum OpenFiles {
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         #endif
         getrlimit(resource, &limit)
-        limit.rlim_cur = min(limit.rlim_max, 20_000)
+        limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 20_000))
         setrlimit(resource, &limit)
     }
 }
