@@ -9,8 +9,8 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The parser accepts fewer levels of nesting than this number. The parser is recursive, and some threads have a small
-    /// stack.
+    /// The parser accepts fewer levels of nesting than this number. There is a limit, because the parser is recursive,
+    /// and some threads have a small stack.
     package static let maximumDepth = 32
 
     /// Parses JSON text. Returns nil if the text is not JSON, or has ``maximumDepth`` or more levels of nesting.
