@@ -58,13 +58,16 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         let number: Int
         let since: Instant
         var status: Int?
+        /// The size in bytes since the beginning, or since the last successor was dropped.
         var size = 0
+        /// Whether the response has exceeded the size at which a new response replaces it.
+        var isLong = false
         /// Whether the response has brought messages, or the frame that opens the session.
         var hasNews = false
     }
 
     /// The size in bytes at which a new response replaces the current response. Servers that support the transport stop
-    /// writing at this size, so no data is in transit when the client sends the next request.
+    /// writing at this size, or at this length in UTF-16 units, which is never reached earlier.
     package static let usualStreamLength = 256 * 1_024
     /// The shortest time between two polls if the server does not hold polls.
     static let shortestPoll = Duration.seconds(1)
@@ -94,8 +97,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// The response that replaces the current response at the handover.
     private var successor: Response?
     private var isReading = true
-    /// Whether the next poll waits until the client reads again.
-    private var isPollDue = false
+    /// Whether the next receiving request waits until the client reads again.
+    private var isRequestDue = false
     /// Whether the last frame is complete.
     private var isAtFrameEnd = true
     /// Whether the current response has brought a message, or a part of one, since the handover timer was set.
@@ -175,9 +178,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         if hasMessages || !isAtFrameEnd { bringsMessages = true }
         // Servers send an incomplete frame again in the successor, so the machine requests a successor only between
         // frames.
-        guard mode == .streaming, state == .open, successor == nil, isAtFrameEnd, let current,
-            current.size > streamLength
+        guard mode == .streaming, state == .open, successor == nil, isAtFrameEnd, let size = current?.size,
+            size > streamLength
         else { return [] }
+        current?.isLong = true
         let (response, target) = makeRequest(now: now)
         successor = response
         return [.receive(response.number, target)]
@@ -189,6 +193,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
         if successor != nil { return takeOver() }
         switch mode {
+        case .streaming where current.isLong && current.status == 200 && state == .open:
+            // The client has dropped the successor, for which the server waited.
+            self.current = nil
+            return receiveWhileReading(now: now)
         case .streaming: return interrupted(status: current.status ?? 0)
         case .polling: return poll(after: current, now: now)
         }
@@ -215,7 +223,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private mutating func receive(now: Instant) -> [Action] {
         let (response, target) = makeRequest(now: now)
         current = response
-        isPollDue = false
+        isRequestDue = false
         return [.receive(response.number, target)]
     }
 
@@ -236,11 +244,11 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         let pause = response.hasNews ? .zero : response.since + Self.shortestPoll - now
         current = nil
         if pause > .zero { return [.setTimer(.poll, after: pause)] }
-        return pollWhileReading(now: now)
+        return receiveWhileReading(now: now)
     }
 
-    private mutating func pollWhileReading(now: Instant) -> [Action] {
-        isPollDue = !isReading
+    private mutating func receiveWhileReading(now: Instant) -> [Action] {
+        isRequestDue = !isReading
         return isReading ? receive(now: now) : []
     }
 
@@ -252,8 +260,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return actions
     }
 
-    /// Drops the successor. When the current response has grown by ``streamLength`` again, the machine requests another
-    /// successor.
+    /// Drops the successor. When the current response has grown by ``streamLength`` again, or has ended, the machine
+    /// requests another successor.
     private mutating func dropSuccessor() -> [Action] {
         guard let number = successor?.number else { return [] }
         successor = nil
@@ -358,7 +366,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     package mutating func setReading(_ isReading: Bool, now: Instant) -> [Action] {
         guard !isClosed, isReading != self.isReading else { return [] }
         self.isReading = isReading
-        if isReading, isPollDue { return receive(now: now) }
+        if isReading, isRequestDue { return receive(now: now) }
         return current.map { [.setReading($0.number, isReading)] } ?? []
     }
 
@@ -379,7 +387,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         case .send: return isSending ? lose(.sendTimedOut(Self.sendTimeout)) : []
         case .poll:
             guard current == nil, !isClosed else { return [] }
-            return pollWhileReading(now: now)
+            return receiveWhileReading(now: now)
         case .handover:
             guard let current, successor != nil else { return [] }
             guard isReading, !bringsMessages else {

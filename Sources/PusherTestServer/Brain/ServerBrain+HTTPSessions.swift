@@ -69,7 +69,9 @@ extension ServerBrain {
         if connections[id]?.phase == .stalled { return endSession(id, isRemembered: false) }
         if connections[id]?.http?.isCloseDelivered == true { return endSession(id, isRemembered: true) }
         connections[id]?.http?.requeue(receiver.undelivered)
-        let timer = schedule(.disconnect(id), after: options.httpTransports.disconnectDelay)
+        let (delay, moveTime) = (options.httpTransports.disconnectDelay, options.httpTransports.moveTime)
+        // A client that has not moved in time may read slowly: see `awaitReplaced`.
+        let timer = schedule(.disconnect(id), after: receiver.isWaitingForMove ? max(delay, moveTime * 2) : delay)
         connections[id]?.http?.disconnectTimer = timer
         // If the queue contains only the end of the session, `flushSession` ends the session.
         flushSession(id)

@@ -32,11 +32,13 @@ extension PusherTestServer {
         public var maximumQueueSize = 16 << 20
         /// The length of a response after which a client moves its session to a new stream, in UTF-16 units, as
         /// pusher-js counts them. After the frame that exceeds this length, the server sends nothing in this response.
-        /// The client gets all later frames in the next response. Default: 262,144.
+        /// The client gets all later frames in the next response. Default: 262,144. With a smaller value, pusher-js and
+        /// PusherClient do not move: they lose the connection when the server ends the response after ``moveTime``.
         public var streamLimit = 256 << 10
         /// The maximum time that the server waits for a client to move its session. Afterwards, the server ends the
-        /// response, and the session waits for the next receiving request. After a move, the server drops the old
-        /// response if the client reads nothing of it for twice this time. Default: 5 s.
+        /// response, and the session waits for the next receiving request for twice this time, or for
+        /// ``disconnectDelay`` if that is longer. After a move, the server drops the old response if the client reads
+        /// nothing of it for twice this time. Default: 5 s.
         public var moveTime: Duration = .seconds(5)
         /// The limit for the number of open sessions. The server answers a request for a further session with 503.
         /// Default: 16,384.

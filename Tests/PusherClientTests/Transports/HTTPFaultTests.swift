@@ -7,8 +7,8 @@ import Testing
 
 @Suite("HTTP transports and faults", .timeLimit(.minutes(5)))
 struct HTTPFaultTests {
-    @Test("no event is lost or arrives twice when a session continues with another stream after 256 KiB")
-    func moves() async throws {
+    /// Publishes 500 events of 10,000 bytes, and checks that all arrive on one connection.
+    private func moves(filling character: Character, refusing count: Int = 0) async throws {
         let world = VirtualWorld()
         let streamer = CountingStreamer(streamer: InMemoryStreamer(server: world.network))
         let pusher = world.makeClient(transport: HTTPTransport(.streaming, over: streamer))
@@ -19,14 +19,26 @@ struct HTTPFaultTests {
         channel.bind(eventName: "e") { event in
             numbers.append(event.data.flatMap { Int($0.prefix { $0 != " " }) } ?? -1)
         }
-        let padding = String(repeating: "x", count: 10_000)
+        if count > 0 { world.server.failTransportRequests(count, of: .streaming, with: .status(503)) }
+        let padding = String(repeating: character, count: 10_000 / character.utf8.count)
         for number in 0..<500 { try world.server.publish(event: "e", data: "\(number) \(padding)", to: "orders") }
-        await world.advance(by: .seconds(5))
+        await world.advance(by: .seconds(10))
         #expect(numbers.elements == Array(0..<500))
-        #expect(pusher.statistics.connections.established == 1)
-        // Each stream has 256 KiB, and then the rest of its last frame.
-        #expect((15...20).contains(streamer.streams.count))
+        let connections = pusher.statistics.connections
+        #expect(connections.established == 1 && connections.lost.isEmpty)
+        // Each stream has 256 KiB or as many UTF-16 units, and then the rest of its last frame.
+        let counts = character.utf8.count == 1 ? 15...20 : 8...20
+        #expect(counts.contains(streamer.streams.count - count))
     }
+
+    @Test("no event is lost or arrives twice when a session continues with another stream after 256 KiB")
+    func moves() async throws { try await moves(filling: "x") }
+
+    @Test("a session also moves without loss if the client counts more bytes than the server counts UTF-16 units")
+    func movesEarly() async throws { try await moves(filling: "é") }
+
+    @Test("if the server refuses a handover, the session continues when the server ends the old stream")
+    func refusedHandover() async throws { try await moves(filling: "x", refusing: 1) }
 
     @Test(
         "other clients get client events once and in order over HTTP",

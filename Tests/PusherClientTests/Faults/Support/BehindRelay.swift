@@ -16,7 +16,7 @@ func withRelay(
 ) async throws {
     let chain = try TestChain(.direct)
     var options = PusherTestServer.Options()
-    // On a slow machine too, the server must wait for the client's next request, and not continue the old response.
+    // On a slow machine too, the server must wait for the client's next request, and not end the old response.
     options.httpTransports.moveTime = .patience
     if useTLS { options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM) }
     try await PusherTestServer.withServer(options: options) { server in
