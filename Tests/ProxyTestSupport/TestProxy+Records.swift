@@ -1,5 +1,5 @@
 import PusherTestServer
-package import TestSupport
+import TestSupport
 
 extension TestProxy {
     /// One request that the proxy answered, or that got no answer because of a fault or a client that closed the

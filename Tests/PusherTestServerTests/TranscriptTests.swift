@@ -117,8 +117,9 @@ struct TranscriptTests {
         let transcript = try Transcript()
         var options = PusherTestServer.Options()
         options.socketIDPrefix = 821_035
-        // A busy machine can take longer than the default between two requests of a session.
+        // A busy machine can take longer than the defaults between two requests of a session.
         options.httpTransports.disconnectDelay = .patience
+        options.httpTransports.heartbeatInterval = .patience
         try await PusherTestServer.withServer(options: options) { server in
             var browser = Browser(server, transcript)
             try await browser.replay(transcript.streaming)

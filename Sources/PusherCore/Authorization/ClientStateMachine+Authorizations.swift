@@ -130,8 +130,10 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) throws(Authorization.Problem) {
+        guard let (hasDecryption, hasRoster) = subscriptions.read(name, { ($0.decryption != nil, $0.roster != nil) })
+        else { return }
         try Self.check(authorization)
-        if subscriptions.read(name, { $0.decryption != nil }) == true {
+        if hasDecryption {
             guard let secret = authorization.sharedSecret else { throw .noSharedSecret }
             if let key = SecretKey(base64: secret) {
                 updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
@@ -141,7 +143,7 @@ extension ClientStateMachine {
                 updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
         }
-        if subscriptions.read(name, { $0.roster != nil }) == true {
+        if hasRoster {
             let userID: String
             if let data = authorization.data {
                 userID = try Self.userID(of: data)

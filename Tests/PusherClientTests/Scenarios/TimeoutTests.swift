@@ -45,7 +45,7 @@ struct TimeoutTests {
         #expect(pusher.state != .disconnected)
     }
 
-    @Test("a wait that succeeds in time has no effect at its timeout")
+    @Test("a wait that succeeds in time leaves no timer")
     func inTime() async throws {
         weak var engine: ClientEngine?
         do {

@@ -6,7 +6,7 @@ import PusherClient
 /// Each part is a separate event. The name of this event is the name of the whole event, with the prefix `chunked-`. A
 /// backend publishes long events in the same way.
 struct ChunkedEvents: PayloadTransformer {
-    /// In bytes of UTF-8. JSON in a part is escaped once more, which can double it.
+    /// In bytes of UTF-8. JSON in a part is escaped once more, which can double its size.
     var partSize = 4_000
 
     struct Part: Codable {
