@@ -60,7 +60,7 @@
             error = nil
             hasEnded = false
             do { try await room.run() } catch { self.error = error.localizedDescription }
-            hasEnded = true
+            hasEnded = !Task.isCancelled
         }
 
         /// Sends a message. Returns `false` if the message was not sent.

@@ -26,18 +26,19 @@ enum TerminalChat {
         let options = ChatRoom.options(for: user, endpoint: endpoint, backend: server[2])
         let room = ChatRoom("lobby", key: server[1], options: options)
         Screen(user).follow(room)
-        await withTaskGroup { tasks in
-            tasks.addTask {
-                do { try await room.run() } catch { print("! \(error.localizedDescription)") }
-            }
+        try await withThrowingTaskGroup { tasks in
+            tasks.addTask { try await room.run() }
             tasks.addTask {
                 for await line in standardInputLines() {
                     do { try await room.say(line) } catch { print("! \(error.localizedDescription)") }
                 }
             }
             // Stop when the input or the room ends.
-            await tasks.next()
-            tasks.cancelAll()
+            defer { tasks.cancelAll() }
+            do { try await tasks.next() } catch let error as any LocalizedError {
+                print("! \(error.localizedDescription)")
+                exit(1)
+            }
         }
     }
 }

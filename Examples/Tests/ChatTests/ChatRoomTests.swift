@@ -5,7 +5,7 @@ import Testing
 
 /// The tests of an app. The tests run the real client against the test server in this process.
 @MainActor
-@Suite("A chat room", .timeLimit(.minutes(1)))
+@Suite("A chat room", .timeLimit(.minutes(5)))
 struct ChatRoomTests {
     @Test("people see each other, typing indicators, messages and announcements")
     func conversation() async throws {

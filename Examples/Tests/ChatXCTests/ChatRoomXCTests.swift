@@ -21,7 +21,7 @@ final class ChatRoomXCTests: XCTestCase {
             defer { run.cancel() }
             try await server.waitForSubscription(to: "private-encrypted-room")
             try server.publish(event: "announcement", data: #"{"text": "Six."}"#, to: "private-encrypted-room")
-            await fulfillment(of: [arrived], timeout: 10)
+            await fulfillment(of: [arrived], timeout: 60)
         }
     }
 }
