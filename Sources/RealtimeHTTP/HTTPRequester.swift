@@ -57,7 +57,7 @@ package struct HTTPResponse: Hashable, Sendable {
     package var body: [UInt8]
     /// Whether the body was larger than the request allowed.
     package var isCut: Bool
-    /// The URL of the answer, if the requester followed redirects.
+    /// The URL of the last request, if the requester followed redirects.
     package var url: String?
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = [], isCut: Bool = false) {

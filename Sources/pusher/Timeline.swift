@@ -1,6 +1,7 @@
 import Foundation
 
-/// A printer of events that adds the time since the start and the name of the user.
+/// Prints the steps of the demo. Each line has the time since the start, and a participant, for example the server, the
+/// network or a user.
 struct Timeline: Sendable {
     enum Who: String {
         case server, backend, network, ada, bob, demo

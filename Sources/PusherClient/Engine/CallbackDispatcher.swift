@@ -396,7 +396,8 @@ private struct EventBatch: Sendable {
         }
     }
 
-    /// Reverses the order after the last event, so that the removal of the oldest event does not move the other events.
+    /// Reverses the events, so that removing the oldest event does not move the others. Call this method after the last
+    /// `append`.
     mutating func close() {
         events.reverse()
         runs.reverse()

@@ -55,8 +55,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
     /// name of a channel.
     var quotesUserData: Bool { message.contains("::user::") }
 
-    /// Whether the error can be the refusal of a sign-in. A refusal has no code, or the code 4009. Servers that do not
-    /// support the sign-in send 4200.
+    /// Whether the error can be the refusal of a sign-in. A refusal has no code, or the code 4009. Reverb, which does not
+    /// support the sign-in, sends 4200.
     var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
 
     /// Whether the error can be the refusal of a subscription. A refusal has no code, or the code 4009.

@@ -57,11 +57,11 @@ package struct PresenceRoster: Hashable, Sendable {
         case new
         /// The member was in the list before, and has the new data.
         case known
-        /// The list is full. `isFirst` is true if the limits have affected no member since the channel was last
-        /// subscribed.
+        /// The list is full. `isFirst` is true if the limits have affected no other member since the last list of
+        /// members.
         case leftOut(isFirst: Bool)
         /// The member was in the list before. The new data exceeds the limit, so the member does not change. `isFirst`
-        /// is true if the limits have affected no member since the channel was last subscribed.
+        /// is true if the limits have affected no other member since the last list of members.
         case outgrown(isFirst: Bool)
     }
 

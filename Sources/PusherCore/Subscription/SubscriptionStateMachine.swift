@@ -176,8 +176,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
-    /// Handles a new subscription by the app, if the server has not answered the subscription that the app cancelled.
-    /// The unanswered subscription continues with a new channel object.
+    /// Handles a call to subscribe after the app has unsubscribed, while the server has not answered the first
+    /// subscription. The unanswered subscription continues with a new channel object.
     package mutating func wantAgain(as id: ChannelID) {
         self.id = id
         if case .subscribingUnwanted(let deadline, let request) = phase {

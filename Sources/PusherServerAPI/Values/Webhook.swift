@@ -52,7 +52,7 @@ extension PusherServerAPI {
         public var event: String?
         /// The data of the event that a client sent, as text. A value other than a string is JSON text.
         public var data: String?
-        /// The connection of the client that sent the event.
+        /// The socket id of the client that sent the event; nil for events that no client sent.
         public var socketID: String?
         /// The number of the channel's subscribers.
         public var subscriptionCount: Int?

@@ -46,7 +46,8 @@ enum BuiltInMethods {
 }
 
 extension HubBrain {
-    /// Runs the built-in method if it completes at once. Returns whether there is a method with this name.
+    /// Runs the built-in method if it completes at once. Returns `false` if the caller must still handle the
+    /// invocation.
     func answerAtOnce(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) -> Bool {
         guard let coder = connection.coder else { return true }
         let name = invocation.target.lowercased()

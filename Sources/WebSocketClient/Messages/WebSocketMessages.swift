@@ -42,8 +42,9 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
 
 /// A buffer for the received messages that the app has not consumed.
 ///
-/// The buffer pauses the connection while the messages exceed the limit. During the pause, the remaining messages of
-/// the same read still arrive. When the connection ends, all data that the system has buffered arrives too.
+/// The buffer pauses the connection while the messages exceed the limit. After the pause begins, the remaining messages
+/// of the current read of the socket still arrive. When the connection ends, all data that the system has buffered
+/// arrives too.
 final class MessageBuffer: Sendable {
     typealias Next = Result<WebSocketMessage?, WebSocketError>
 

@@ -4,8 +4,8 @@ package import NIOCore
 package enum WebSocketEvent: ~Escapable {
     /// The upgrade succeeded. The value is the subprotocol that the server chose.
     case opened(subprotocol: String?)
-    /// A whole text message in valid UTF-8. The bytes are in the read buffer, so they are valid only until the receiver
-    /// returns.
+    /// A whole text message in valid UTF-8. The bytes are in a buffer of the connection, so they are valid only until
+    /// the receiver returns.
     case text(Span<UInt8>)
     /// A whole binary message.
     case binary(ByteBuffer)

@@ -136,7 +136,7 @@ struct NamelessErrorTests {
         #expect(!error.message.contains("unauthorized"))
     }
 
-    @Test("An error that names no request may belong to a timed-out subscription until its answer arrives")
+    @Test("Until the server answers a timed-out subscription, an error that names no request may refer to it")
     func overdue() {
         var client = client(pending: "a")
         client.advance(by: .seconds(10))

@@ -121,7 +121,7 @@ struct HTTPOverSocketsTests {
         }
     }
 
-    @Test("the client reconnects after a stream that is cut")
+    @Test("the client reconnects after a stream is cut")
     func cut() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = makeClient(server, [.httpStreaming])

@@ -4,7 +4,8 @@ import PusherTestServer
 /// The console's page, a document without external resources.
 struct ConsolePage {
     let html: String
-    /// The content security policy, which allows only the page's own code and styles.
+    /// The content security policy. It allows the page's own code and styles, requests to the page's origin, and `data:`
+    /// images.
     let policy: String
 
     /// The script's settings, from the server.
