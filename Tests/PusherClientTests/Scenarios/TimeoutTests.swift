@@ -45,8 +45,19 @@ struct TimeoutTests {
         #expect(pusher.state != .disconnected)
     }
 
-    @Test("a wait that succeeds in time leaves no timer")
+    @Test("a wait that succeeds in time has no effect at its timeout")
     func inTime() async throws {
+        let pusher = world.makeClient()
+        let id = try await world.complete { try await pusher.connected(timeout: .seconds(3)) }
+        #expect(id == pusher.socketID)
+        let channel = pusher.subscribe("orders")
+        try await world.complete { try await channel.subscribed(timeout: .seconds(3)) }
+        await world.advance(by: .seconds(5))
+        #expect(pusher.state == .connected && channel.isSubscribed)
+    }
+
+    @Test("a wait that succeeds in time leaves no timer")
+    func noTimer() async throws {
         weak var engine: ClientEngine?
         do {
             let pusher = world.makeUnheldClient()
