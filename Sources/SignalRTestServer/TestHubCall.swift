@@ -1,3 +1,4 @@
+import NIOCore
 import SignalRClient
 import SignalRCore
 
@@ -10,6 +11,7 @@ public struct TestHubCall: Sendable {
     public let headers: [String: String]
     let token: String
     let coder: HubCoder
+    private let eventLoop: any EventLoop
     private let id: String?
     private let uploads: [AsyncThrowingStream<EncodedValue, any Error>]
     private let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
@@ -19,12 +21,14 @@ public struct TestHubCall: Sendable {
         _ id: String?,
         _ uploads: [AsyncThrowingStream<EncodedValue, any Error>],
         _ coder: HubCoder,
+        on eventLoop: any EventLoop,
         enter: @escaping @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
     ) {
         connectionID = connection.id
         headers = connection.headers
         token = connection.token
         self.coder = coder
+        self.eventLoop = eventLoop
         self.id = id
         self.uploads = uploads
         self.enter = enter
@@ -79,11 +83,14 @@ public struct TestHubCall: Sendable {
     }
 
     /// Sends an item of the stream that answers the call.
-    func item(_ item: EncodedValue) {
+    func item(_ item: EncodedValue) async {
         guard let id else { return }
         enter { [token] brain in
             guard brain.connections[token]?.running[id] != nil else { return }
             brain.transmit(.streamItem(id: id, item: item), toToken: token)
         }
+        // A method that does not wait for the event loop can add items faster than the event loop sends them. The
+        // event loop then reads nothing, not even the message that cancels the stream.
+        try? await eventLoop.submit {}.get()
     }
 }

@@ -29,7 +29,7 @@ enum BuiltInMethods {
                 let delay = arguments.count > 1 ? try call.coder.decode(Double.self, from: arguments[1]) : 0
                 for number in 0..<max(count, 0) {
                     try Task.checkCancellation()
-                    call.item(try call.coder.encode(number))
+                    await call.item(try call.coder.encode(number))
                     if delay > 0 { try await Task.sleep(for: .seconds(delay)) }
                 }
                 if name == "counter_fail" { throw HubError("Ran out of data!") }
@@ -37,7 +37,7 @@ enum BuiltInMethods {
             }
         case ("echo_stream", true):
             { call, _ in
-                for try await item in call.upload(0) { call.item(item) }
+                for try await item in call.upload(0) { await call.item(item) }
                 return .void
             }
         default: nil

@@ -241,7 +241,7 @@ final class HubBrain {
         let name = invocation.target.lowercased()
         if methods[name] == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
         guard let coder = connection.coder else { return }
-        let call = TestHubCall(connection, invocation.id, uploads, coder, enter: enter)
+        let call = TestHubCall(connection, invocation.id, uploads, coder, on: eventLoop, enter: enter)
         if let method = methods[name], !isStream {
             // As in ASP.NET Core by default, methods run in the order of the calls.
             _ = connection.queue.add { [enter] in
