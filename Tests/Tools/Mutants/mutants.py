@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Removes one protection of the client at a time, and checks that the simulation or the tests detect the removal.
 
-The script restores each protection after its tests. It prints the result of each removal, and fails if a removal was
-not detected. Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that
-each text to remove exists exactly once. The script changes Sources while it runs, so Sources must have no uncommitted
-changes.
+Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that each text to
+remove exists exactly once. The script builds a copy of the package, in which an environment variable selects the
+protection to remove. It prints the result of each removal, and fails if a removal was not detected. Linux only.
 """
 
+import collections
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -19,105 +20,133 @@ import time
 sys.dont_write_bytecode = True
 import in_simulation
 import in_tests
+import switches
 
 SWIFT = os.environ.get("SWIFT", "swift")
-FLAGS = os.environ.get("FLAGS", "").split()
 SEEDS = os.environ.get("SEEDS", "2000")
+# Most of the time of a mutant that makes the client hang is a wait, so more jobs than cores make sense.
+JOBS = int(os.environ.get("JOBS", os.cpu_count()))
+COPY = pathlib.Path(".build-mutants/package")
+FLAGS = [*os.environ.get("FLAGS", "").split(), "--package-path", str(COPY), "--scratch-path", ".build-mutants/build"]
+# The index of a mutant is its number.
+MUTANTS = [None, *in_tests.MUTANTS, *in_simulation.MUTANTS]
 
 # The time limit of each search in seconds, by its test filter: several times the duration without a removal. A removal
 # that makes the client hang exceeds the limit, and is detected too.
 limits = {}
+# The folder of the programs.
+products = None
 
 
 def main():
     kind, *wanted = sys.argv[1:] or [""]
-    mutants = {"simulation": in_simulation.MUTANTS, "tests": in_tests.MUTANTS}
-    if kind == "check":
-        sys.exit("\n".join(misfits(in_simulation.MUTANTS + in_tests.MUTANTS)) or 0)
-    if kind not in mutants:
+    kinds = {"simulation": (in_simulation.MUTANTS, simulate), "tests": (in_tests.MUTANTS, run_tests)}
+    if kind not in [*kinds, "check"]:
         sys.exit(__doc__)
-    chosen = [mutant for mutant in mutants[kind] if not wanted or any(word in mutant[0] for word in wanted)]
+    changed, problems = changed_sources()
+    if problems or kind == "check":
+        sys.exit("\n".join(problems) or 0)
+    mutants, search = kinds[kind]
+    chosen = [mutant for mutant in mutants if not wanted or any(word in mutant[0] for word in wanted)]
     if not chosen:
         sys.exit(f"No protection has one of these words in its name: {', '.join(wanted)}")
-    if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "Sources"]).returncode:
-        sys.exit("Sources has uncommitted changes. Commit or stash them first.")
-    target = ["--product", "simulate"] if kind == "simulation" else ["--build-tests"]
-    search = simulate if kind == "simulation" else run_tests
-    tests = sorted({mutant[4:] for mutant in chosen})
-    if subprocess.run([SWIFT, "build", *FLAGS, *target]).returncode:
-        sys.exit("The unchanged client does not compile.")
-    for names in tests:
+    copy_package(changed)
+    if subprocess.run([SWIFT, "build", *FLAGS, "--build-tests"]).returncode:
+        sys.exit("The copy with the mutants does not compile.")
+    global products
+    path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
+    products = pathlib.Path(path.stdout.strip())
+    filters = sorted({mutant[4:] for mutant in chosen})
+
+    def run_unchanged(names):
         start = time.monotonic()
-        unchanged = search(*names)
+        result = search(0, *names)
         limits[names] = 60 + 6 * (time.monotonic() - start)
-        if unchanged != "NOT FOUND":
-            sys.exit(f"The unchanged client does not pass {' '.join(names)}: {unchanged}")
-    missed = []
-    for mutant in chosen:
-        result = try_mutant(mutant, target, search)
-        print(f"{mutant[0]}: {result}", flush=True)
-        if not result.startswith("found"):
-            missed.append(mutant[0])
+        return result
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for names, result in zip(filters, pool.map(run_unchanged, filters)):
+            if result != "NOT FOUND":
+                pool.shutdown(cancel_futures=True)
+                sys.exit(f"The unchanged client does not pass {' '.join(names)}: {result}")
+        missed = 0
+        results = pool.map(lambda mutant: search(MUTANTS.index(mutant), *mutant[4:]), chosen)
+        for mutant, result in zip(chosen, results):
+            print(f"{mutant[0]}: {result}", flush=True)
+            missed += not result.startswith("found")
     sys.exit(1 if missed else 0)
 
 
-def source(name):
-    """Returns the path of the file with this name in Sources. A name can begin with a folder."""
-    files = list(pathlib.Path("Sources").rglob(name))
-    if len(files) != 1:
-        sys.exit(f"Sources has {len(files)} files named {name}, expected one.")
-    return files[0]
+def changed_sources():
+    """Returns the sources that contain switches, by path, and the problems of mutants."""
+    by_file = collections.defaultdict(list)
+    for number, (name, file, old, new, *_) in enumerate(MUTANTS[1:], 1):
+        by_file[file].append((number, name, old, new))
+    sources, problems = {}, []
+    for file, mutants in by_file.items():
+        paths = list(pathlib.Path("Sources").rglob(file))
+        if len(paths) != 1:
+            problems.append(f"Sources has {len(paths)} files named {file}, expected one")
+            continue
+        text = paths[0].read_text()
+        counts = {name: text.count(old) for _, name, old, _ in mutants}
+        unfit = [f"{name}: {file} contains the text {count} times, expected once"
+                 for name, count in counts.items() if count != 1]
+        if not unfit:
+            faults = [(number, old, new) for number, _, old, new in mutants]
+            sources[paths[0]], impossible = switches.switched(text, faults)
+            unfit = [f"{MUTANTS[number][0]}: {file} does not contain the text in the body of one function"
+                     for number in impossible]
+        problems += unfit
+    for folder in {path.parts[:2] for path in sources}:
+        sources[pathlib.Path(*folder, "SwitchedFault.swift")] = switches.DECLARATION
+    return sources, problems
 
 
-def misfits(mutants):
-    for name, file, old, *_ in mutants:
-        count = source(file).read_text().count(old)
-        if count != 1:
-            yield f"{name}: {file} contains the text {count} times, expected once"
+def copy_package(changed):
+    """Updates the copy. Files without a change keep their dates, so that the next build is short."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, check=True)
+    files = {pathlib.Path(os.fsdecode(name)) for name in listing.stdout.split(b"\0") if name}
+    contents = {path: path.read_bytes() for path in files if path.is_file()}
+    contents |= {path: text.encode() for path, text in changed.items()}
+    for path, content in contents.items():
+        target = COPY / path
+        if target.is_file() and target.read_bytes() == content:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        target.chmod(path.stat().st_mode if path.exists() else 0o644)
+    for path in COPY.rglob("*"):
+        if path.is_file() and path.relative_to(COPY) not in contents and path.name != "Package.resolved":
+            path.unlink()
 
 
-def try_mutant(mutant, target, search):
-    _, name, old, new, *tests = mutant
-    if list(misfits([mutant])):
-        return "the text to remove was not found"
-    file = source(name)
-    text = file.read_text()
-    try:
-        file.write_text(text.replace(old, new))
-        build = subprocess.run([SWIFT, "build", *FLAGS, *target], capture_output=True, text=True)
-        if build.returncode:
-            print(build.stdout[-2000:], build.stderr[-2000:])
-            return "does not compile"
-        return search(*tests)
-    finally:
-        file.write_text(text)
-
-
-def simulate():
+def simulate(number):
     """Runs the simulation. Returns the result, with the first seed that fails."""
-    path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
-    status, output = run([path.stdout.strip() + "/simulate", "--seeds", SEEDS, "--no-shrinking"], ())
+    status, output = run(number, ["simulate", "--seeds", SEEDS, "--no-shrinking"], (), finding=" fails")
     seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", output, re.MULTILINE)]
-    return result(status, f"found by seed {min(seeds)}" if seeds else None)
+    return result(status, output, f"found by seed {min(seeds)}" if seeds else None)
 
 
-def run_tests(names):
+def run_tests(number, names):
     """Runs the tests. Returns the result, with the names of the tests that fail."""
-    command = [SWIFT, "test", "--skip-build", "--quiet", *FLAGS, "--filter", names]
-    status, output = run(command, (names,), finding=" recorded an issue")
+    command = ["PusherClientPackageTests.xctest", "--testing-library", "swift-testing", "--filter", names]
+    status, output = run(number, command, (names,), finding=" recorded an issue")
     failed = sorted(set(re.findall(r'^\S+ +Test ("[^"\n]*"|\S+\(.*?\)).* recorded an issue', output, re.MULTILINE)))
-    crash = re.search(r"unexpected signal code (\d+)", output)
-    return result(-int(crash[1]) if crash else status, f"found by {', '.join(failed)}" if failed else None)
+    return result(status, output, f"found by {', '.join(failed)}" if failed else None)
 
 
-def run(command, names, finding=None):
-    """Runs a command, and returns its exit status and its output. The status is None if the command exceeded its limit.
+def run(number, command, names, finding):
+    """Runs a command without a protection, and returns its exit status and its output.
 
-    After the output contains the finding, the command gets ten more seconds, because other tests may wait for minutes.
+    The status is None if the command exceeded its limit. After the output contains the finding, the command gets ten
+    more seconds, because the rest may take minutes.
     """
-    environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"}
+    environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1", switches.VARIABLE: str(number)}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        [products / command[0], *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,
+        cwd=COPY, start_new_session=True)
     end = time.monotonic() + limits.get(names, float("inf"))
     output = ""
     try:
@@ -131,7 +160,7 @@ def run(command, names, finding=None):
             if not part:
                 return process.wait(), output
             output += part.decode(errors="replace")
-            if finding and finding in output:
+            if finding in output:
                 end = min(end, time.monotonic() + 10)
     finally:
         end_session(process)
@@ -140,11 +169,11 @@ def run(command, names, finding=None):
 
 
 def end_session(process):
-    """Ends all processes of the session. The package manager starts the tests in another process group of this session."""
+    """Ends all processes of the session. Some tests start programs."""
     subprocess.run(["pkill", "-KILL", "-s", str(process.pid)])
 
 
-def result(status, finding):
+def result(status, output, finding):
     if finding:
         return finding
     if status is None:
@@ -153,10 +182,8 @@ def result(status, finding):
         return "NOT FOUND"
     # A crash of the program is a finding. Other signals come from outside.
     traps = (signal.SIGTRAP, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV)
-    return f"found by {signal.Signals(-status).name}" if -status in traps else f"ended with {status}"
+    return f"found by {signal.Signals(-status).name}" if -status in traps else f"ended with {status}: {output[-1000:]}"
 
 
-# On SIGTERM, exit in the normal way, so that the current removal is undone.
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 if __name__ == "__main__":
     main()
