@@ -323,14 +323,16 @@ struct OneReadTests {
         await world.run()
         queue.sync {}
         orders.bind(eventName: "e") { [log] in log.append($0.data ?? "") }
-        queue.suspend()
-        try await world.atOnce { [server = world.server] in
-            for number in 0..<200 {
-                server.sendText(#"{"event":"e","channel":"orders","data":"\#(number)"}"#)
+        do {
+            queue.suspend()
+            defer { queue.resume() }
+            try await world.atOnce { [server = world.server] in
+                for number in 0..<200 {
+                    server.sendText(#"{"event":"e","channel":"orders","data":"\#(number)"}"#)
+                }
             }
+            await world.run()
         }
-        await world.run()
-        queue.resume()
         // This block runs after the first block of the callbacks.
         queue.sync {}
         #expect(log.elements == (0..<200).map { "\($0)" })
