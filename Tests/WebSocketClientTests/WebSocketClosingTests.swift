@@ -135,6 +135,25 @@ struct WebSocketClosingTests {
         }
     }
 
+    @Test("the client reads the answer to its close frame, even if it has stopped reading messages")
+    func closeWithoutReading() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            let frame = await peer.readFrame()
+            #expect(frame?.opcode == 8)
+            try await peer.write(serverFrame(8, [0x03, 0xE8]))
+        } _: { port in
+            let socket = try SocketUnderTest(port: port)
+            #expect(await socket.nextOutcome() == .opened)
+            try await socket.perform {
+                $0.setReading(false)
+                $0.close(code: .normalClosure, reason: "")
+            }
+            #expect(await socket.nextOutcome() == .closed(WebSocketClosure(code: 1000)))
+            _ = try await socket.abort()
+        }
+    }
+
     @Test("the client closes the connection at the limit if the server does not read")
     func unreadMessages() async throws {
         let (isOver, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -43,6 +43,7 @@ struct WebSocketFrameReaderTests {
         Violation([0x82, 127, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], .invalidLength),
         Violation([0x82, 127, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF], .messageTooBig(limit: 1024)),
         Violation([0x82, 126, 0x04, 0x01], .messageTooBig(limit: 1024)),
+        Violation(serverFrame(1, String(repeating: "x", count: 1025)), .messageTooBig(limit: 1024)),
         Violation(
             serverFrame(2, Array(repeating: 0, count: 1000), isFinal: false) + [0x80, 25],
             .messageTooBig(limit: 1024)
@@ -53,11 +54,13 @@ struct WebSocketFrameReaderTests {
         Violation(serverFrame(0, isFinal: false), .unexpectedContinuation),
         Violation(serverFrame(1, isFinal: false) + serverFrame(1), .unfinishedMessage),
         Violation(serverFrame(1, isFinal: false) + serverFrame(2), .unfinishedMessage),
+        Violation(serverFrame(1, "begin", isFinal: false) + serverFrame(1, "other"), .unfinishedMessage),
         Violation(serverFrame(1, "a") + serverFrame(0, "b"), .unexpectedContinuation),
     ]
     static let texts = [
         Violation(serverFrame(1, [0xFF]), .invalidText),
         Violation(serverFrame(1, [0xC3]), .invalidText),
+        Violation(serverFrame(1, [0x41, 0x42, 0x43, 0xFF]), .invalidText),
         Violation(serverFrame(1, [0xC3], isFinal: false) + serverFrame(0, [0x41]), .invalidText),
         Violation(serverFrame(1, [0xF0, 0x9F], isFinal: false) + serverFrame(0), .invalidText),
         // The client rejects the frame although its end is missing.

@@ -260,6 +260,24 @@ struct AwaitedListenerTests {
         #expect(unread.droppedCount >= 170)
     }
 
+    @Test("the wait for a listener continues on the next connection")
+    func reconnecting() async throws {
+        let (pusher, channel) = try await subscribed(
+            .virtual(retryPolicy: .delays([.zero]), limits: .init(sequenceBuffer: 4))
+        )
+        let unread = channel.events
+        try await publish(1...5)
+        #expect(try await isPaused(pusher))
+        await world.advance(by: .milliseconds(60))
+        pusher.reconnectNow()
+        await world.runUntil { channel.subscribed }
+        try await publish(6...6)
+        #expect(try await isPaused(pusher))
+        #expect(unread.droppedCount == 0)
+        await world.advance(by: .milliseconds(30))
+        #expect(unread.droppedCount > 0)
+    }
+
     @Test("the client waits 90 ms for each listener from the time when its buffer is full")
     func laterListener() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))

@@ -162,6 +162,49 @@ struct OneReadTests {
         #expect(log.elements == ["new", "new"])
     }
 
+    @Test(
+        "a call in a callback takes effect after the callback returns, and before the next event",
+        arguments: [true, false]
+    )
+    func effectsOfCalls(isOnLoop: Bool) async throws {
+        let pusher = try await subscribed("orders")
+        let orders = try channel("orders", of: pusher)
+        let delegate = FailureDelegate(log: log)
+        pusher.delegate = delegate
+        orders.bind { [log] _ in log.append("event") }
+        atSecondEvent(of: orders, isOnLoop: isOnLoop) { [log] in
+            log.append("call")
+            pusher.subscribe("no channel")
+            log.append("return")
+        }
+        try await send("e", count: 3)
+        #expect(log.elements == ["event", "event", "call", "return", "no channel failed", "event"])
+        withExtendedLifetime(delegate) {}
+    }
+
+    @Test("a call takes effect before an event that arrives after the call")
+    func effectsBeforeRead() async throws {
+        let pusher = try await subscribed("orders")
+        try channel("orders", of: pusher).bind { [log] _ in log.append("event") }
+        let delegate = FailureDelegate(log: log)
+        pusher.delegate = delegate
+        world.server.sendEvent("e", channel: "orders")
+        pusher.subscribe("no channel")
+        await world.run()
+        #expect(log.elements == ["no channel failed", "event"])
+        withExtendedLifetime(delegate) {}
+    }
+
+    private final class FailureDelegate: PusherDelegate {
+        private let log: Log<String>
+
+        init(log: Log<String>) { self.log = log }
+
+        func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
+            log.append("\(name) failed")
+        }
+    }
+
     @Test("unbinding a closure releases the closure at once, not at the next event")
     func closure() async throws {
         final class Owned: Sendable {}
