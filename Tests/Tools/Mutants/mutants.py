@@ -51,11 +51,7 @@ def main():
     if not chosen:
         sys.exit(f"No protection has one of these words in its name: {', '.join(wanted)}")
     copy_package(changed)
-    if subprocess.run([SWIFT, "build", *FLAGS, "--build-tests"]).returncode:
-        sys.exit("The copy with the mutants does not compile.")
-    global products
-    path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
-    products = pathlib.Path(path.stdout.strip())
+    build(kind)
     filters = sorted({mutant[4:] for mutant in chosen})
 
     def run_unchanged(names):
@@ -75,6 +71,16 @@ def main():
             print(f"{mutant[0]}: {result}", flush=True)
             missed += not result.startswith("found")
     sys.exit(1 if missed else 0)
+
+
+def build(kind):
+    global products
+    # The simulation is several times faster in a release build.
+    options = [*FLAGS, *(["-c", "release", "--product", "simulate"] if kind == "simulation" else ["--build-tests"])]
+    if subprocess.run([SWIFT, "build", *options]).returncode:
+        sys.exit("The copy with the mutants does not compile.")
+    path = subprocess.run([SWIFT, "build", *options, "--show-bin-path"], capture_output=True, text=True, check=True)
+    products = pathlib.Path(path.stdout.strip())
 
 
 def changed_sources():
