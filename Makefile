@@ -173,6 +173,8 @@ simulate: setup
 	SWIFT_DETERMINISTIC_HASHING=1 $$($(SWIFT) build $(FLAGS) $(SIMULATION) --show-bin-path)/simulate \
 		--first $(FIRST) --seeds $(SEEDS) $(if $(HISTOGRAM),--histogram)
 
+# The simulation needs more than 2,000 seeds to find one of the mutants.
+simulate-mutants: SEEDS = 4000
 simulate-mutants: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Tools/Mutants/mutants.py simulation $(NAMES)
 

@@ -162,6 +162,23 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.connections.established == 1)
     }
 
+    @Test("the client waits at most 5 s until half of a buffer is empty", .notOverPolling)
+    func slowHalf() async throws {
+        let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 200)))
+        let events = channel.events
+        var iterator = events.makeAsyncIterator()
+        try await publish(1...300)
+        let delivered = pusher.statistics.events.delivered
+        // A hundred elements would take 8 s.
+        for _ in 1...62 {
+            await world.advance(by: .milliseconds(80))
+            _ = await take(1, from: &iterator)
+        }
+        #expect(pusher.statistics.events.delivered == delivered)
+        await world.advance(by: .milliseconds(80))
+        #expect(pusher.statistics.events.delivered > delivered)
+    }
+
     @Test("no callback is lost if its queue catches up in time")
     func recoveredQueue() async throws {
         let queue = DispatchQueue(label: "callbacks")

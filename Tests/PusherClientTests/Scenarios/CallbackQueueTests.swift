@@ -57,6 +57,7 @@ struct CallbackQueueTests {
             orders.bind(eventName: "second") { received.append($0.data ?? "") }
         }
         await world.runUntil { orders.subscribed }
+        queue.sync {}
         queue.suspend()
         // The delegate binds on the callback queue, after the events have arrived.
         let news = pusher.subscribe("news")
@@ -89,6 +90,7 @@ struct CallbackQueueTests {
         )
         let channel = pusher.subscribe("orders")
         await world.run()
+        queue.sync {}
         queue.suspend()
         channel.bind(eventName: "e") { _ in }
         var events = channel.events(named: "other").makeAsyncIterator()
@@ -154,6 +156,7 @@ struct CallbackQueueTests {
         let channel = pusher.subscribe("orders")
         await world.run()
         await world.runUntil { delegate.subscriptions.count == 1 }
+        queue.sync {}
         queue.suspend()
         let received = Log<String>()
         channel.bind(eventName: "e") { received.append($0.data ?? "") }
@@ -187,6 +190,7 @@ struct CallbackQueueTests {
         let delegate = OrderDelegate()
         pusher.delegate = delegate
         pusher.bind { delegate.calls.append($0.eventName) }
+        queue.sync {}
         queue.suspend()
         world.server.sendEvent("before the loss")
         await loseConnection()
@@ -232,6 +236,7 @@ struct CallbackQueueTests {
         channel.bind(eventName: "e") { _ in calls.append("event") }
         channel.onSubscriptionCountChanged = { _ in calls.append("count") }
         await world.run()
+        queue.sync {}
         queue.suspend()
         world.network.cutLinks()
         await world.advance(by: .seconds(1))

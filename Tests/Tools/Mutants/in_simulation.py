@@ -1,6 +1,6 @@
 """Protections of the client. If one is removed, the simulation must fail. See mutants.py."""
 
-# Each entry has the first four values of an entry in in_tests.py. The simulation runs 2,000 seeds for each entry, or
+# Each entry has the first four values of an entry in in_tests.py. The simulation runs 4,000 seeds for each entry, or
 # the number in SEEDS.
 MUTANTS = [
     ("a late close of an old socket", "ConnectionStateMachine+Loss.swift",

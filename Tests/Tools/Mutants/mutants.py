@@ -23,7 +23,7 @@ import in_tests
 import switches
 
 SWIFT = os.environ.get("SWIFT", "swift")
-SEEDS = os.environ.get("SEEDS", "2000")
+SEEDS = os.environ.get("SEEDS", "4000")
 # Most of the time of a mutant that makes the client hang is a wait, so more jobs than cores make sense.
 JOBS = int(os.environ.get("JOBS", os.cpu_count()))
 COPY = pathlib.Path(".build-mutants/package")
