@@ -2,8 +2,9 @@
 """Removes one protection of the client at a time, and checks that the simulation or the tests detect the removal.
 
 Usage, in the package's folder: mutants.py simulation|tests [NAME...]. "mutants.py check" only checks that each text to
-remove exists exactly once. The script builds a copy of the package, in which an environment variable selects the
-protection to remove. It prints the result of each removal, and fails if a removal was not detected. Linux only.
+remove exists exactly once, in the body of one function. The script builds a copy of the package, in which an
+environment variable selects the protection to remove. It prints the result of each removal, and fails if a removal was
+not detected. Linux only.
 """
 
 import collections
@@ -24,7 +25,7 @@ import switches
 
 SWIFT = os.environ.get("SWIFT", "swift")
 SEEDS = os.environ.get("SEEDS", "4000")
-# Most of the time of a mutant that makes the client hang is a wait, so more jobs than cores make sense.
+# The default is a job for each core. A mutant that makes the client hang only waits, so more jobs take less time.
 JOBS = int(os.environ.get("JOBS", os.cpu_count()))
 COPY = pathlib.Path(".build-mutants/package")
 FLAGS = [*os.environ.get("FLAGS", "").split(), "--package-path", str(COPY), "--scratch-path", ".build-mutants/build"]

@@ -7,14 +7,14 @@ variable of a process selects its fault.
 import re
 
 VARIABLE = "SWITCHED_FAULT"
-DECLARATION = """\
+DECLARATION = f"""\
 #if canImport(Darwin)
 import Darwin
 #else
 import Glibc
 #endif
 
-@usableFromInline let switchedFault = getenv("SWITCHED_FAULT").flatMap { Int(String(cString: $0)) } ?? 0
+@usableFromInline let switchedFault = getenv("{VARIABLE}").flatMap {{ Int(String(cString: $0)) }} ?? 0
 """
 
 # A declaration that can have a body: the part before its parameters or its type.
