@@ -15,16 +15,6 @@ extension ClientStateMachine {
         return recipient(onChannel: channelName)
     }
 
-    /// A value that changes whenever an earlier result of ``recipient(ofEvent:on:_:)`` may be outdated.
-    package struct RecipientVersion: Equatable {
-        fileprivate let attempt: AttemptID?
-        fileprivate let lostRecipients: Int
-    }
-
-    package var recipientVersion: RecipientVersion {
-        RecipientVersion(attempt: connection.establishedAttempt, lostRecipients: subscriptions.lostRecipients)
-    }
-
     private func recipient(onChannel channelName: String?) -> Recipient? {
         guard let channelName else { return .globalListeners }
         return subscriptions.recipient(channelName).map { .channel($0) }

@@ -229,9 +229,7 @@ package final class ClientEngine: Sendable {
     func makeTransition<Result>(_ change: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
         return state.withLockedValue { state in
-            let version = state.machine.recipientVersion
             let result = change(&state, now)
-            if state.machine.recipientVersion != version { changes.raise() }
             if !state.pending.isEmpty { hasPendingEffects.store(true, ordering: .releasing) }
             let mustDrain = !state.isDraining && !state.pending.isEmpty
             if mustDrain { state.isDraining = true }

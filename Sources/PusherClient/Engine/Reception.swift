@@ -92,7 +92,7 @@ final class Reception {
 
     // MARK: The fast path
 
-    /// Delivers a message, if it is an ordinary event. If the method returns `false`, there is no claim.
+    /// Delivers a message, if it is an ordinary event.
     private func deliver(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
         let known = routes.route(for: message, of: bytes)
         if !messages.isEmpty {
@@ -106,10 +106,7 @@ final class Reception {
             deliver(message, of: bytes, by: known)
             return true
         }
-        guard let route = route(known, for: message, of: bytes) else {
-            endClaim()
-            return false
-        }
+        guard let route = route(known, for: message, of: bytes) else { return false }
         deliver(message, of: bytes, by: route)
         return true
     }
@@ -142,7 +139,6 @@ final class Reception {
         engine.loopState.value.counts.add(takeCounts())
         engine.loopState.value.claimant = nil
         engine.carryOut()
-        if hasEnded { engine.endTurn() }
     }
 
     /// Whether the connection was closed in the middle of this read. In this case, no event reports the end of the
@@ -176,7 +172,6 @@ final class Reception {
         do {
             let message = try Envelope(decoding: bytes)
             if engine.tracesMessages { engine.trace("Received", message, String(utf8: bytes)) }
-            endClaim()
             collect(message, of: bytes)
         } catch {
             if engine.tracesMessages {
@@ -192,6 +187,7 @@ final class Reception {
     }
 
     private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
+        endClaim()
         messages.append(message)
         size += bytes.count
         if hasEnded || size >= Self.batchSize { handOver() }

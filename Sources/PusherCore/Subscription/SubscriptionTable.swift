@@ -30,8 +30,6 @@ package struct SubscriptionTable: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// The number of times that the table has removed or replaced a channel's recipient.
-    private(set) var lostRecipients = 0
     /// The current counts of channels. The client reads the counts often, so each change of a channel updates them.
     private var tally = Tally()
 
@@ -44,10 +42,7 @@ package struct SubscriptionTable: Hashable, Sendable {
         set {
             let entry = newValue.map { Entry($0) }
             let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
-            if let old {
-                tally.add(Self.counts(of: old), times: -1)
-                compare(old.recipient, entry?.recipient)
-            }
+            if let old { tally.add(Self.counts(of: old), times: -1) }
             if let entry { tally.add(Self.counts(of: entry)) }
         }
     }
@@ -67,15 +62,9 @@ package struct SubscriptionTable: Hashable, Sendable {
         guard let index = entries.index(forKey: name) else { return nil }
         tally.add(Self.counts(of: entries.values[index]), times: -1)
         let result = change(&entries.values[index].subscription.value)
-        let recipient = entries.values[index].subscription.value.recipient
-        compare(entries.values[index].recipient, recipient)
-        entries.values[index].recipient = recipient
+        entries.values[index].recipient = entries.values[index].subscription.value.recipient
         tally.add(Self.counts(of: entries.values[index]))
         return result
-    }
-
-    private mutating func compare(_ old: ChannelID?, _ new: ChannelID?) {
-        if old != nil, old != new { lostRecipients &+= 1 }
     }
 
     private static func counts(of entry: Entry) -> Tally {
