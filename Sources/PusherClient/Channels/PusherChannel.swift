@@ -167,8 +167,8 @@ public class PusherChannel: @unchecked Sendable {
         return broadcast.makeSequence()
     }
 
-    func broadcast<Element>(_ element: Element, to path: KeyPath<Observers, Broadcast<Element>?>) {
-        if let broadcast = observers.withLockedValue({ $0[keyPath: path] }) {
+    func broadcast<Element>(_ element: Element, to find: (Observers) -> Broadcast<Element>?) {
+        if let broadcast = observers.withLockedValue({ find($0) }) {
             engine.broadcast(element, to: broadcast, channel: name)
         }
     }

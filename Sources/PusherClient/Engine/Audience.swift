@@ -41,25 +41,22 @@ final class Audience: Sendable {
         self.context = context
         // Read the count first, so that a change during the lookup makes the audience outdated.
         self.count = count ?? context.changes.value
-        var sequences: [SequenceListener] = []
+        let ofFirst = first.listeners(for: eventName)
+        let ofSecond = second?.listeners(for: eventName) ?? ListenerRegistry.EventListeners()
+        sequences = ofFirst.sequences + ofSecond.sequences
         var callbacks: [Callbacks] = []
-        for (registry, place) in [(first, \Callbacks.first), (second, \Callbacks.second)] {
-            guard let listeners = registry?.listeners(for: eventName) else { continue }
-            sequences += listeners.sequences
-            for binding in listeners.bindings {
-                let index = callbacks.firstIndex { $0.dispatcher === binding.dispatcher } ?? callbacks.endIndex
-                if index == callbacks.endIndex { callbacks.append(Callbacks(dispatcher: binding.dispatcher)) }
-                callbacks[index][keyPath: place].append(binding)
-            }
+        func index(of dispatcher: CallbackDispatcher) -> Int {
+            if let index = callbacks.firstIndex(where: { $0.dispatcher === dispatcher }) { return index }
+            callbacks.append(Callbacks(dispatcher: dispatcher))
+            return callbacks.endIndex - 1
         }
-        self.sequences = sequences
-        inPlace = callbacks.first { $0.dispatcher.runsInPlace }
-        let queued = callbacks.filter { !$0.dispatcher.runsInPlace }
-        self.queued = queued
-        queues = queued.map(\.dispatcher)
-        otherQueues = context.queues.filter { queue in
-            queue.isUsed && !queued.contains { $0.dispatcher === queue }
-        }
+        for binding in ofFirst.bindings { callbacks[index(of: binding.dispatcher)].first.append(binding) }
+        for binding in ofSecond.bindings { callbacks[index(of: binding.dispatcher)].second.append(binding) }
+        inPlace = callbacks.firstIndex { $0.dispatcher.runsInPlace }.map { callbacks.remove(at: $0) }
+        queued = callbacks
+        let queues = queued.map(\.dispatcher)
+        self.queues = queues
+        otherQueues = context.queues.filter { queue in queue.isUsed && !queues.contains { $0 === queue } }
     }
 
     /// Whether nothing has changed since the lookup.

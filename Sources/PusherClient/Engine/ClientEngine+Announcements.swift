@@ -11,7 +11,7 @@ extension ClientEngine {
         guard let channel = channel(id) else { return }
         debug("subscribed to \(channel.name)")
         forgetPayloads(of: channel.name)
-        announce(envelope, on: id)
+        announce(envelope, on: channel)
         let name = channel.name
         notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
         if let away { channel.broadcast(away, to: \.resubscriptions) }
@@ -25,7 +25,7 @@ extension ClientEngine {
         )
         tellDelegate("subscription to \(name) failed: \(error.message)")
         publish(error.clientError)
-        announce(envelope, on: id, subscriptionError: error)
+        announce(envelope, on: channel(id), subscriptionError: error)
         notify(keep: .outcomes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,
@@ -49,11 +49,11 @@ extension ClientEngine {
         )
         for (member, object) in zip(difference.removed, removed) {
             call(object) { channel.onMemberRemoved }
-            announce(member.event(EventName.memberRemoved, on: channel.name), on: id)
+            announce(member.event(EventName.memberRemoved, on: channel.name), on: channel)
         }
         for (member, object) in zip(difference.added, added) {
             call(object) { channel.onMemberAdded }
-            announce(member.event(EventName.memberAdded, on: channel.name), on: id)
+            announce(member.event(EventName.memberAdded, on: channel.name), on: channel)
         }
     }
 
@@ -62,7 +62,7 @@ extension ClientEngine {
         let object = PusherPresenceChannelMember(member)
         broadcast(.added(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberAdded }
-        announce(envelope, on: id)
+        announce(envelope, on: channel)
     }
 
     func memberRemoved(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
@@ -70,7 +70,7 @@ extension ClientEngine {
         let object = PusherPresenceChannelMember(member)
         broadcast(.removed(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberRemoved }
-        announce(envelope, on: id)
+        announce(envelope, on: channel)
     }
 
     /// Calls a closure with a member. The job reads the closure when it runs, because the app may have replaced the
@@ -86,8 +86,8 @@ extension ClientEngine {
     // MARK: Cache and encryption
 
     func cacheMissed(_ id: ChannelID, _ envelope: Envelope) {
-        guard channel(id) != nil else { return }
-        announce(envelope, on: id)
+        guard let channel = channel(id) else { return }
+        announce(envelope, on: channel)
     }
 
     func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {

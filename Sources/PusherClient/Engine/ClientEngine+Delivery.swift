@@ -30,9 +30,9 @@ extension ClientEngine {
     }
 
     /// Delivers an event of the protocol without the app's transformer, for example the event for a new member.
-    func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
+    func announce(_ envelope: Envelope, on channel: PusherChannel?, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
-        deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))
+        deliver(event, to: audience(of: event, clientListeners, channel?.listeners))
     }
 
     /// Delivers an event. Returns whether there was a listener.

@@ -49,10 +49,11 @@ extension ClientEngine {
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
-            if let channel = channel(id), channel.onSubscriptionCountChanged != nil {
+            let channel = channel(id)
+            if let channel, channel.onSubscriptionCountChanged != nil {
                 dispatcher.enqueue(for: self) { channel.onSubscriptionCountChanged?(count) }
             }
-            announce(envelope, on: id)
+            announce(envelope, on: channel)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
         case .memberAdded(let id, let member, let envelope): memberAdded(id, member, envelope)
         case .memberRemoved(let id, let member, let envelope): memberRemoved(id, member, envelope)

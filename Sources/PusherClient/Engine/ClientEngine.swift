@@ -244,9 +244,8 @@ package final class ClientEngine: Sendable {
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
     /// Carries out effects until none are left. The app's code can cause effects without end, so sockets and timers get
-    /// a turn after ``effectsInOneTurn`` effects. Each pass carries out all effects that were pending when the pass
-    /// began. If a pass left some of them for later, a busy server could make their number grow with each read. Call
-    /// this method only if ``makeTransition(_:)`` has returned `mustDrain`.
+    /// a turn after ``effectsInOneTurn`` effects. Call this method only if ``makeTransition(_:)`` has returned
+    /// `mustDrain`.
     func drain() {
         carryOut()
         endTurn()

@@ -142,6 +142,15 @@ final class ListenerRegistry: Sendable {
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
+
+        fileprivate mutating func add(_ listeners: [Listener]) {
+            for listener in listeners {
+                switch listener {
+                case .sequence(let sequence): sequences.append(sequence)
+                case .callback(let binding): bindings.append(binding)
+                }
+            }
+        }
     }
 
     func listeners(for name: String) -> EventListeners {
@@ -150,12 +159,8 @@ final class ListenerRegistry: Sendable {
             return (state.forEveryEvent, state.byName[name] ?? [])
         }
         var listeners = EventListeners()
-        for listener in forEveryEvent + named {
-            switch listener {
-            case .sequence(let sequence): listeners.sequences.append(sequence)
-            case .callback(let binding): listeners.bindings.append(binding)
-            }
-        }
+        listeners.add(forEveryEvent)
+        listeners.add(named)
         return listeners
     }
 

@@ -3,7 +3,8 @@
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         /// The channel that gets events unchanged. Nil if the app does not want the channel, or if the channel is
-        /// encrypted.
+        /// encrypted. A channel stops being the recipient only if the effect ``Effect/retired(_:)`` follows, because the
+        /// client keeps the recipient until then.
         var recipient: ChannelID?
         /// A subscription is large, and a dictionary reserves memory for about twice as many values as it contains. The
         /// box keeps this memory small.

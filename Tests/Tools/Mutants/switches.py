@@ -8,11 +8,7 @@ import re
 
 VARIABLE = "SWITCHED_FAULT"
 DECLARATION = f"""\
-#if canImport(Darwin)
-import Darwin
-#else
 import Glibc
-#endif
 
 @usableFromInline let switchedFault = getenv("{VARIABLE}").flatMap {{ Int(String(cString: $0)) }} ?? 0
 """
@@ -82,16 +78,16 @@ def function_bodies(text):
     """Yields the start and the end of each body, without braces, and whether the body returns a value."""
     code = without_literals(text)
     for match in HEADER.finditer(code):
-        start = opening_brace(code, match.end())
+        is_variable = match[0].startswith("var")
+        start = opening_brace(code, match.end(), is_variable)
         if start is None:
             continue
         end = closing_brace(code, start)
-        is_variable = match[0].startswith("var")
         if not (is_variable and ACCESSOR.match(code, start + 1)):
             yield start + 1, end, is_variable or match[0] == "get" or "->" in without_nested("()", code[match.end():start])
 
 
-def opening_brace(code, at):
+def opening_brace(code, at, is_variable):
     """Returns the offset of a declaration's opening brace, or None if the declaration has no body."""
     depth = 0
     while at < len(code):
@@ -99,6 +95,9 @@ def opening_brace(code, at):
             if code[at] == "{":
                 return at
             if code[at] == "}" or OTHER_DECLARATION.match(code, at) or ASSIGNMENT.match(code, at):
+                return None
+            # The type of a variable ends with its line.
+            if is_variable and code[at] == "\n" and not re.match(r"\s*\{", code[at:]):
                 return None
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(code[at], 0)
         at += 1

@@ -14,6 +14,9 @@ struct ChannelLedger {
     private var lastEncrypted: [ChannelID: Int] = [:]
     private var lastSent: [String: Int] = [:]
     private var sentNumbers: Set<Int> = []
+    /// The recipients of ordinary events after the last input, by the channel's name.
+    private var recipients: [String: ChannelID] = [:]
+    private var retired: Set<ChannelID> = []
 
     mutating func connectionEnded() { subscribed = [:] }
 
@@ -23,6 +26,7 @@ struct ChannelLedger {
             check(subscribed.updateValue(event.channel ?? "", forKey: id) == nil, "a channel is subscribed twice")
         case .retired(let id):
             subscribed[id] = nil
+            retired.insert(id)
         case .send(_, let message) where message.event == EventName.unsubscribe:
             let name = message.data.value?["channel"]?.string
             subscribed = subscribed.filter { $0.value != name }
@@ -80,6 +84,7 @@ struct ChannelLedger {
             wanted.formUnion(subscription.authorizations)
             check(subscription)
         }
+        checkRecipients(machine.subscriptions)
         let begun = Set(machine.authorizations.jobs.keys)
         check(begun == wanted, "the authorizations \(begun) are pending, expected \(wanted)")
     }
@@ -91,6 +96,17 @@ struct ChannelLedger {
             check(subscription.decryption?.phase != .awaitingKey, "\(name) is subscribed without a key")
         } else {
             check(subscription.roster?.members.isEmpty ?? true, "\(name) has members, but is not subscribed")
+        }
+    }
+
+    /// The client delivers ordinary events to known recipients without the machine, until a channel is retired.
+    private mutating func checkRecipients(_ subscriptions: SubscriptionTable) {
+        for (name, id) in recipients where subscriptions.recipient(name) != id {
+            check(retired.contains(id), "\(name) has lost its recipient, but its channel is not retired")
+        }
+        recipients = [:]
+        for subscription in subscriptions.values {
+            recipients[subscription.name] = subscriptions.recipient(subscription.name)
         }
     }
 
