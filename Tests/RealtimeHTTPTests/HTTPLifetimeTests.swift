@@ -116,7 +116,10 @@ struct HTTPLifetimeTests {
                             stream.value?.setReading(true)
                             log.append(")")
                         }
-                    case .end, .failed: continuation.finish()
+                    case .end, .failed:
+                        // The stream retains this closure.
+                        stream.value = nil
+                        continuation.finish()
                     }
                 }
             }
