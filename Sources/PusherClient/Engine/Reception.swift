@@ -187,7 +187,7 @@ final class Reception {
     }
 
     private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
-        // During a claim, the effects of these messages would wait for the end of the read.
+        // During a claim, the effects of these messages would wait for the next ordinary event.
         endClaim()
         messages.append(message)
         size += bytes.count
