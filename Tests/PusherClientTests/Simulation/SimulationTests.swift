@@ -309,6 +309,26 @@ struct SimulationRegressionTests {
         #expect(outcome.trace.contains { $0.contains("client-note") })
     }
 
+    @Test("A refusal that the network holds back may concern another channel (seed 12084915)")
+    func lateRefusal() async throws {
+        let simulation = Simulation(
+            Settings(seed: 1, dialect: 4, transports: .httpStreaming),
+            [
+                .init(.failSubscriptions("private-room", .error(code: 4009, message: "no"))), .init(.connect),
+                .init(.subscribe("cache-news")), .init(.bufferStreams(until: 4_000)),
+                .init(.subscribe("private-room")), .init(.advance(milliseconds: 20_000)),
+                .init(.resubscribe("cache-news")), .init(.bufferStreams(until: nil)),
+            ]
+        )
+        let outcome = await onThread { simulation.run(hasTrace: true) }
+        #expect(outcome.violations == [])
+        let trace = outcome.trace.prefix { !$0.contains("(left to itself)") }
+        let error = try #require(trace.firstIndex { $0.contains(#""code":4009,"message":"no""#) })
+        let subscription = try #require(trace.lastIndex { $0.contains(#"→ {"event":"pusher:subscribe""#) })
+        #expect(subscription < error)
+        #expect(subscriptions(to: "cache-news", in: outcome) == 2)
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// Returns the number of subscriptions to a channel during the planned actions.

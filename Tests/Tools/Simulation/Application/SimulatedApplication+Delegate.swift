@@ -34,14 +34,14 @@ final class SimulatedDelegate: PusherDelegate {
         checkBlame(name, error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError)
     }
 
-    /// Checks that an error without a channel fails only channels that the server does not have. An exception is a
-    /// channel whose unsubscribe the server has missed.
+    /// Checks that an error without a channel fails only channels that the server does not have. Exceptions are a
+    /// channel whose unsubscribe the server has missed, and errors that may arrive too late.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
         guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
             let hasAtServer = state.withLockedValue({ state in
-                state.isLiedTo || !state.falselyRefused.isEmpty || state.refused.contains(name)
-                    ? nil : state.hasAtServer
+                state.isLiedTo || state.mayGetLateAnswers || !state.falselyRefused.isEmpty
+                    || state.refused.contains(name) ? nil : state.hasAtServer
             })
         else { return }
         application.violations.check(!hasAtServer(name), "\(name) fails because of another channel's refusal")
