@@ -228,8 +228,10 @@ extension SimulatedWorld {
         // Calls of `withChannel` end with their tasks, and then unsubscribe from their channels.
         let count = network.openCount
         advance(by: .seconds(15))
-        // The client may have tried to stop the pings, and lost the connection to an idle limit.
-        if network.openCount != count { advance(by: .seconds(15)) }
+        // The client may have tried to stop the pings, and lost the connection to an idle limit, perhaps just now.
+        var isWaiting = false
+        if case .waiting = pusher.connection.status { isWaiting = true }
+        if isWaiting || network.openCount != count { advance(by: .seconds(15)) }
         checkInvariants()
         let holdings = loop.inside { pusher.engine.holdings }
         let timers = holdings.timers.filter { $0 != .keepAlive }
