@@ -182,6 +182,19 @@ struct OneReadTests {
         withExtendedLifetime(delegate) {}
     }
 
+    @Test("the client counts an event of a channel as not subscribed after the channel is unsubscribed")
+    func unsubscribedChannel() async throws {
+        let pusher = try await subscribed("orders")
+        try channel("orders", of: pusher).bind { [log] in log.append($0.eventName) }
+        try await send("e", count: 1)
+        pusher.engine.step { state, now in state.machine.unsubscribe("orders", now: now, into: &state.pending) }
+        await world.run()
+        world.server.sendText(#"{"event":"e","channel":"orders","data":""}"#)
+        await world.run()
+        #expect(log.elements == ["e"])
+        #expect(pusher.statistics.events.dropped == [.notSubscribed: 1])
+    }
+
     @Test("a call takes effect before an event that arrives after the call")
     func effectsBeforeRead() async throws {
         let pusher = try await subscribed("orders")

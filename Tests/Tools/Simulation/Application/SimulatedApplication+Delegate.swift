@@ -14,7 +14,11 @@ final class SimulatedDelegate: PusherDelegate {
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
         let known = state.withLockedValue { state in
             defer { state.connectionState = new }
-            if new == .connected { state.connectedCount += 1 } else { state.isLiedTo = false }
+            if new == .connected {
+                state.connectedCount += 1
+            } else {
+                (state.isLiedTo, state.mayGetLateAnswers) = (false, state.isHeldBack)
+            }
             return state.connectionState
         }
         if new != .connected { application.ledger.state.withLockedValue { $0.announced = [] } }

@@ -55,7 +55,10 @@ final class SimulatedApplication: Sendable {
         var hasAtServer: (@Sendable (String) -> Bool)?
         /// Whether the server has sent false information on this connection.
         var isLiedTo = false
-        /// Whether an answer may arrive when the client no longer expects it, and then seem to answer another request.
+        /// Whether the network holds back the server's messages.
+        var isHeldBack = false
+        /// Whether the network has held back messages on this connection. An answer may then arrive when the client no
+        /// longer expects it, and seem to answer another request.
         var mayGetLateAnswers = false
         /// The channels whose subscriptions fail with an error that may name another channel.
         var falselyRefused: Set<String> = []
@@ -148,8 +151,13 @@ final class SimulatedApplication: Sendable {
     /// Records that from now on an error may belong to no request.
     func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
 
-    /// Records that from now on the network may hold back answers for longer than the client expects them.
-    func networkHoldsBack() { state.withLockedValue { $0.mayGetLateAnswers = true } }
+    /// Records whether the network holds back the server's messages from now on.
+    func networkHoldsBack(_ holdsBack: Bool) {
+        state.withLockedValue { state in
+            state.isHeldBack = holdsBack
+            if holdsBack { state.mayGetLateAnswers = true }
+        }
+    }
 
     /// Records a fault of a channel's subscriptions, and whether the server's error may name another channel.
     func refuses(_ channel: String, falsely isFalse: Bool) {

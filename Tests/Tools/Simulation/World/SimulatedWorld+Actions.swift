@@ -206,7 +206,7 @@ extension SimulatedWorld {
         case .loseSessions(let answer): server.loseSessions(clients, answering: answer)
         case .bufferStreams(let size):
             network.setBadRequests(true)
-            if size != nil { application.networkHoldsBack() }
+            application.networkHoldsBack(size != nil)
             server.bufferStreams(until: size)
         default: break
         }

@@ -14,6 +14,7 @@ extension SimulatedWorld {
         server.acceptConnections()
         server.acceptAuthorizations()
         server.acceptTransportRequests()
+        application.networkHoldsBack(false)
         server.bufferStreams(until: nil)
         for name in ScriptWriter.channels { server.failSubscriptions(to: name, with: nil) }
         server.speakAgain()
