@@ -225,7 +225,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             case .announceStatus(let status): effects.append(.statusChanged(status))
             case .report(let error): effects.append(.report(error))
             case .begin: beginSession(now: now, into: &effects)
-            case .end(let session): end(session, now: now, into: &effects)
+            case .end(let session): end(session.value, now: now, into: &effects)
             }
         }
         settleConnectionWaiters(into: &effects)

@@ -83,10 +83,12 @@ package struct TimerID: Hashable, Sendable {
         case clientEvents
     }
 
-    package let purpose: Purpose
+    // In this order, the properties need the least memory.
+
     package let serial: UInt64
     /// The authorization of the timer, if the timer has the purpose ``Purpose/authorization``.
     package let authorization: AuthorizationID?
+    package let purpose: Purpose
 
     package init(_ purpose: Purpose, _ serial: UInt64, of authorization: AuthorizationID? = nil) {
         self.purpose = purpose

@@ -1,14 +1,16 @@
 /// The running timers. Each purpose has at most one timer, except authorizations, which have one timer each.
 package struct Timers: Hashable, Sendable {
     private struct Key: Hashable, Sendable {
-        var purpose: TimerID.Purpose
+        // In this order, the properties need the least memory.
         var authorization: AuthorizationID?
+        var purpose: TimerID.Purpose
     }
 
-    private var running: [Key: TimerID] = [:]
+    /// The serial numbers of the running timers.
+    private var running: [Key: UInt64] = [:]
     private var serial: UInt64 = 0
 
-    func isRunning(_ purpose: TimerID.Purpose) -> Bool { running[Key(purpose: purpose)] != nil }
+    func isRunning(_ purpose: TimerID.Purpose) -> Bool { running[Key(authorization: nil, purpose: purpose)] != nil }
 
     /// Starts a timer. The new timer replaces a running timer for the same purpose.
     mutating func set(
@@ -19,9 +21,8 @@ package struct Timers: Hashable, Sendable {
     ) {
         cancel(purpose, of: authorization, into: &effects)
         serial += 1
-        let id = TimerID(purpose, serial, of: authorization)
-        running[Key(purpose: purpose, authorization: authorization)] = id
-        effects.append(.schedule(id, after: delay))
+        running[Key(authorization: authorization, purpose: purpose)] = serial
+        effects.append(.schedule(TimerID(purpose, serial, of: authorization), after: delay))
     }
 
     mutating func cancel(
@@ -29,14 +30,14 @@ package struct Timers: Hashable, Sendable {
         of authorization: AuthorizationID? = nil,
         into effects: inout [Effect]
     ) {
-        let id = running.removeValue(forKey: Key(purpose: purpose, authorization: authorization))
-        if let id { effects.append(.cancel(id)) }
+        let serial = running.removeValue(forKey: Key(authorization: authorization, purpose: purpose))
+        if let serial { effects.append(.cancel(TimerID(purpose, serial, of: authorization))) }
     }
 
     /// Removes a timer that has fired. Returns `false` if the timer was replaced or cancelled.
     mutating func fired(_ id: TimerID) -> Bool {
-        let key = Key(purpose: id.purpose, authorization: id.authorization)
-        guard running[key] == id else { return false }
+        let key = Key(authorization: id.authorization, purpose: id.purpose)
+        guard running[key] == id.serial else { return false }
         running[key] = nil
         return true
     }

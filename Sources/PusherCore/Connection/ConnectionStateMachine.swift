@@ -69,7 +69,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         /// Begin a session.
         case begin
         /// End the session, and cancel its work.
-        case end(Session)
+        case end(Box<Session>)
     }
 
     package internal(set) var state: State = .initialized
@@ -225,7 +225,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             let attempt = session.value.attempt
             actions = [.close(attempt), .setTimer(.closing, after: configuration.timeouts.closing)]
             actions += enter(.disconnecting(attempt))
-            return actions + [.end(session.value)]
+            return actions + [.end(session)]
         }
         actions += endOutage()
         return actions + enter(.disconnected(nil))
@@ -245,7 +245,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             setAttemptCounts(to: 0)
             var actions: [Action] = [.abort(session.value.attempt)]
             actions += open(configuration, announcing: [.reconnecting], now: now)
-            return actions + [.end(session.value)]
+            return actions + [.end(session)]
         }
     }
 

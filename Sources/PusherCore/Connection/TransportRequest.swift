@@ -8,8 +8,14 @@ package struct TransportRequest: Hashable, Sendable {
     /// The subprotocol that the client offers. The server does not have to select it.
     package var subprotocol: String?
     package var headers: [Header]
+    /// The addresses of the HTTP transports; nil if they have the WebSocket's host, port and path.
+    private var httpPlace: Box<HTTPPlace>?
+
     /// The addresses at which the server offers the HTTP transports.
-    package var http: HTTPPlace
+    package var http: HTTPPlace {
+        get { httpPlace?.value ?? HTTPPlace(host: host, port: port, target: path) }
+        set { httpPlace = Box(newValue) }
+    }
 
     package struct Header: Hashable, Sendable {
         package var name: String
@@ -37,6 +43,6 @@ package struct TransportRequest: Hashable, Sendable {
         self.path = path
         self.subprotocol = subprotocol
         self.headers = headers
-        self.http = http ?? HTTPPlace(host: host, port: port, target: path)
+        httpPlace = http.map { Box($0) }
     }
 }

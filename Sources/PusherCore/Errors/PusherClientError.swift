@@ -12,20 +12,51 @@ public struct PusherClientError: Error, Sendable {
         public init(rawValue: String) { self.rawValue = rawValue }
     }
 
+    private struct Contents: Sendable {
+        var code: Code
+        var message: String
+        var serverCode: Int?
+        var channelName: String?
+        var cause: (any Error)?
+        var eventName: String?
+    }
+
+    /// The contents. They are stored outside of the error, because many states and effects have space for an error, but
+    /// few contain an error.
+    private var contents: Box<Contents>
+
     /// The kind of error.
-    public var code: Code
+    public var code: Code {
+        get { contents.value.code }
+        set { contents.value.code = newValue }
+    }
     /// The failure and its reason, with the invalid value and the solution, in one line. The message shows control
     /// characters from the server as escapes.
-    public var message: String
+    public var message: String {
+        get { contents.value.message }
+        set { contents.value.message = newValue }
+    }
     /// The server's close code, or the code of its `pusher:error` or refusal. Over HTTP, the client may set 1006, the
     /// code for a connection that was lost without a close code.
-    public var serverCode: Int?
+    public var serverCode: Int? {
+        get { contents.value.serverCode }
+        set { contents.value.serverCode = newValue }
+    }
     /// The channel, if the error concerns a channel.
-    public var channelName: String?
+    public var channelName: String? {
+        get { contents.value.channelName }
+        set { contents.value.channelName = newValue }
+    }
     /// The underlying error, for example of the operating system.
-    public var cause: (any Error)?
+    public var cause: (any Error)? {
+        get { contents.value.cause }
+        set { contents.value.cause = newValue }
+    }
     /// The name of the event that was not sent, decrypted or decoded, if the error concerns an event.
-    public package(set) var eventName: String?
+    public package(set) var eventName: String? {
+        get { contents.value.eventName }
+        set { contents.value.eventName = newValue }
+    }
 
     /// Creates an error.
     public init(
@@ -35,11 +66,15 @@ public struct PusherClientError: Error, Sendable {
         channelName: String? = nil,
         cause: (any Error)? = nil
     ) {
-        self.code = code
-        self.message = message.escapingControls
-        self.serverCode = serverCode
-        self.channelName = channelName
-        self.cause = cause
+        contents = Box(
+            Contents(
+                code: code,
+                message: message.escapingControls,
+                serverCode: serverCode,
+                channelName: channelName,
+                cause: cause
+            )
+        )
     }
 }
 

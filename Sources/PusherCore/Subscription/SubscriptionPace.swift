@@ -56,7 +56,11 @@ struct SubscriptionPace: Hashable, Sendable {
     /// The time at which the server last answered a subscription. A refusal is an answer too. Before the first answer,
     /// and after a longer pause, this is the time at which the client sent the first subscription.
     private var lastAnswer: Instant?
-    private(set) var hit: Hit?
+    private(set) var hit: Hit? {
+        get { boxedHit?.value }
+        set { boxedHit = newValue.map { Box($0) } }
+    }
+    private var boxedHit: Box<Hit>?
 
     /// Whether the client knows that the server counts subscriptions.
     var hasLimit: Bool { quota != nil }

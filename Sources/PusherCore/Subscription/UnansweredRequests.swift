@@ -42,7 +42,11 @@ struct UnansweredRequests: Hashable, Sendable {
     private var firstExpiry: Instant?
     /// Oldest first.
     private var errors: [UnnamedError] = []
-    private(set) var lastError: UnnamedError?
+    private(set) var lastError: UnnamedError? {
+        get { boxedLastError?.value }
+        set { boxedLastError = newValue.map { Box($0) } }
+    }
+    private var boxedLastError: Box<UnnamedError>?
     private var lastNumber: UInt64 = 0
     /// The number of the last request; `nil` if all requests are answered.
     var lastUnanswered: UInt64? { sent.isEmpty ? nil : lastNumber }
