@@ -85,17 +85,17 @@ package final class WebSocketConnection: Sendable {
     /// Writes a text message, which the next ``flush()`` sends. The promise succeeds when the operating system has
     /// taken the bytes, and fails if the connection is not open.
     package func send(_ text: String, promise: EventLoopPromise<Void>?) {
-        session.value.send(promise) { WebSocketFrameWriter.frame(text, allocator: $0) }
+        session.value.send(promise) { $0.frame(text, allocator: $1) }
     }
 
     /// Writes a binary message, which the next ``flush()`` sends. See ``send(_:promise:)`` for the promise.
     package func sendBinary(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>?) {
-        session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
+        session.value.send(promise) { $0.frame(.binary, bytes, allocator: $1) }
     }
 
     /// Writes a ping with a payload of at most 125 bytes. The next ``flush()`` sends the ping.
     package func sendPing(_ payload: ByteBuffer = ByteBuffer()) {
-        session.value.send(nil) { WebSocketFrameWriter.frame(.ping, payload, allocator: $0) }
+        session.value.send(nil) { $0.frame(.ping, payload, allocator: $1) }
     }
 
     /// Sends all frames that were written since the last flush.

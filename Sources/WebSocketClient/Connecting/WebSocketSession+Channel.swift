@@ -149,7 +149,7 @@ extension WebSocketSession {
             unansweredPing = payload
             return
         }
-        writeFrame(WebSocketFrameWriter.frame(.pong, payload, allocator: context.channel.allocator))
+        writeFrame(writer.frame(.pong, payload, allocator: context.channel.allocator))
         hasUnflushedPong = true
     }
 }

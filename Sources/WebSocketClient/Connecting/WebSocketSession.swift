@@ -43,6 +43,7 @@ package final class WebSocketSession {
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
+    var writer = WebSocketFrameWriter()
     var isReadingFrames = false
     /// Bytes that arrived while the session read frames. Such bytes arrive if a write fails, because NIO then reads the
     /// remaining data of the socket at once.
@@ -77,13 +78,16 @@ package final class WebSocketSession {
 }
 
 extension WebSocketSession {
-    func send(_ promise: EventLoopPromise<Void>?, _ makeFrame: (ByteBufferAllocator) -> ByteBuffer) {
+    func send(
+        _ promise: EventLoopPromise<Void>?,
+        _ makeFrame: (inout WebSocketFrameWriter, ByteBufferAllocator) -> ByteBuffer
+    ) {
         guard case .open = stage, let context else {
             promise?.fail(ConnectionFailure.notOpen())
             return
         }
         if backlog == nil { backlog = unwrittenBytes(context) }
-        let frame = makeFrame(context.channel.allocator)
+        let frame = makeFrame(&writer, context.channel.allocator)
         guard let promise else {
             context.write(wrapOutboundOut(frame), promise: nil)
             return
@@ -139,7 +143,7 @@ extension WebSocketSession {
 
     func writeCloseFrame(_ code: WebSocketCloseCode, reason: String = "") {
         guard let context else { return }
-        writeFrame(WebSocketFrameWriter.closeFrame(code, reason: reason, allocator: context.channel.allocator))
+        writeFrame(writer.closeFrame(code, reason: reason, allocator: context.channel.allocator))
         context.flush()
     }
 }

@@ -2,12 +2,17 @@ package import NIOCore
 import RealtimePrimitives
 
 /// Makes the frames of a client. The frames are masked, and each contains a whole message.
-package enum WebSocketFrameWriter {
-    package static func frame(_ text: String, allocator: ByteBufferAllocator) -> ByteBuffer {
+package struct WebSocketFrameWriter {
+    /// The second half of the last random number, if no frame has used it.
+    private var spareKey: UInt32?
+
+    package init() {}
+
+    package mutating func frame(_ text: String, allocator: ByteBufferAllocator) -> ByteBuffer {
         frame(.text, length: text.utf8.count, allocator: allocator) { $0.writeString(text) }
     }
 
-    package static func frame(
+    package mutating func frame(
         _ opcode: WebSocketOpcode,
         _ payload: ByteBuffer,
         allocator: ByteBufferAllocator
@@ -16,7 +21,7 @@ package enum WebSocketFrameWriter {
     }
 
     /// Makes a close frame. If the code is 1005 or does not fit into 16 bits, the frame has no code and no reason.
-    package static func closeFrame(_ code: WebSocketCloseCode, reason: String, allocator: ByteBufferAllocator)
+    package mutating func closeFrame(_ code: WebSocketCloseCode, reason: String, allocator: ByteBufferAllocator)
         -> ByteBuffer
     {
         var payload = ByteBuffer()
@@ -27,7 +32,7 @@ package enum WebSocketFrameWriter {
         return frame(.close, payload, allocator: allocator)
     }
 
-    private static func frame(
+    private mutating func frame(
         _ opcode: WebSocketOpcode,
         length: Int,
         allocator: ByteBufferAllocator,
@@ -44,16 +49,23 @@ package enum WebSocketFrameWriter {
             buffer.writeInteger(0x80 | 127 as UInt8)
             buffer.writeInteger(UInt64(truncatingIfNeeded: length))
         }
-        // The author of the payload must not be able to guess the key. Swift's generator is secure, because it uses the
-        // system's random numbers.
-        let key = UInt32.random(in: .min ... .max)
+        let key = nextKey()
         buffer.writeInteger(key, endianness: .host)
         let headerSize = buffer.readableBytes
         _ = writePayload(&buffer)
         buffer.withUnsafeMutableReadableBytes { bytes in
-            mask(UnsafeMutableRawBufferPointer(rebasing: bytes[headerSize...]), with: key)
+            Self.mask(UnsafeMutableRawBufferPointer(rebasing: bytes[headerSize...]), with: key)
         }
         return buffer
+    }
+
+    /// Returns a key that the author of the payload cannot guess. Swift's generator is secure, because each of its numbers
+    /// is a system call. One number is enough for two keys.
+    private mutating func nextKey() -> UInt32 {
+        if let key = spareKey.take() { return key }
+        let number = UInt64.random(in: .min ... .max)
+        spareKey = UInt32(truncatingIfNeeded: number >> 32)
+        return UInt32(truncatingIfNeeded: number)
     }
 
     private static func mask(_ bytes: UnsafeMutableRawBufferPointer, with key: UInt32) {
