@@ -10,7 +10,7 @@ extension HTTPRequest {
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
         // Only an IPv6 address may have brackets. The parser would silently drop brackets around a name.
-        guard host.contains(":") || !Self.authority(of: url).contains("[") else {
+        if url.utf8.contains(UInt8(ascii: "[")), !host.contains(":"), Self.authority(of: url).contains("[") {
             return "the URL '\(Self.printable(url: url))' has a host in brackets that is not an IPv6 address"
         }
         if let port = parsed.port, !(1...65_535).contains(port) {

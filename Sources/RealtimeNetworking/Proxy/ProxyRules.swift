@@ -90,11 +90,13 @@ package struct ProxyRules: Hashable, Sendable {
         useTLS: Bool,
         tls: TLSOptions
     ) throws(NetworkError) -> ProxyServer? {
+        let way = useTLS ? forTLS : forPlain
+        if way == .direct { return nil }
         let place = HostPlace(host: host, port: port)
         if exemptsLoopback, place.isLoopback { return nil }
         if exemptions.contains(where: { $0.matches(place) }) { return nil }
         let proxy: ProxyServer
-        switch useTLS ? forTLS : forPlain {
+        switch way {
         case .direct: return nil
         case .unusable(let error): throw error
         case .through(let server): proxy = server

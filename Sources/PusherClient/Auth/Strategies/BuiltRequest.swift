@@ -53,7 +53,6 @@ enum BuiltRequest {
                 httpRequest.headers.setIfMissing("Content-Type", "application/x-www-form-urlencoded")
             }
             httpRequest.headers.setIfMissing("Accept", "application/json")
-            if let problem = httpRequest.problem { throw .invalidRequest(problem, subject) }
             return .success(httpRequest)
         } catch {
             return .failure(error)

@@ -85,7 +85,6 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
             httpRequest.headers.setIfMissing("Content-Type", "application/x-www-form-urlencoded")
             httpRequest.body = Array(form.utf8)
         }
-        if let problem = httpRequest.problem { throw .invalidRequest(problem, subject) }
         return httpRequest
     }
 

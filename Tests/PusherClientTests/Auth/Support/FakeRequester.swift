@@ -2,7 +2,7 @@ import PusherClient
 import RealtimeHTTP
 import TestSupport
 
-/// A requester that records requests and returns the test's answers.
+/// A requester that records valid requests and returns the test's answers.
 final class FakeRequester: HTTPRequester {
     typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 
@@ -19,6 +19,7 @@ final class FakeRequester: HTTPRequester {
     convenience init() { self.init(200, #"{"auth":"key:signature"}"#) }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
         requests.append(request)
         return try await answer(request)
     }
