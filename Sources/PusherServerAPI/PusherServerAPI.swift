@@ -49,7 +49,7 @@ public final class PusherServerAPI: Sendable {
         options: Options = Options()
     ) throws(PusherServerAPIError) {
         let requester = AsyncHTTPRequester(
-            tls: options.tls,
+            tls: TLSContextSource(options.tls),
             proxies: ProxyRules(options.proxy),
             connectTimeout: max(options.timeout, .zero)
         )

@@ -19,8 +19,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         case shutDown
     }
 
-    private let tls: TLSOptions
-    private let tlsCheck: TLSOptionsCheck
+    private let tls: TLSContextSource
     private let proxies: ProxyRules
     private let state = NIOLockedValueBox(State.running(ConnectionPools()))
 
@@ -30,6 +29,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let idleTimeout: Duration
 
     /// - Parameters:
+    ///   - tls: The TLS options, which the client may share with its other connections.
     ///   - maximumConnections: The maximum number of simultaneous connections to one host.
     ///   - connectTimeout: The time for TCP and TLS. If the maximum number of connections is open, the time includes
     ///     the wait for a free connection.
@@ -37,7 +37,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     ///     a short time is enough. With a short time, a later request rarely gets a dead connection, or a connection
     ///     that the server is about to close. For example, Node.js closes idle connections after five seconds.
     package init(
-        tls: TLSOptions,
+        tls: TLSContextSource,
         proxies: ProxyRules = .direct,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         maximumConnections: Int = 16,
@@ -45,7 +45,6 @@ package final class AsyncHTTPRequester: HTTPRequester {
         idleTimeout: Duration = .seconds(4)
     ) {
         self.tls = tls
-        self.tlsCheck = TLSOptionsCheck(tls)
         self.proxies = proxies
         self.eventLoopGroup = eventLoopGroup
         self.maximumConnections = maximumConnections
@@ -99,8 +98,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     /// Returns a client for one request. The caller must call `giveBack` after the request.
     func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
-        let proxy = try proxy(for: url)
         let url = URL(string: url)
+        let proxy = try proxy(for: url)
         let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
         let (client, ended) = try state.withLockedValue { state in
             guard case .running(var pools) = state else {
@@ -128,11 +127,16 @@ package final class AsyncHTTPRequester: HTTPRequester {
     }
 
     /// Returns the proxy for a URL.
-    private func proxy(for url: String) throws -> ProxyServer? {
-        guard let url = URL(string: url), let host = url.host else { return nil }
+    private func proxy(for url: URL?) throws -> ProxyServer? {
+        guard let url, let host = url.host else { return nil }
         let useTLS = url.scheme?.lowercased() == "https"
         do throws(NetworkError) {
-            return try proxies.proxy(forHost: host, port: url.port ?? (useTLS ? 443 : 80), useTLS: useTLS, tls: tls)
+            return try proxies.proxy(
+                forHost: host,
+                port: url.port ?? (useTLS ? 443 : 80),
+                useTLS: useTLS,
+                tls: tls.options
+            )
         } catch {
             throw HTTPRequestError(.invalidRequest, error.message, cause: error)
         }
@@ -141,8 +145,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private func configuration(_ proxy: ProxyServer?) throws -> HTTPClient.Configuration {
         let tlsConfiguration: TLSConfiguration
         do throws(NetworkError) {
-            try tlsCheck.validate()
-            tlsConfiguration = try tls.makeConfiguration()
+            try tls.validate()
+            tlsConfiguration = try tls.options.makeConfiguration()
         } catch {
             throw HTTPRequestError(.invalidRequest, error.message, cause: error)
         }

@@ -43,7 +43,7 @@ struct HTTPLifetimeTests {
     func cancelledWhileConnecting() async throws {
         let certificates = try TestCertificates()
         let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
-        let requester = AsyncHTTPRequester(tls: tls, connectTimeout: .seconds(60))
+        let requester = AsyncHTTPRequester(tls: TLSContextSource(tls), connectTimeout: .seconds(60))
         try await HTTPTestServer.serving(tls: try certificates.serverContext, silentConnections: 1) { _ in
             .answer(200)
         } _: { server in

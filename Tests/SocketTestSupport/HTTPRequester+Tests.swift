@@ -40,6 +40,6 @@ extension HTTPRequester {
 extension AsyncHTTPRequester {
     /// A client with a long timeout for connections, for slow machines.
     package static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
-        AsyncHTTPRequester(tls: tls, proxies: proxies, connectTimeout: .patience)
+        AsyncHTTPRequester(tls: TLSContextSource(tls), proxies: proxies, connectTimeout: .patience)
     }
 }

@@ -88,7 +88,7 @@ struct UpgradeTests {
     )
     func accepted(size: Int) throws {
         let request = try UpgradeRequest(Self.request)
-        var reader = UpgradeResponseReader(request)
+        let reader = UpgradeResponseReader(request)
         let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
         var rest = Array((early + acceptance(of: request.text) + "frames").utf8)[...]
         var unread = ByteBuffer()
@@ -107,7 +107,7 @@ struct UpgradeTests {
         var offer = Self.request
         offer.subprotocols = ["v8", "v7"]
         let request = try UpgradeRequest(offer)
-        var reader = UpgradeResponseReader(request)
+        let reader = UpgradeResponseReader(request)
         var answer = ByteBuffer(string: acceptance(of: request.text, extra: "sec-websocket-protocol: v7\r\n"))
         #expect(try reader.read(&answer))
         #expect(reader.subprotocol == "v7")
@@ -145,7 +145,7 @@ struct UpgradeTests {
     func refused(answer: LongText, expected: String) throws {
         let answer = answer.text
         for size in [answer.utf8.count, 1] {
-            var reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
+            let reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
             var rest = Array(answer.utf8)[...]
             let error = #expect(throws: WebSocketError.self) {
                 while !rest.isEmpty {
@@ -163,7 +163,7 @@ struct UpgradeTests {
     func notOffered() throws {
         for extra in ["Sec-WebSocket-Extensions: permessage-deflate\r\n", "Sec-WebSocket-Protocol: v8\r\n"] {
             let request = try UpgradeRequest(Self.request)
-            var reader = UpgradeResponseReader(request)
+            let reader = UpgradeResponseReader(request)
             var answer = ByteBuffer(string: acceptance(of: request.text, extra: extra))
             #expect(throws: WebSocketError.self) { try reader.read(&answer) }
         }

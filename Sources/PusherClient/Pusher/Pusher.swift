@@ -54,9 +54,10 @@ public final class Pusher: Sendable {
         // initializer.
         let settings = options.copyForClient()
         let proxies = ProxyRules(settings.proxy)
+        let tlsContexts = TLSContextSource(settings.tls)
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: settings.tls,
+            tls: tlsContexts,
             proxies: proxies,
             eventLoopGroup: eventLoopGroup,
             // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive
@@ -65,7 +66,7 @@ public final class Pusher: Sendable {
         )
         let transport = TransportChooser.transport(
             for: settings,
-            webSocket: WebSocketTransport(settings, proxies: proxies),
+            webSocket: WebSocketTransport(settings, proxies: proxies, tlsContexts: tlsContexts),
             streamer: requester
         )
         self.init(

@@ -10,14 +10,14 @@ package struct WebSocketTransport: Transport {
 
     package init(_ connector: WebSocketConnector) { self.connector = connector }
 
-    init(_ options: PusherClientOptions, proxies: ProxyRules) {
+    init(_ options: PusherClientOptions, proxies: ProxyRules, tlsContexts: TLSContextSource? = nil) {
         let options = WebSocketOptions(
             closeTimeout: options.timeouts.clamped.closing,
             maximumMessageSize: options.limits.messageSize,
             maximumSendBufferSize: options.limits.sendBufferSize,
             tls: options.tls
         )
-        self.init(WebSocketConnector(options, proxies: proxies))
+        self.init(WebSocketConnector(options, proxies: proxies, tlsContexts: tlsContexts))
     }
 
     package func open(

@@ -117,11 +117,13 @@ extension TLSOptions {
     }
 }
 
-/// The result of checking TLS options. The check runs once, because NIO leaks the context and the trust roots of each
-/// rejected configuration.
-package final class TLSOptionsCheck: Sendable {
-    private let options: TLSOptions
+/// The TLS options of a client, with the result of their check, and the TLS context. The client makes both at the first
+/// use, and keeps them. So the check runs once: NIO leaks the context and the trust roots of each rejected
+/// configuration.
+package final class TLSContextSource: Sendable {
+    package let options: TLSOptions
     private let outcome = NIOLockedValueBox<Result<Void, NetworkError>?>(nil)
+    private let context = NIOLockedValueBox<NIOSSLContext?>(nil)
 
     package init(_ options: TLSOptions) { self.options = options }
 
@@ -134,24 +136,12 @@ package final class TLSOptionsCheck: Sendable {
         }
         .get()
     }
-}
-
-/// Makes the TLS context at the first use, and keeps it.
-package final class TLSContextSource: Sendable {
-    private let options: TLSOptions
-    private let check: TLSOptionsCheck
-    private let context = NIOLockedValueBox<NIOSSLContext?>(nil)
-
-    package init(_ options: TLSOptions) {
-        self.options = options
-        check = TLSOptionsCheck(options)
-    }
 
     /// Makes the context on another thread, because reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {
-            try self.check.validate()
+            try self.validate()
             let made = try NIOSSLContext(configuration: try self.options.makeConfiguration())
             return self.context.withLockedValue { context in
                 let kept = context ?? made

@@ -30,7 +30,7 @@ public final class EventStreamConnector: Sendable {
     ) {
         self.init(
             AsyncHTTPRequester(
-                tls: tls,
+                tls: TLSContextSource(tls),
                 proxies: ProxyRules(proxy),
                 eventLoopGroup: eventLoopGroup,
                 connectTimeout: connectTimeout,

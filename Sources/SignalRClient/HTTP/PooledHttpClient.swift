@@ -9,7 +9,7 @@ final class PooledHttpClient: HttpClient {
     private let maximumResponseSize: Int
 
     init(_ options: HttpConnectionOptions) {
-        requester = AsyncHTTPRequester(tls: options.tls, proxies: ProxyRules(options.proxy))
+        requester = AsyncHTTPRequester(tls: TLSContextSource(options.tls), proxies: ProxyRules(options.proxy))
         maximumResponseSize = options.maximumMessageSize
     }
 

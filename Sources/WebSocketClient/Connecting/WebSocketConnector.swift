@@ -3,7 +3,7 @@ import NIOPosix
 package import RealtimeNetworking
 
 /// Opens WebSocket connections (RFC 6455) over TCP or TLS.
-package struct WebSocketConnector: Sendable {
+package final class WebSocketConnector: Sendable {
     package let options: WebSocketOptions
     let proxies: ProxyRules
     let tlsContexts: TLSContextSource
@@ -14,10 +14,15 @@ package struct WebSocketConnector: Sendable {
     ///   - options: The limits and the TLS options. The connector ignores `connectTimeout` and `proxy`, which the
     ///     caller handles.
     ///   - proxies: The proxies that connections go through.
-    package init(_ options: WebSocketOptions = WebSocketOptions(), proxies: ProxyRules = .direct) {
+    ///   - tlsContexts: The source of the TLS context, if the caller shares it. Default: the connector's own source.
+    package init(
+        _ options: WebSocketOptions = WebSocketOptions(),
+        proxies: ProxyRules = .direct,
+        tlsContexts: TLSContextSource? = nil
+    ) {
         self.options = options
         self.proxies = proxies
-        self.tlsContexts = TLSContextSource(options.tls)
+        self.tlsContexts = tlsContexts ?? TLSContextSource(options.tls)
     }
 
     /// Throws an error if every attempt would fail. Either the request has an invalid host, path, subprotocol or

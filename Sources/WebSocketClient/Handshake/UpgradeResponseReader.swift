@@ -8,7 +8,7 @@ import RealtimePrimitives
 ///
 /// The reader keeps at most 16 KiB. The reader leaves the bytes after the answer in the buffer, because these bytes are
 /// WebSocket frames.
-package struct UpgradeResponseReader: Sendable {
+package final class UpgradeResponseReader {
     private let request: UpgradeRequest
     private var line = ByteBuffer()
     private var readBytes = 0
@@ -29,7 +29,7 @@ package struct UpgradeResponseReader: Sendable {
     /// Removes the bytes of the answer from the buffer. Returns true when the answer is complete and valid.
     ///
     /// The method throws as soon as the bytes show that the answer is invalid.
-    package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
+    package func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
             let rest = bytes.readableBytesView
             let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n"))
@@ -62,7 +62,7 @@ package struct UpgradeResponseReader: Sendable {
     private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 21 || byte == 22 }
 
     /// Handles a complete line. Returns true after the last line of the answer.
-    private mutating func endLine() throws(WebSocketError) -> Bool {
+    private func endLine() throws(WebSocketError) -> Bool {
         var text = String(buffer: line)
         line.clear()
         text.removeLast()
@@ -104,7 +104,7 @@ package struct UpgradeResponseReader: Sendable {
         return status
     }
 
-    private mutating func addHeader(_ line: String) throws(WebSocketError) {
+    private func addHeader(_ line: String) throws(WebSocketError) {
         guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
             throw Self.malformed("because it has a header line without a name")
         }
@@ -116,7 +116,7 @@ package struct UpgradeResponseReader: Sendable {
         headers.add(name: String(name), value: value.trimmingHTTPWhitespace)
     }
 
-    private mutating func check() throws(WebSocketError) {
+    private func check() throws(WebSocketError) {
         guard headers[canonicalForm: "upgrade"].contains(where: { $0.lowercased() == "websocket" }),
             headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" })
         else { throw Self.malformed("because it does not upgrade to WebSocket (HTTP status 101)") }

@@ -25,7 +25,7 @@ struct BackendQuestion {
         var form = "socket_id=\(FormEncoding.encode(socketID))"
         if let channel { form += "&channel_name=\(FormEncoding.encode(channel))" }
         let requester = AsyncHTTPRequester(
-            tls: TLSOptions(),
+            tls: TLSContextSource(TLSOptions()),
             proxies: ProxyRules(.environment),
             connectTimeout: timeLimit
         )

@@ -173,7 +173,7 @@ struct HostileTextTests {
             PusherClientError(.serverError, "no", channelName: text, cause: AuthorizationError(.refused, text))
         )
         display.show(TLSFailure(.other, text))
-        var reader = UpgradeResponseReader(
+        let reader = UpgradeResponseReader(
             try UpgradeRequest(.init(host: "a.test", port: 80, useTLS: false, path: "/"))
         )
         var answer = ByteBuffer(string: "HTTP/1.1 403 hostile\u{1B}[31m\u{7}\r\n\r\n")

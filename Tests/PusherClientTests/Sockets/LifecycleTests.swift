@@ -85,7 +85,7 @@ struct LifecycleTests {
                 environment: .init(
                     eventLoop: group.next(),
                     transport: WebSocketTransport(options, proxies: proxies),
-                    requester: AsyncHTTPRequester(tls: options.tls, proxies: proxies),
+                    requester: AsyncHTTPRequester(tls: TLSContextSource(options.tls), proxies: proxies),
                     proxies: proxies
                 )
             )

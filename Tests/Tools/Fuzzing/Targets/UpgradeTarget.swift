@@ -40,7 +40,7 @@ enum UpgradeTarget {
     }
 
     private static func outcome(of pieces: [[UInt8]], _ upgrade: UpgradeRequest) -> Outcome {
-        var reader = UpgradeResponseReader(upgrade)
+        let reader = UpgradeResponseReader(upgrade)
         for (index, piece) in pieces.enumerated() {
             var bytes = ByteBuffer(bytes: piece)
             do {
