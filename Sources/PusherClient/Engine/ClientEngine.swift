@@ -158,40 +158,28 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        clientListeners = ListenerRegistry(
-            limit: options.limits.bindings,
-            budget,
-            changes,
-            callbackIDs,
-            eventLoop: environment.eventLoop
-        )
-        userListeners = ListenerRegistry(
-            limit: options.limits.bindings,
-            budget,
-            changes,
-            callbackIDs,
-            eventLoop: environment.eventLoop
-        )
         watchlistEvents = Broadcast { EventBuffer(budget) }
         statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
-        func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
-            CallbackDispatcher(
-                queue: queue,
-                makeBudget(options.limits.pendingCallbacks),
-                eventLoop: environment.eventLoop,
-                logger: options.logger,
-                changes: changes
-            )
-        }
-        dispatcher = makeDispatcher(options.callbackQueue)
-        if case .main = options.callbackQueue {
-            mainDispatcher = dispatcher
-        } else {
-            mainDispatcher = makeDispatcher(.main)
-        }
-        dispatchers = mainDispatcher === dispatcher ? [dispatcher] : [dispatcher, mainDispatcher]
-        listenerContext = ListenerContext(changes, queues: dispatchers.filter { !$0.runsInPlace })
-        let configuration = CoreConfiguration(endpoint, options: options)
+        let dispatcher = CallbackDispatcher(
+            queue: options.callbackQueue,
+            makeBudget(options.limits.pendingCallbacks),
+            eventLoop: environment.eventLoop,
+            logger: options.logger,
+            changes: changes
+        )
+        let context = ListenerContext(
+            changes,
+            callbackIDs,
+            maximumCallbacks: options.limits.bindings,
+            sequenceBudget: budget,
+            eventLoop: environment.eventLoop,
+            dispatcher: dispatcher
+        )
+        if case .main = options.callbackQueue { _ = context.mainDispatcher { dispatcher } }
+        listenerContext = context
+        clientListeners = ListenerRegistry(context)
+        userListeners = ListenerRegistry(context)
+        let configuration = CoreConfiguration(endpoint, options: options, proxies: environment.proxies)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
         let eventLoop = environment.eventLoop

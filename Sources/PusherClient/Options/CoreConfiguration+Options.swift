@@ -1,6 +1,12 @@
+import RealtimeNetworking
+
 extension CoreConfiguration {
-    init(_ endpoint: Endpoint, options: PusherClientOptions) {
-        self.init(endpoint: endpoint.request)
+    init(_ endpoint: Endpoint, options: PusherClientOptions, proxies: ProxyRules = .direct) {
+        self.init(
+            endpoint: Result { () throws(PusherClientError) in
+                try endpoint.request(options: options, proxies: proxies)
+            }
+        )
         autoReconnect = options.autoReconnect
         hasWebSocketOnly = !options.transports.hasHTTP
         timeouts = options.timeouts.clamped

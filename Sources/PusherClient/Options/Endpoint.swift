@@ -5,7 +5,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 import WebSocketClient
 
-/// The server's address and the app key, with the result of their checks.
+/// The server's address and the app key.
 struct Endpoint: Sendable {
     /// The client's name in the URL.
     static let clientName = "pusher-client-swift"
@@ -16,62 +16,63 @@ struct Endpoint: Sendable {
 
     let key: String
     let server: PusherEndpoint
-    let request: Result<TransportRequest, PusherClientError>
     /// Path and query.
     private let target: String
 
-    /// - Parameters:
-    ///   - server: The server; nil means the server of the options.
-    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The parameter
-    ///     `userAuthMethod` is the corresponding value for users.
-    init(
-        key: String,
-        server: PusherEndpoint? = nil,
-        authMethod: AuthMethod? = nil,
-        userAuthMethod: UserAuthMethod? = nil,
-        options: PusherClientOptions,
-        proxies: ProxyRules = .direct
-    ) {
+    /// - Parameter server: The server; nil means the server of the options.
+    init(key: String, server: PusherEndpoint? = nil, options: PusherClientOptions) {
         let server = server ?? options.endpoint
-        let prefix = Self.prefix(server.path)
-        let client = "client=\(Self.clientName)&version=\(Self.version)&protocol=\(Self.protocolVersion)"
-        let query = client + Self.query(options.queryItems)
-        let target = "\(prefix)/app/\(key)?\(query)"
-        let host = HostName.withoutBrackets(server.host)
         self.key = key
         self.server = server
-        self.target = target
-        request = Result { () throws(PusherClientError) in
-            try Self.check(key: key)
-            try Self.check(host: server.host, port: server.port, path: server.path)
-            try options.checkForConnecting()
-            let http = server.httpAddress
-            if options.transports.hasHTTP { try Self.check(host: http.host, port: http.port, path: http.path) }
-            let pinnedHost = PinnedHost(server, options.tls)
-            try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
-            let request = TransportRequest(
-                host: host,
-                port: server.port,
-                useTLS: server.useTLS,
-                path: target,
-                subprotocol: options.subprotocol,
-                headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) },
-                http: HTTPPlace(
-                    host: HostName.withoutBrackets(http.host),
-                    port: http.port,
-                    path: "\(Self.prefix(http.path))/app/\(key)",
-                    query: query
-                )
+        target = "\(Self.prefix(server.path))/app/\(key)?\(Self.query(options.queryItems))".withoutSpareCapacity
+    }
+
+    /// Makes the request for a connection.
+    ///
+    /// - Parameters:
+    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The parameter
+    ///     `userAuthMethod` is the corresponding value for users.
+    /// - Throws: An error if the client cannot use the key, the server or an option.
+    func request(
+        options: PusherClientOptions,
+        authMethod: AuthMethod? = nil,
+        userAuthMethod: UserAuthMethod? = nil,
+        proxies: ProxyRules = .direct
+    ) throws(PusherClientError) -> TransportRequest {
+        try Self.check(key: key)
+        try Self.check(host: server.host, port: server.port, path: server.path)
+        try options.checkForConnecting()
+        let http = options.transports.hasHTTP ? try httpPlace(options) : nil
+        let pinnedHost = PinnedHost(server, options.tls)
+        try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
+        let request = TransportRequest(
+            host: HostName.withoutBrackets(server.host),
+            port: server.port,
+            useTLS: server.useTLS,
+            path: target,
+            subprotocol: options.subprotocol,
+            headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) },
+            http: http
+        )
+        do throws(WebSocketError) {
+            try WebSocketConnector(WebSocketOptions(tls: options.tls), proxies: proxies).check(
+                WebSocketRequest(request)
             )
-            do throws(WebSocketError) {
-                try WebSocketConnector(WebSocketOptions(tls: options.tls), proxies: proxies).check(
-                    WebSocketRequest(request)
-                )
-            } catch {
-                throw PusherClientError(error)
-            }
-            return request
+        } catch {
+            throw PusherClientError(error)
         }
+        return request
+    }
+
+    private func httpPlace(_ options: PusherClientOptions) throws(PusherClientError) -> HTTPPlace {
+        let http = server.httpAddress
+        try Self.check(host: http.host, port: http.port, path: http.path)
+        return HTTPPlace(
+            host: HostName.withoutBrackets(http.host),
+            port: http.port,
+            path: "\(Self.prefix(http.path))/app/\(key)",
+            query: Self.query(options.queryItems)
+        )
     }
 
     var url: String {
@@ -84,11 +85,13 @@ struct Endpoint: Sendable {
         path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
     }
 
-    /// Encodes the items, with a `&` before each item.
+    /// - Parameter items: The app's items, which follow the client's.
     private static func query(_ items: [URLQueryItem]) -> String {
-        items.map { item in
-            "&\(FormEncoding.encode(item.name))" + (item.value.map { "=\(FormEncoding.encode($0))" } ?? "")
-        }.joined()
+        let client = "client=\(clientName)&version=\(version)&protocol=\(protocolVersion)"
+        return client
+            + items.map { item in
+                "&\(FormEncoding.encode(item.name))" + (item.value.map { "=\(FormEncoding.encode($0))" } ?? "")
+            }.joined()
     }
 
     // MARK: Checks
@@ -131,4 +134,9 @@ struct Endpoint: Sendable {
     private static func isPathByte(_ byte: UInt8) -> Bool {
         byte.isUnreserved || "/%!$&'()*+,;=:@".utf8.contains(byte)
     }
+}
+
+extension String {
+    /// The string in memory of its own size. A string that grew while it was built has up to twice as much memory.
+    fileprivate var withoutSpareCapacity: String { String(decoding: utf8, as: UTF8.self) }
 }

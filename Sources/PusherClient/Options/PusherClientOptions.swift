@@ -30,8 +30,8 @@ public final class PusherClientOptions: Sendable {
         var activityTimeout: TimeInterval?
         var attemptsToReturnJSONObject = true
         var timeouts = PusherTimeouts()
-        var retryPolicy: any RetryPolicy = .exponential()
-        var authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5))
+        var retryPolicy = standardRetryPolicy
+        var authorizationRetryPolicy = standardAuthorizationRetryPolicy
         var clientEventEncoding = ClientEventEncoding.json
         var payloadTransformer: (any PayloadTransformer)?
         var tls = TLSOptions()
@@ -44,6 +44,11 @@ public final class PusherClientOptions: Sendable {
         var callbackQueue = CallbackQueue.main
         var logger = warningsOnly
     }
+
+    // All options with the defaults share the memory of the policies.
+    private static let standardRetryPolicy: any RetryPolicy = .exponential()
+    private static let standardAuthorizationRetryPolicy: any RetryPolicy =
+        .exponential(base: .milliseconds(500), cap: .seconds(5))
 
     /// The methods of authorization. An options object and its copies in clients share the methods.
     private let authorizing: NIOLockedValueBox<Authorizing>

@@ -65,15 +65,13 @@ extension Pusher {
         authMethod: AuthMethod? = nil,
         userAuthMethod: UserAuthMethod? = nil
     ) throws(PusherClientError) {
-        let target = Endpoint(
-            key: key ?? connection.key,
-            server: endpoint,
+        let target = Endpoint(key: key ?? connection.key, server: endpoint, options: engine.options)
+        let request = try target.request(
+            options: engine.options,
             authMethod: authMethod,
             userAuthMethod: userAuthMethod,
-            options: engine.options,
             proxies: engine.proxies
         )
-        let request = try target.request.get()
         if let authMethod { connection.options.authMethod = authMethod }
         if let userAuthMethod { connection.options.userAuthMethod = userAuthMethod }
         engine.logger.notice(

@@ -94,7 +94,7 @@ public final class Pusher: Sendable {
         environment: ClientEngine.Environment
     ) {
         let engine = ClientEngine(
-            endpoint: Endpoint(key: key, options: settings, proxies: environment.proxies),
+            endpoint: Endpoint(key: key, options: settings),
             options: settings,
             environment: environment
         )

@@ -27,7 +27,7 @@ struct EndpointTests {
     func url(options: PusherClientOptions, url: String) throws {
         let endpoint = Endpoint(key: "key", options: options)
         #expect(endpoint.url == url + Self.query)
-        let request = try endpoint.request.get()
+        let request = try endpoint.request(options: options)
         #expect(endpoint.url.hasSuffix(request.path))
         #expect(request.port == options.port && request.useTLS == options.useTLS)
         #expect(!request.host.contains("["))
@@ -37,7 +37,7 @@ struct EndpointTests {
     @Test("The contents of the upgrade request")
     func upgrade() throws {
         let options = PusherClientOptions(headers: ["X-B": "2", "X-A": "1"], subprotocol: "pusher-channels-protocol-7")
-        let request = try Endpoint(key: "key", options: options).request.get()
+        let request = try Endpoint(key: "key", options: options).request(options: options)
         #expect(request.headers == [.init(name: "X-A", value: "1"), .init(name: "X-B", value: "2")])
         #expect(request.subprotocol == "pusher-channels-protocol-7")
     }
@@ -48,7 +48,9 @@ struct EndpointTests {
         _ options: PusherClientOptions,
         key: String = "key"
     ) {
-        let error = #expect(throws: PusherClientError.self) { try Endpoint(key: key, options: options).request.get() }
+        let error = #expect(throws: PusherClientError.self) {
+            try Endpoint(key: key, options: options).request(options: options)
+        }
         #expect(error?.code == code)
         #expect(error?.message.contains(value) == true, "\(error?.message ?? "")")
     }
@@ -60,7 +62,7 @@ struct EndpointTests {
 
     @Test("Valid keys", arguments: ["278d425bdf160c739803", "a-b_c.d~e", "A"])
     func usableKeys(key: String) throws {
-        _ = try Endpoint(key: key, options: PusherClientOptions()).request.get()
+        _ = try Endpoint(key: key, options: PusherClientOptions()).request(options: PusherClientOptions())
     }
 
     @Test(
@@ -89,7 +91,9 @@ struct EndpointTests {
         ]
     )
     func usableHosts(host: String) throws {
-        _ = try Endpoint(key: "key", options: PusherClientOptions(host: .host(host))).request.get()
+        _ = try Endpoint(key: "key", options: PusherClientOptions(host: .host(host))).request(
+            options: PusherClientOptions(host: .host(host))
+        )
     }
 
     @Test("Invalid ports", arguments: [0, -1, 65_536, Int.max, Int.min])
@@ -155,7 +159,9 @@ struct EndpointTests {
     func headers(name: String, value: String) {
         let options = PusherClientOptions(headers: [name: value])
         expect(.invalidOption, naming: String(reflecting: name), options)
-        let error = #expect(throws: PusherClientError.self) { try Endpoint(key: "key", options: options).request.get() }
+        let error = #expect(throws: PusherClientError.self) {
+            try Endpoint(key: "key", options: options).request(options: options)
+        }
         #expect(error?.message.contains("secret") == false)
     }
 
@@ -168,7 +174,7 @@ struct EndpointTests {
     func longValues() throws {
         let key = String(repeating: " ", count: 1_000_000)
         let error = #expect(throws: PusherClientError.self) {
-            try Endpoint(key: key, options: PusherClientOptions()).request.get()
+            try Endpoint(key: key, options: PusherClientOptions()).request(options: PusherClientOptions())
         }
         #expect(try #require(error).message.utf8.count < 1_000)
     }

@@ -31,8 +31,12 @@ struct PinnedHostTests {
     }
 
     private func problem(_ options: PusherClientOptions) -> PusherClientError? {
-        guard case .failure(let error) = Endpoint(key: "key", options: options).request else { return nil }
-        return error
+        do throws(PusherClientError) {
+            _ = try Endpoint(key: "key", options: options).request(options: options)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     @Test(

@@ -56,10 +56,11 @@ struct PusherEndpointTests {
             URLQueryItem(name: "tenant", value: "a b&c=ü/~"), URLQueryItem(name: "debug", value: nil),
             URLQueryItem(name: "x y", value: ""),
         ]
-        let endpoint = Endpoint(key: "key", options: PusherClientOptions(queryItems: items))
+        let options = PusherClientOptions(queryItems: items)
+        let endpoint = Endpoint(key: "key", options: options)
         let suffix = "&tenant=a%20b%26c%3D%C3%BC%2F~&debug&x%20y="
         #expect(endpoint.url == "wss://ws.pusherapp.com:443/app/key?" + Self.query + suffix)
-        #expect(try endpoint.request.get().path == "/app/key?" + Self.query + suffix)
+        #expect(try endpoint.request(options: options).path == "/app/key?" + Self.query + suffix)
     }
 
     @Test(
@@ -68,7 +69,9 @@ struct PusherEndpointTests {
     )
     func refusedItems(name: String) {
         let options = PusherClientOptions(queryItems: [URLQueryItem(name: name, value: "1")])
-        let error = #expect(throws: PusherClientError.self) { try Endpoint(key: "key", options: options).request.get() }
+        let error = #expect(throws: PusherClientError.self) {
+            try Endpoint(key: "key", options: options).request(options: options)
+        }
         #expect(error?.code == .invalidOption)
         #expect(error?.message.contains(name.quoted) == true)
     }
