@@ -46,7 +46,7 @@ public class PusherChannel: @unchecked Sendable {
         self.name = name
         self.id = id
         self.engine = engine
-        self.listeners = listeners ?? engine.makeListenerRegistry()
+        self.listeners = listeners ?? ListenerRegistry(engine.listenerContext)
         self.fault = fault
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }

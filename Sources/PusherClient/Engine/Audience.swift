@@ -1,3 +1,6 @@
+import Atomics
+import NIOCore
+
 /// The listeners for the events of one name: the client's listeners, and the listeners of one channel or of the user.
 ///
 /// The engine looks up an audience once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
@@ -56,7 +59,11 @@ final class Audience: Sendable {
         queued = callbacks
         let queues = queued.map(\.dispatcher)
         self.queues = queues
-        otherQueues = context.queues.filter { queue in queue.isUsed && !queues.contains { $0 === queue } }
+        var otherQueues: [CallbackDispatcher] = []
+        context.forEachDispatcher { dispatcher in
+            if dispatcher.isUsed, !queues.contains(where: { $0 === dispatcher }) { otherQueues.append(dispatcher) }
+        }
+        self.otherQueues = otherQueues
     }
 
     /// Whether nothing has changed since the lookup.
@@ -123,14 +130,47 @@ extension [Binding] {
     }
 }
 
-/// The values that all audiences of a client share.
+/// The values that all registries and audiences of a client share.
 final class ListenerContext: Sendable {
+    /// A count that rises when the listeners of an event may have changed.
     let changes: ChangeCount
-    /// The dispatchers that run callbacks on queues.
-    let queues: [CallbackDispatcher]
+    let callbackIDs: CallbackIDs
+    /// The maximum number of callbacks in a registry.
+    let maximumCallbacks: Int
+    /// The limits of the buffer of a sequence.
+    let sequenceBudget: BufferBudget
+    let eventLoop: any EventLoop
+    /// The dispatcher of the callback queue in the options.
+    let dispatcher: CallbackDispatcher
+    /// The dispatcher of the main queue, if the client already needed it.
+    private let main = ManagedAtomicLazyReference<CallbackDispatcher>()
 
-    init(_ changes: ChangeCount, queues: [CallbackDispatcher]) {
+    init(
+        _ changes: ChangeCount,
+        _ callbackIDs: CallbackIDs,
+        maximumCallbacks: Int,
+        sequenceBudget: BufferBudget,
+        eventLoop: any EventLoop,
+        dispatcher: CallbackDispatcher
+    ) {
         self.changes = changes
-        self.queues = queues
+        self.callbackIDs = callbackIDs
+        self.maximumCallbacks = maximumCallbacks
+        self.sequenceBudget = sequenceBudget
+        self.eventLoop = eventLoop
+        self.dispatcher = dispatcher
+    }
+
+    /// Returns the dispatcher of the main queue.
+    ///
+    /// - Parameter make: A closure that makes the dispatcher. If several threads make one, all get the first.
+    func mainDispatcher(_ make: () -> CallbackDispatcher) -> CallbackDispatcher {
+        main.load() ?? main.storeIfNilThenLoad(make())
+    }
+
+    /// Calls a function with each dispatcher: of the callback queue, and of the main queue if it is another.
+    func forEachDispatcher(_ body: (CallbackDispatcher) -> Void) {
+        body(dispatcher)
+        if let main = main.load(), main !== dispatcher { body(main) }
     }
 }

@@ -66,7 +66,11 @@ final class CallbackDispatcher: Sendable {
         var droppedCount = 0
         var droppedInAll = 0
         var isScheduled = false
+        /// Whether a job was added.
+        var isUsed = false
         var hasRun = false
+        /// Whether the event loop may be shut down.
+        var isStopped = false
         var watchdog: Scheduled<Void>?
     }
 
@@ -83,9 +87,6 @@ final class CallbackDispatcher: Sendable {
     private let runCount = ManagedAtomic(0)
     /// The events that the next ``submit(for:)`` adds to the queue together.
     private let collected: NIOLoopBoundBox<EventBatch>
-    private let used = ManagedAtomic(false)
-    /// Whether the event loop may be shut down.
-    private let isStopped = ManagedAtomic(false)
     private let changes: ChangeCount
 
     init(
@@ -116,14 +117,14 @@ final class CallbackDispatcher: Sendable {
     var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
 
     /// Whether a callback has ever waited for the queue.
-    var isUsed: Bool { used.load(ordering: .acquiring) }
+    var isUsed: Bool { state.withLockedValue { $0.isUsed } }
 
     /// The number of callbacks dropped so far, because they arrived faster than the queue ran them.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
 
     /// Collects an event. After the last event, call ``submit(for:)``. Call both methods on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
-        use()
+        if collected.value.isEmpty { use() }
         collected.value.append(event, audience)
     }
 
@@ -147,19 +148,21 @@ final class CallbackDispatcher: Sendable {
         _ call: @escaping @Sendable () -> Void
     ) {
         guard !runsInPlace else { return call() }
+        use()
         submit(for: engine)
         add(.call(call), keep: retention, for: engine)
     }
 
     private func use() {
-        guard !isUsed else { return }
-        used.store(true, ordering: .releasing)
-        changes.raise()
+        let isFirst = state.withLockedValue { state in
+            defer { state.isUsed = true }
+            return !state.isUsed
+        }
+        if isFirst { changes.raise() }
     }
 
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
-        use()
         // The job is optional, so that the closure can take it. With a copy, two threads would change the reference
         // counts of the job's events.
         var job = Optional(job)
@@ -236,7 +239,8 @@ final class CallbackDispatcher: Sendable {
     }
 
     private func release(_ spent: inout Spent<EventBatch>) {
-        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
+        let isStopped = state.withLockedValue { $0.isStopped }
+        if isStopped { _ = spent.take() } else { spent.release(on: eventLoop) }
     }
 
     // MARK: A queue that does not run
@@ -262,8 +266,8 @@ final class CallbackDispatcher: Sendable {
 
     /// Cancels the timer of the warning. Afterwards, the dispatcher releases no events on the event loop.
     func stop() {
-        isStopped.store(true, ordering: .releasing)
         let watchdog = state.withLockedValue { state in
+            state.isStopped = true
             defer { state.watchdog = nil }
             return state.watchdog
         }

@@ -123,7 +123,7 @@ extension ClientEngine {
     /// Wakes the consumers of sequences and the queues of callbacks. Call this method after the delivery of all events
     /// of a read, so that consumers do not compete with the event loop for a processor.
     func endDelivery() {
-        for dispatcher in dispatchers { dispatcher.submit(for: self) }
+        listenerContext.forEachDispatcher { $0.submit(for: self) }
         guard !loopState.value.sequences.isEmpty else { return }
         let sequences = loopState.value.sequences
         loopState.value.sequences = []
@@ -215,6 +215,6 @@ extension ClientEngine {
             """
         )
         step { state, _ in state.pending.append(.report(error)) }
-        return callbackIDs.next()
+        return listenerContext.callbackIDs.next()
     }
 }

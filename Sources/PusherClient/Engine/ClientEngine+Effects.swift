@@ -84,11 +84,10 @@ extension ClientEngine {
             requester.shutdown()
             statuses.finish()
             errors.finish()
-            dispatcher.stop()
-            mainDispatcher.stop()
+            listenerContext.forEachDispatcher { $0.stop() }
 
         case .resume(let waiter, let outcome):
-            update { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: outcome)
+            update { $0.takeWaiter(waiter) }?.resume(returning: outcome)
         }
     }
 

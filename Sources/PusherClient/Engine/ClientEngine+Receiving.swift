@@ -27,7 +27,7 @@ extension ClientEngine {
 
     /// Looks up the listeners of an ordinary event. Returns `nil` for any other message.
     func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
-        let count = changes.value
+        let count = listenerContext.changes.value
         let (recipient, channel) = state.withLockedValue {
             state -> (ClientStateMachine.Recipient?, PusherChannel?) in
             let recipient = state.machine.recipient(ofEvent: eventName, on: channelName, id)

@@ -187,7 +187,8 @@ extension ClientEngine {
         // If a callback on the event loop reads the statistics during a read, the counts of this read are not published
         // yet.
         if eventLoop.inEventLoop { publishCounts() }
-        let droppedCallbacks = dispatchers.reduce(0) { $0 + $1.droppedCount }
+        var droppedCallbacks = 0
+        listenerContext.forEachDispatcher { droppedCallbacks += $0.droppedCount }
         var statistics = read { state in
             var statistics = state.machine.statistics(now: now)
             statistics.add(state.counts)

@@ -26,6 +26,14 @@ package final class ClientEngine: Sendable {
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
         /// Counts of the shell.
         var counts = DeliveryCounts()
+
+        /// Removes a call that waits.
+        mutating func takeWaiter(_ waiter: WaiterID) -> CheckedContinuation<WaiterOutcome, Never>? {
+            let continuation = waiters.removeValue(forKey: waiter)
+            // An empty table would keep its memory.
+            if waiters.isEmpty { waiters = [:] }
+            return continuation
+        }
     }
 
     /// The state that only the event loop uses.
@@ -111,23 +119,13 @@ package final class ClientEngine: Sendable {
     let logger: Logger
     let tracesMessages: Bool
     let transformsPayloads: Bool
-    /// The dispatcher of the callback queue in the options.
-    let dispatcher: CallbackDispatcher
-    /// The dispatcher of the main queue.
-    let mainDispatcher: CallbackDispatcher
-    /// The distinct dispatchers: callback queue and main queue, or one if they are the same.
-    let dispatchers: [CallbackDispatcher]
     private let buffers: TotalBudget
-    let sequenceBudget: BufferBudget
     let listenerContext: ListenerContext
-    /// A count that rises when the listeners of an event may have changed.
-    let changes: ChangeCount
     /// Whether there are effects to carry out. The engine reads this value without the lock.
     let hasPendingEffects = ManagedAtomic(false)
     let clientListeners: ListenerRegistry
     let userListeners: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
-    let callbackIDs = CallbackIDs()
     let watchlistCallbacks: WatchlistCallbacks
     let statuses: Broadcast<ConnectionStatus>
     let errors: Broadcast<PusherClientError>
@@ -136,16 +134,15 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
+        let callbackIDs = CallbackIDs()
         watchlistCallbacks = WatchlistCallbacks(callbackIDs)
         let changes = ChangeCount()
-        self.changes = changes
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
         self.buffers = buffers
         func makeBudget(_ count: Int) -> BufferBudget {
             BufferBudget(count: count, size: options.limits.listenerBufferSize, of: buffers)
         }
         let budget = makeBudget(options.limits.sequenceBuffer)
-        sequenceBudget = budget
         errors = Broadcast { EventBuffer(budget) }
         logger = options.logger
         eventLoop = environment.eventLoop
@@ -186,8 +183,24 @@ package final class ClientEngine: Sendable {
         buffers.onCaughtUp { [weak self] in eventLoop.execute { self?.listenerCaughtUp() } }
     }
 
-    func makeListenerRegistry() -> ListenerRegistry {
-        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes, callbackIDs, eventLoop: eventLoop)
+    /// The limits of the buffer of a sequence.
+    var sequenceBudget: BufferBudget { listenerContext.sequenceBudget }
+
+    /// The dispatcher of the callback queue in the options.
+    var dispatcher: CallbackDispatcher { listenerContext.dispatcher }
+
+    /// The dispatcher of the main queue. The client makes it at the first use, because most clients with another
+    /// callback queue do not need it.
+    var mainDispatcher: CallbackDispatcher {
+        listenerContext.mainDispatcher {
+            CallbackDispatcher(
+                queue: .main,
+                BufferBudget(count: limits.pendingCallbacks, size: limits.listenerBufferSize, of: buffers),
+                eventLoop: eventLoop,
+                logger: logger,
+                changes: listenerContext.changes
+            )
+        }
     }
 
     // MARK: Time

@@ -32,33 +32,16 @@ final class ListenerRegistry: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
-    /// The maximum number of callbacks.
-    private let limit: Int
-    private let budget: BufferBudget
-    private let changes: ChangeCount
-    private let ids: CallbackIDs
-    private let eventLoop: any EventLoop
+    private let context: ListenerContext
 
-    init(
-        limit: Int,
-        _ budget: BufferBudget,
-        _ changes: ChangeCount,
-        _ ids: CallbackIDs,
-        eventLoop: any EventLoop
-    ) {
-        self.eventLoop = eventLoop
-        self.ids = ids
-        self.limit = limit
-        self.budget = budget
-        self.changes = changes
-    }
+    init(_ context: ListenerContext) { self.context = context }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLockedValue { state in
             let wasLookedUp = state.isLookedUp
             state.isLookedUp = false
             let result = body(&state)
-            if wasLookedUp { changes.raise() }
+            if wasLookedUp { context.changes.raise() }
             return result
         }
     }
@@ -74,9 +57,9 @@ final class ListenerRegistry: Sendable {
         by dispatcher: CallbackDispatcher,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
-        let binding = Binding(ids.next(), dispatcher, callback)
+        let binding = Binding(context.callbackIDs.next(), dispatcher, callback)
         let isOverLimit = change { state in
-            guard state.bindingCount < limit else { return true }
+            guard state.bindingCount < context.maximumCallbacks else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
         }
@@ -101,7 +84,7 @@ final class ListenerRegistry: Sendable {
     // MARK: Sequences
 
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
-        let listener = SequenceListener(budget, eventLoop: eventLoop)
+        let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop)
         let buffer = listener.buffer
         let isAccepted = change { state in
             guard state.accepted == .everything else { return false }

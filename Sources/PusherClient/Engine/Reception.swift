@@ -34,7 +34,7 @@ final class Reception {
         self.id = id
         self.engine = engine
         routes = engine.loopState.value.routes
-        changes = engine.changes
+        changes = engine.listenerContext.changes
     }
 
     func received(_ event: TransportEvent) {

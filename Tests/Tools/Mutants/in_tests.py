@@ -180,7 +180,7 @@ MUTANTS = [
      "let room = request.maximumResponseSize - response.body.count", "let room = .max - response.body.count",
      "RequesterTests|ServerLimitTests|AuthorizationOverSockets"),
     ("an unlimited number of callbacks", "ListenerRegistry.swift",
-     "guard state.bindingCount < limit else { return true }",
+     "guard state.bindingCount < context.maximumCallbacks else { return true }",
      "guard state.bindingCount < .max else { return true }", "ApplicationLimitTests"),
     ("an unlimited number of channels", "ClientStateMachine+Subscriptions.swift",
      "subscriptions.wantedCount < configuration.channels else {", "subscriptions.wantedCount < .max else {",
@@ -247,7 +247,7 @@ MUTANTS = [
      "if mustSchedule { queue.async {", "if mustSchedule { queue.sync {", "BackPressureTests"),
     # Ordinary events.
     ("events: an added or removed listener", "ListenerRegistry.swift",
-     "        if wasLookedUp { changes.raise() }\n", "", "OneReadTests"),
+     "        if wasLookedUp { context.changes.raise() }\n", "", "OneReadTests"),
     ("events: a registry that was looked up before", "ListenerRegistry.swift",
      "            state.isLookedUp = true\n", "", "OneReadTests"),
     ("events: waiting effects", "ClientEngine.swift",
