@@ -68,7 +68,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private static func shutDown(_ client: HTTPClient) { client.shutdown(queue: .global()) { _ in } }
 
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
-        if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
+        try request.validate()
         try Task.checkCancellation()
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
         // The code uses a timer of the event loop, because a cancelled timer releases its memory at once. A task that

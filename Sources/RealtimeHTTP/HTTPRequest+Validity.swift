@@ -20,6 +20,11 @@ extension HTTPRequest {
         return headers.problem
     }
 
+    /// Throws an error of the kind `invalidRequest` if the request has a ``problem``.
+    package func validate() throws(HTTPRequestError) {
+        if let problem { throw HTTPRequestError(.invalidRequest, problem) }
+    }
+
     private static func authority(of url: String) -> Substring {
         guard let start = url.range(of: "://") else { return "" }
         return url[start.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }

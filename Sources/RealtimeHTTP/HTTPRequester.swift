@@ -3,8 +3,8 @@ package protocol HTTPRequester: Sendable {
     /// Sends a request, follows redirects, and returns the answer regardless of its status. If the task is cancelled,
     /// the call throws at once.
     ///
-    /// - Throws: ``HTTPRequestError``, for example if the request has a ``HTTPRequest/problem``, or `CancellationError` if
-    ///   the task was cancelled.
+    /// - Throws: ``HTTPRequestError`` if the request is invalid or gets no answer, or `CancellationError` if the task was
+    ///   cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
     /// Cancels all requests, and rejects new requests. Later calls have no effect.

@@ -66,7 +66,7 @@ final class CallbackDispatcher: Sendable {
         var droppedCount = 0
         var droppedInAll = 0
         var isScheduled = false
-        /// Whether a job was added.
+        /// Whether the dispatcher has ever had a callback for its queue.
         var isUsed = false
         var hasRun = false
         /// Whether the event loop may be shut down.
@@ -116,7 +116,7 @@ final class CallbackDispatcher: Sendable {
     /// Whether callbacks run, or wait for their queue. Only the event loop may read this property.
     var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
 
-    /// Whether a callback has ever waited for the queue.
+    /// Whether the dispatcher has ever had a callback for its queue.
     var isUsed: Bool { state.withLockedValue { $0.isUsed } }
 
     /// The number of callbacks dropped so far, because they arrived faster than the queue ran them.

@@ -172,6 +172,7 @@ package final class ClientEngine: Sendable {
             eventLoop: environment.eventLoop,
             dispatcher: dispatcher
         )
+        // If the callback queue is the main queue, there is only one dispatcher.
         if case .main = options.callbackQueue { _ = context.mainDispatcher { dispatcher } }
         listenerContext = context
         clientListeners = ListenerRegistry(context)

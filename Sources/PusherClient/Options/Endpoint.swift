@@ -24,12 +24,13 @@ struct Endpoint: Sendable {
         let server = server ?? options.endpoint
         self.key = key
         self.server = server
-        target = "\(Self.prefix(server.path))/app/\(key)?\(Self.query(options.queryItems))".withoutSpareCapacity
+        target = "\(Self.prefix(server.path))/app/\(key)?\(Self.makeQuery(options.queryItems))".withoutSpareCapacity
     }
 
     /// Makes the request for a connection.
     ///
     /// - Parameters:
+    ///   - options: The options with which the endpoint was made.
     ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The parameter
     ///     `userAuthMethod` is the corresponding value for users.
     /// - Throws: An error if the client cannot use the key, the server or an option.
@@ -42,7 +43,7 @@ struct Endpoint: Sendable {
         try Self.check(key: key)
         try Self.check(host: server.host, port: server.port, path: server.path)
         try options.checkForConnecting()
-        let http = options.transports.hasHTTP ? try httpPlace(options) : nil
+        let http = options.transports.hasHTTP ? try makeHTTPPlace(options) : nil
         let pinnedHost = PinnedHost(server, options.tls)
         try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
         let request = TransportRequest(
@@ -64,14 +65,14 @@ struct Endpoint: Sendable {
         return request
     }
 
-    private func httpPlace(_ options: PusherClientOptions) throws(PusherClientError) -> HTTPPlace {
+    private func makeHTTPPlace(_ options: PusherClientOptions) throws(PusherClientError) -> HTTPPlace {
         let http = server.httpAddress
         try Self.check(host: http.host, port: http.port, path: http.path)
         return HTTPPlace(
             host: HostName.withoutBrackets(http.host),
             port: http.port,
             path: "\(Self.prefix(http.path))/app/\(key)",
-            query: Self.query(options.queryItems)
+            query: Self.makeQuery(options.queryItems)
         )
     }
 
@@ -85,8 +86,8 @@ struct Endpoint: Sendable {
         path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
     }
 
-    /// - Parameter items: The app's items, which follow the client's.
-    private static func query(_ items: [URLQueryItem]) -> String {
+    /// Makes the query: the client's items, then the app's.
+    private static func makeQuery(_ items: [URLQueryItem]) -> String {
         let client = "client=\(clientName)&version=\(version)&protocol=\(protocolVersion)"
         return client
             + items.map { item in

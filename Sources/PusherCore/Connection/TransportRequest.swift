@@ -8,7 +8,8 @@ package struct TransportRequest: Hashable, Sendable {
     /// The subprotocol that the client offers. The server does not have to select it.
     package var subprotocol: String?
     package var headers: [Header]
-    /// The addresses of the HTTP transports; nil if they have the WebSocket's host, port and path.
+    /// The addresses of the HTTP transports; nil if they have the WebSocket's host, port and path, and for a client that
+    /// uses only WebSockets.
     private var httpPlace: Box<HTTPPlace>?
 
     /// The addresses at which the server offers the HTTP transports.
@@ -27,7 +28,7 @@ package struct TransportRequest: Hashable, Sendable {
         }
     }
 
-    /// - Parameter http: The addresses of the HTTP transports. If `nil`, they have the WebSocket's host, port and path.
+    /// - Parameter http: The addresses of the HTTP transports. If nil, they have the WebSocket's host, port and path.
     package init(
         host: String,
         port: Int,

@@ -60,6 +60,7 @@ struct SubscriptionPace: Hashable, Sendable {
         get { boxedHit?.value }
         set { boxedHit = newValue.map { Box($0) } }
     }
+    // Few servers report a limit, so the value is stored outside of the state.
     private var boxedHit: Box<Hit>?
 
     /// Whether the client knows that the server counts subscriptions.

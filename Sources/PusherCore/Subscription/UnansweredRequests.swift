@@ -46,6 +46,7 @@ struct UnansweredRequests: Hashable, Sendable {
         get { boxedLastError?.value }
         set { boxedLastError = newValue.map { Box($0) } }
     }
+    // Few connections have such an error, so the value is stored outside of the state.
     private var boxedLastError: Box<UnnamedError>?
     private var lastNumber: UInt64 = 0
     /// The number of the last request; `nil` if all requests are answered.

@@ -54,7 +54,7 @@ private final class StreamedRequest: HTTPStream {
     func send(_ request: HTTPRequest) {
         guard !state.value.isOver else { return }
         do {
-            if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
+            try request.validate()
             let message = try HTTPClient.Request(
                 url: request.url,
                 method: HTTPMethod(rawValue: request.method),

@@ -59,9 +59,10 @@ package struct WebSocketFrameWriter {
         return buffer
     }
 
-    /// Returns a key that the author of the payload cannot guess. Swift's generator is secure, because each of its numbers
-    /// is a system call. One number is enough for two keys.
+    /// Returns a key that the author of the payload cannot guess.
     private mutating func nextKey() -> UInt32 {
+        // Swift's generator uses the system's random numbers, which are secure. They take time, so one number gives two
+        // keys.
         if let key = spareKey.take() { return key }
         let number = UInt64.random(in: .min ... .max)
         spareKey = UInt32(truncatingIfNeeded: number >> 32)

@@ -9,6 +9,7 @@ struct InMemoryRequester: HTTPRequester {
     let server: InMemoryServer
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        try request.validate()
         let target = request.url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
         let path = target.drop { $0 != "/" }
         let message = PusherTestServer.Request(

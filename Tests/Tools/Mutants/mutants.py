@@ -34,7 +34,8 @@ MUTANTS = [None, *in_tests.MUTANTS, *in_simulation.MUTANTS]
 
 HANGS = "found by hanging"
 # The time limit of each search in seconds, by its test filter: several times the duration without a removal. A removal
-# that makes the client hang exceeds the limit, and is detected too, if the unchanged client does not exceed it then.
+# that makes the client hang exceeds the limit. It is detected too, unless another run of the unchanged client exceeds
+# the limit as well.
 limits = {}
 # The folder of the programs.
 products = None

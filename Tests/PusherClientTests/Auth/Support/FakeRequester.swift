@@ -19,7 +19,7 @@ final class FakeRequester: HTTPRequester {
     convenience init() { self.init(200, #"{"auth":"key:signature"}"#) }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
-        if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
+        try request.validate()
         requests.append(request)
         return try await answer(request)
     }

@@ -23,6 +23,7 @@ final class ScriptedRequester: HTTPRequester {
     func shutdown() { state.withLockedValue { $0.isShutDown = true } }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        try request.validate()
         if Task.isCancelled { throw CancellationError() }
         let answer = state.withLockedValue { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
         if let answer {

@@ -16,6 +16,7 @@ final class SimulatedRequester: HTTPRequester {
     var runningCount: Int { running.withLockedValue { $0 } }
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        try request.validate()
         guard !isShutDown.withLockedValue({ $0 }) else { throw HTTPRequestError(.shutDown, "the client has ended") }
         running.withLockedValue { $0 += 1 }
         defer { running.withLockedValue { $0 -= 1 } }
