@@ -186,7 +186,7 @@ extension PusherChannel {
 extension ClientEngine.State {
     fileprivate mutating func refuse(_ error: PusherClientError, _ eventName: String) {
         var error = error
-        error.eventName = eventName
+        error.setEventName(eventName)
         machine.countRejectedClientEvent()
         pending.append(.report(error))
     }

@@ -93,7 +93,7 @@ extension ClientEngine {
     func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {
         let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
         var error = error
-        error.eventName = name
+        error.setEventName(name)
         warn(error)
         tellDelegate("error: \(error.message)")
         publish(error)

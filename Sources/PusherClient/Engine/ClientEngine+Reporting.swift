@@ -173,7 +173,7 @@ extension ClientEngine {
             var error = PusherClientError(.notConnected, message)
             // Without this name, the warning about an event that was not sent would suppress this warning. All waiting
             // calls share one warning.
-            error.eventName = "waiting"
+            error.setEventName("waiting")
             self.warn(error)
         }
     }

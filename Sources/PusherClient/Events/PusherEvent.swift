@@ -123,7 +123,7 @@ public final class PusherEvent: Sendable {
             channelName: channelName,
             cause: cause
         )
-        error.eventName = eventName
+        error.setEventName(eventName)
         return error
     }
 }

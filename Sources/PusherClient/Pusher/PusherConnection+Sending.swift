@@ -22,7 +22,7 @@ extension PusherConnection {
             switch message {
             case .success(let envelope): state.machine.sendMessage(envelope, now: now, into: &state.pending)
             case .failure(var error):
-                error.eventName = event
+                error.setEventName(event)
                 state.machine.countUnsentMessage()
                 state.pending.append(.report(error))
             }

@@ -122,7 +122,7 @@ extension PusherClientError {
         let event = clientEvent.map { " \($0.quoted)" } ?? ""
         let (code, reason) = words(of: problem, on: name)
         var error = Self(code, "Client event\(event) not sent: \(reason)", channelName: name)
-        error.eventName = clientEvent
+        error.setEventName(clientEvent)
         return error
     }
 

@@ -53,10 +53,9 @@ public struct PusherClientError: Error, Sendable {
         set { contents.value.cause = newValue }
     }
     /// The name of the event that was not sent, decrypted or decoded, if the error concerns an event.
-    public package(set) var eventName: String? {
-        get { contents.value.eventName }
-        set { contents.value.eventName = newValue }
-    }
+    public var eventName: String? { contents.value.eventName }
+
+    package mutating func setEventName(_ name: String?) { contents.value.eventName = name }
 
     /// Creates an error.
     public init(
