@@ -191,6 +191,20 @@ struct SimulationRegressionTests {
         #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
     }
 
+    @Test("Each user of a server that does not count connections has one connection (seed 13094213)")
+    func otherMembers() async {
+        let room = "presence-room"
+        let outcome = await run(
+            dialect: 7,
+            [
+                .connect, .subscribe(room), .memberJoins(room), .memberJoins(room), .memberLeaves(room),
+                .memberJoins(room), .memberLeaves(room),
+            ]
+        )
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.count { $0.contains("member_removed") } == 2)
+    }
+
     @Test("The client subscribes the user's own channel once when a user signs out and in again (seed 15363)")
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])

@@ -179,7 +179,12 @@ extension SimulatedWorld {
         case .sayBinary: server.sendBinary([0, 1, 2], to: clients)
         case .memberJoins(let channel):
             guard members.count < 5 else { return }
-            members.append(OtherMember("user-\(members.count)", on: channel, server: self.server, loop: loop))
+            joinCount += 1
+            // If a server does not count the connections of a user, no client can know when the last of them is closed.
+            // So each user of such a server has one connection.
+            let countsConnections = self.server.server.options.dialect.presence.sharedUser != .announcedAgain
+            let number = countsConnections ? members.count : joinCount
+            members.append(OtherMember("user-\(number)", on: channel, server: self.server, loop: loop))
         case .memberLeaves(let channel):
             guard let index = members.firstIndex(where: { $0.channel == channel }) else { return }
             members.remove(at: index).leave()

@@ -35,6 +35,8 @@ final class SimulatedWorld {
     private let jitter: NIOLockedValueBox<SeededGenerator>
     private let clock: SuspendableClock
     var members: [OtherMember] = []
+    /// The number of members that have joined.
+    var joinCount = 0
     /// The number of the last event that the server published on each channel.
     var published: [String: Int] = [:]
     /// The secret of each encrypted channel before the last change of the key.
