@@ -27,7 +27,7 @@ extension PusherChannel {
             switch messages {
             case .success(let messages):
                 state.machine.trigger(messages, on: name, id, now: now, into: &state.pending)
-            case .failure(let error): state.refuse(error, eventName)
+            case .failure(let error): state.reject(error, eventName)
             }
         }
     }
@@ -97,7 +97,7 @@ extension PusherChannel {
             switch messages {
             case .success(let messages):
                 state.machine.sendLatest(messages, of: eventName, on: name, id, now: now, into: &state.pending)
-            case .failure(let error): state.refuse(error, eventName)
+            case .failure(let error): state.reject(error, eventName)
             }
         }
     }
@@ -184,7 +184,7 @@ extension PusherChannel {
 }
 
 extension ClientEngine.State {
-    fileprivate mutating func refuse(_ error: PusherClientError, _ eventName: String) {
+    fileprivate mutating func reject(_ error: PusherClientError, _ eventName: String) {
         var error = error
         error.setEventName(eventName)
         machine.countRejectedClientEvent()

@@ -12,7 +12,7 @@ extension ClientStateMachine {
     ) {
         catchUp(now: now, into: &effects)
         if let reason = enqueue(messages, on: name, id, waiter: nil) {
-            return refuse(messages.first?.event, on: name, reason, into: &effects)
+            return reject(messages.first?.event, on: name, reason, into: &effects)
         }
         sendClientEvents(now: now, into: &effects)
     }
@@ -31,7 +31,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        if let reason = obstacle(on: name, id) { return refuse(eventName, on: name, reason, into: &effects) }
+        if let reason = obstacle(on: name, id) { return reject(eventName, on: name, reason, into: &effects) }
         statistics.clientEvents.accepted += messages.count
         guard subscriptions[name]?.isSubscribed == true else {
             statistics.clientEvents.dropped += messages.count
@@ -47,7 +47,7 @@ extension ClientStateMachine {
         sendClientEvents(now: now, into: &effects)
     }
 
-    private mutating func refuse(
+    private mutating func reject(
         _ eventName: String?,
         on name: String,
         _ reason: ClientEventQueue.UnsentReason,

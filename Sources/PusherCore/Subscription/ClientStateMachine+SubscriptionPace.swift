@@ -40,7 +40,7 @@ extension ClientStateMachine {
             subscriptions.update(name) { $0.queue(request) }
             statistics.subscriptions.repeated += 1
         }
-        if !pace.endHit(refusedCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
+        if !pace.endHit(unansweredCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
     }
 
     /// Returns the unanswered subscriptions that the client sent before the last error about the limit.
@@ -87,7 +87,7 @@ extension ClientStateMachine {
         let message = pace.hit?.message
         let names = subscriptionsHit(requests)
         let suspectCount = pace.hit.map { hit in requests.sent.values.count { $0.number <= hit.lastNumber } } ?? 0
-        let goesOn = pace.connectionLost(refusedCount: names.count, otherCount: suspectCount - names.count, now: now)
+        let goesOn = pace.connectionLost(unansweredCount: names.count, otherCount: suspectCount - names.count, now: now)
         guard !goesOn, let message else { return }
         for name in names { subscriptions.update(name) { $0.queue() } }
         failQueued(message, now: now, into: &effects)

@@ -142,11 +142,11 @@ struct SubscriptionPace: Hashable, Sendable {
     /// Ends a series of errors about the limit. The server has handled all messages that the client sent before the
     /// errors.
     ///
-    /// - Parameter refusedCount: The number of subscriptions that the server has not answered.
+    /// - Parameter unansweredCount: The number of subscriptions that the server has not answered.
     /// - Returns: `false` if the server has answered no subscription for so long that the client stops trying.
-    mutating func endHit(refusedCount: Int, now: Instant) -> Bool {
+    mutating func endHit(unansweredCount: Int, now: Instant) -> Bool {
         hit = nil
-        guard refusedCount > 0 else { return true }
+        guard unansweredCount > 0 else { return true }
         let answered = window?.answered ?? 0
         window?.exceedsLimit = true
         guard answered == 0 else {
@@ -167,12 +167,12 @@ struct SubscriptionPace: Hashable, Sendable {
     /// Handles the loss of the connection. If the server had just reported the limit, the limit counts as the reason.
     ///
     /// - Parameters:
-    ///   - refusedCount: The number of unanswered subscriptions that the limit may concern.
+    ///   - unansweredCount: The number of unanswered subscriptions that the limit may concern.
     ///   - otherCount: The number of other unanswered requests that the limit may concern. They count only if the
     ///     subscriptions of the current window may have used up the limit.
     /// - Returns: `false` if many connections were lost without an answered subscription. The client then reports the
     ///   failure.
-    mutating func connectionLost(refusedCount: Int, otherCount: Int, now: Instant) -> Bool {
+    mutating func connectionLost(unansweredCount: Int, otherCount: Int, now: Instant) -> Bool {
         defer { (window, lastAnswer, hit) = (nil, nil, nil) }
         guard hit != nil, !hasHitEnded(now: now) else { return true }
         mayGrow = false
@@ -180,7 +180,7 @@ struct SubscriptionPace: Hashable, Sendable {
         // If the server answers no subscription, a new connection does not help, so the next wait must be longer.
         if window?.answered == 0 { window?.hasWaited = true }
         let isRecent = window.map { now - $0.start < Self.longestHit } ?? false
-        let goesOn = endHit(refusedCount: refusedCount + (isRecent ? otherCount : 0), now: now)
+        let goesOn = endHit(unansweredCount: unansweredCount + (isRecent ? otherCount : 0), now: now)
         if let half { quota = half }
         return goesOn
     }
