@@ -9,8 +9,8 @@ import RealtimePrimitives
 /// On the fast path, the reception scans the bytes of an ordinary event, and delivers the event at once. The reception
 /// claims the funnel for such events, so that the engine carries out no other effects meanwhile. All other messages
 /// take the slow path, through the machine. The slow path ends the claim. The reception collects the messages of the
-/// slow path. It gives them to the machine when an ordinary event with a known route arrives, when the messages have
-/// ``batchSize`` bytes, or when the read ends.
+/// slow path. It gives them to the machine when an ordinary event with a known route arrives, when any message arrives
+/// after ``batchSize`` bytes, or when the read ends.
 final class Reception {
     private let engine: ClientEngine
     private let id: AttemptID
@@ -21,8 +21,8 @@ final class Reception {
     private var messages: [Envelope] = []
     /// In bytes.
     private var size = 0
-    /// The size in bytes at which the machine gets the collected messages. The size is small, so that the messages are
-    /// still in the processor's cache.
+    /// The size in bytes after which the next message makes the machine get the collected messages. The size is small,
+    /// so that the messages are still in the processor's cache.
     private static let batchSize = 16_384
     private var hasClaim = false
     /// Whether the reception is in the middle of a message, whose data is in `text`.
@@ -73,6 +73,9 @@ final class Reception {
     }
 
     private func receive(_ bytes: Span<UInt8>) {
+        // The machine gets a large message here or at the end of the read, when the message's bytes are no longer in
+        // memory. The machine needs memory for the values of the message.
+        if size >= Self.batchSize { handOver() }
         isReceiving = true
         defer { isReceiving = false }
         guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else { return decode(bytes) }
@@ -191,7 +194,7 @@ final class Reception {
         endClaim()
         messages.append(message)
         size += bytes.count
-        if hasEnded || size >= Self.batchSize { handOver() }
+        if hasEnded { handOver() }
     }
 
     /// Gives the collected messages to the machine.
