@@ -1,6 +1,3 @@
-import Atomics
-import NIOCore
-
 /// The listeners for the events of one name: the client's listeners, and the listeners of one channel or of the user.
 ///
 /// The engine looks up an audience once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
@@ -61,7 +58,10 @@ final class Audience: Sendable {
         self.queues = queues
         var otherQueues: [CallbackDispatcher] = []
         context.forEachDispatcher { dispatcher in
-            if dispatcher.isUsed, !queues.contains(where: { $0 === dispatcher }) { otherQueues.append(dispatcher) }
+            guard !dispatcher.runsInPlace, dispatcher.isUsed, !queues.contains(where: { $0 === dispatcher }) else {
+                return
+            }
+            otherQueues.append(dispatcher)
         }
         self.otherQueues = otherQueues
     }
@@ -127,50 +127,5 @@ extension [Binding] {
             self[index].call(event)
             index &+= 1
         }
-    }
-}
-
-/// The values that all registries and audiences of a client share.
-final class ListenerContext: Sendable {
-    /// A count that rises when the listeners of an event may have changed.
-    let changes: ChangeCount
-    let callbackIDs: CallbackIDs
-    /// The maximum number of callbacks in a registry.
-    let maximumCallbacks: Int
-    /// The limits of the buffer of a sequence.
-    let sequenceBudget: BufferBudget
-    let eventLoop: any EventLoop
-    /// The dispatcher of the callback queue in the options.
-    let dispatcher: CallbackDispatcher
-    /// The dispatcher of the main queue, if the client already needed it.
-    private let main = ManagedAtomicLazyReference<CallbackDispatcher>()
-
-    init(
-        _ changes: ChangeCount,
-        _ callbackIDs: CallbackIDs,
-        maximumCallbacks: Int,
-        sequenceBudget: BufferBudget,
-        eventLoop: any EventLoop,
-        dispatcher: CallbackDispatcher
-    ) {
-        self.changes = changes
-        self.callbackIDs = callbackIDs
-        self.maximumCallbacks = maximumCallbacks
-        self.sequenceBudget = sequenceBudget
-        self.eventLoop = eventLoop
-        self.dispatcher = dispatcher
-    }
-
-    /// Returns the dispatcher of the main queue.
-    ///
-    /// - Parameter make: A closure that makes the dispatcher. If several threads make one, all get the first.
-    func mainDispatcher(_ make: () -> CallbackDispatcher) -> CallbackDispatcher {
-        main.load() ?? main.storeIfNilThenLoad(make())
-    }
-
-    /// Calls a function with each dispatcher: of the callback queue, and of the main queue if it is another.
-    func forEachDispatcher(_ body: (CallbackDispatcher) -> Void) {
-        body(dispatcher)
-        if let main = main.load(), main !== dispatcher { body(main) }
     }
 }

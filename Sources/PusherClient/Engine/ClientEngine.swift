@@ -173,7 +173,7 @@ package final class ClientEngine: Sendable {
             dispatcher: dispatcher
         )
         // If the callback queue is the main queue, there is only one dispatcher.
-        if case .main = options.callbackQueue { _ = context.mainDispatcher { dispatcher } }
+        if case .main = options.callbackQueue { _ = context.mainDispatcher(orMake: { dispatcher }) }
         listenerContext = context
         clientListeners = ListenerRegistry(context)
         userListeners = ListenerRegistry(context)
