@@ -19,14 +19,21 @@ struct BufferBudget: Sendable {
 final class TotalBudget: Sendable {
     private let size: Int
     private let used = ManagedAtomic(0)
-    private let caughtUp = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+    private let observer = NIOLockedValueBox<Observer?>(nil)
+
+    // A bare function in a generic box would get another wrapper at each read.
+    private struct Observer: Sendable {
+        let caughtUp: @Sendable () -> Void
+    }
 
     init(size: Int) { self.size = max(size, 1) }
 
     /// Sets the function to call, on any thread, when a listener that the client waits for has caught up.
-    func onCaughtUp(_ body: @escaping @Sendable () -> Void) { caughtUp.withLockedValue { $0 = body } }
+    func onCaughtUp(_ body: @escaping @Sendable () -> Void) {
+        observer.withLockedValue { $0 = Observer(caughtUp: body) }
+    }
 
-    func tellCaughtUp() { caughtUp.withLockedValue { $0 }?() }
+    func tellCaughtUp() { observer.withLockedValue { $0 }?.caughtUp() }
 
     fileprivate func use(_ size: Int) { used.wrappingIncrement(by: size, ordering: .relaxed) }
 

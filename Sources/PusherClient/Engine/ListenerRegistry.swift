@@ -281,8 +281,7 @@ final class Binding: Sendable {
     let dispatcher: CallbackDispatcher
     private let callback: NIOLockedValueBox<Callback?>
 
-    // The struct is necessary, because a generic box would wrap a bare function once more at each read, and keep the
-    // wrapper.
+    // A bare function in a generic box would get another wrapper at each read.
     private struct Callback: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }

@@ -73,10 +73,14 @@ struct CallbackQueueTests {
     }
 
     private final class BindingDelegate: PusherDelegate {
-        private let box = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+        // A bare function in a generic box would get another wrapper at each read.
+        private struct State: Sendable {
+            var bind: (@Sendable () -> Void)?
+        }
+        private let state = NIOLockedValueBox(State())
         var bind: (@Sendable () -> Void)? {
-            get { box.withLockedValue { $0 } }
-            set { box.withLockedValue { $0 = newValue } }
+            get { state.withLockedValue { $0.bind } }
+            set { state.withLockedValue { $0.bind = newValue } }
         }
         // The call for the first channel may come late, after the test has set `bind` for the second channel.
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }

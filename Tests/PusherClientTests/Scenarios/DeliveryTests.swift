@@ -298,6 +298,18 @@ struct DeliveryTests {
         #expect(Set(depths.elements).count == 1)
     }
 
+    @Test("the call stack does not grow each time that a listener has caught up")
+    func caughtUpDepth() {
+        let depths = Log<Int>()
+        let budget = TotalBudget(size: 1)
+        budget.onCaughtUp {
+            var marker: UInt8 = 0
+            depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })
+        }
+        for _ in 1...10_000 { budget.tellCaughtUp() }
+        #expect(Set(depths.elements).count == 1)
+    }
+
     @Test("an app can create an event to test its callbacks")
     func madeByHand() throws {
         let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"id":7}"#, userId: "ada")

@@ -62,20 +62,25 @@ final class VirtualExchange: HTTPStream {
     let request: HTTPRequest
     private let eventLoop: any EventLoop
     /// The handler is nil after the client has cancelled the request.
-    private let receive: NIOLockedValueBox<(@Sendable (HTTPStreamEvent) -> Void)?>
+    private let handler: NIOLockedValueBox<Handler?>
     private let isReadingBox = NIOLockedValueBox(true)
     private let cancellations: AsyncStream<Void>
     private let cancellation: AsyncStream<Void>.Continuation
+
+    // A bare function in a generic box would get another wrapper at each read.
+    private struct Handler: Sendable {
+        let receive: @Sendable (HTTPStreamEvent) -> Void
+    }
 
     init(_ request: HTTPRequest, on eventLoop: any EventLoop, _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void)
     {
         self.request = request
         self.eventLoop = eventLoop
-        self.receive = NIOLockedValueBox(receive)
+        handler = NIOLockedValueBox(Handler(receive: receive))
         (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
     }
 
-    var isCancelled: Bool { receive.withLockedValue { $0 == nil } }
+    var isCancelled: Bool { handler.withLockedValue { $0 == nil } }
     var isReading: Bool { isReadingBox.withLockedValue { $0 } }
 
     /// Waits until the client has cancelled the request.
@@ -84,7 +89,7 @@ final class VirtualExchange: HTTPStream {
     func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
 
     func cancel() {
-        receive.withLockedValue { $0 = nil }
+        handler.withLockedValue { $0 = nil }
         cancellation.yield()
     }
 
@@ -97,7 +102,7 @@ final class VirtualExchange: HTTPStream {
     /// Delivers an event. After the client has cancelled the request, nothing arrives, as with a real connection.
     func bring(_ event: HTTPStreamEvent) async throws {
         try await eventLoop.submit { [self] in
-            receive.withLockedValue { $0 }?(event)
+            handler.withLockedValue { $0 }?.receive(event)
         }.get()
     }
 }
