@@ -33,14 +33,19 @@ struct InMemoryOpener: HubTransportOpener {
 private final class InMemoryTransport: HubTransport {
     private let server: SignalRTestServer
     private let eventLoop: any EventLoop
-    private let receive: NIOLockedValueBox<OpenedTransport.Receiver?>
-    private let token = NIOLockedValueBox<String?>(nil)
-    private let link = NIOLockedValueBox<NIOLoopBound<InMemoryLink>?>(nil)
+    private let state: NIOLockedValueBox<State>
+
+    // A bare function in a generic box would get another wrapper at each read.
+    private struct State: Sendable {
+        var receive: OpenedTransport.Receiver?
+        var token: String?
+        var link: NIOLoopBound<InMemoryLink>?
+    }
 
     init(_ server: SignalRTestServer, on eventLoop: any EventLoop, receive: @escaping OpenedTransport.Receiver) {
         self.server = server
         self.eventLoop = eventLoop
-        self.receive = NIOLockedValueBox(receive)
+        state = NIOLockedValueBox(State(receive: receive))
     }
 
     func connect() async throws -> (id: String, token: String, canBeResumed: Bool) {
@@ -69,17 +74,17 @@ private final class InMemoryTransport: HubTransport {
 
     private func attach(to connection: ServerConnection, of brain: HubBrain) {
         let link = InMemoryLink { [weak self] event in self?.report(event) }
-        self.link.withLockedValue { $0 = NIOLoopBound(link, eventLoop: brain.eventLoop) }
-        token.withLockedValue { $0 = connection.token }
+        let bound = NIOLoopBound(link, eventLoop: brain.eventLoop)
+        state.withLockedValue { state in (state.token, state.link) = (connection.token, bound) }
         brain.attach(link, to: connection)
     }
 
     private func report(_ event: HubTransportEvent) {
         if case .closed = event { detach() }
         eventLoop.execute { [self] in
-            let receive = receive.withLockedValue { receive in
-                defer { if case .closed = event { receive = nil } }
-                return receive
+            let receive = state.withLockedValue { state in
+                defer { if case .closed = event { state.receive = nil } }
+                return state.receive
             }
             receive?(event)
         }
@@ -100,12 +105,12 @@ private final class InMemoryTransport: HubTransport {
     }
 
     func abort() {
-        receive.withLockedValue { $0 = nil }
+        state.withLockedValue { $0.receive = nil }
         detach()
     }
 
     private var ends: (token: String?, link: NIOLoopBound<InMemoryLink>?) {
-        (token.withLockedValue { $0 }, link.withLockedValue { $0 })
+        state.withLockedValue { ($0.token, $0.link) }
     }
 
     private func detach() {
