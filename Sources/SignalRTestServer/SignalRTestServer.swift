@@ -20,27 +20,19 @@ package import SignalRCore
 /// also has the streams `counter(n, delay)`, `counter_fail(n, delay)` and `echo_stream(upload)`. `ask_me` returns the
 /// result of the client's handler. `broadcast` calls only clients with the caller's hub protocol.
 public final class SignalRTestServer: Sendable {
-    let eventLoop: any EventLoop
     let shared = SharedRecords()
-    private let brain: NIOLockedValueBox<NIOLoopBound<HubBrain>?>
+    let entrance: HubEntrance
     private let listener: NIOLockedValueBox<(channel: any Channel, port: Int)?> = NIOLockedValueBox(nil)
     private let keepAlive: NIOLockedValueBox<RepeatedTask?> = NIOLockedValueBox(nil)
 
     private init(_ options: TestHubOptions, on eventLoop: any EventLoop) async throws {
-        self.eventLoop = eventLoop
-        let box = NIOLockedValueBox<NIOLoopBound<HubBrain>?>(nil)
-        brain = box
+        let entrance = HubEntrance(on: eventLoop)
+        self.entrance = entrance
         let shared = shared
-        let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void = { body in
-            eventLoop.execute { if let brain = box.withLockedValue({ $0 }) { body(brain.value) } }
-        }
-        try await eventLoop.submit {
-            let brain = HubBrain(options, on: eventLoop, shared: shared, enter: enter)
-            box.withLockedValue { $0 = NIOLoopBound(brain, eventLoop: eventLoop) }
-        }.get()
+        try await eventLoop.submit { entrance.open(HubBrain(options, shared: shared, entrance: entrance)) }.get()
         let interval = TimeAmount.milliseconds(Int64(max(options.keepAliveInterval, 0.001) * 1000))
         let task = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-            enter { $0.keepAlive() }
+            entrance.enter { $0.keepAlive() }
         }
         keepAlive.withLockedValue { $0 = task }
     }
@@ -71,26 +63,26 @@ public final class SignalRTestServer: Sendable {
     /// The port; 0 for a hub without a socket.
     public var port: Int { listener.withLockedValue { $0?.port ?? 0 } }
 
-    /// Closes all connections, and stops listening.
+    /// Closes all connections, and stops listening. Afterwards, connecting fails, also in memory.
     public func shutdown() async {
         keepAlive.withLockedValue { $0 }?.cancel()
-        dropConnections()
         try? await listener.withLockedValue { $0 }?.channel.close().get()
-        await change { brain in
-            for connection in Array(brain.connections.values) { brain.end(connection) }
-        }
-        brain.withLockedValue { $0 = nil }
+        await change { $0.shutDown() }
     }
 
-    func enter(_ body: @escaping @Sendable (HubBrain) -> Void) {
-        eventLoop.execute { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
+    func enter(_ body: @escaping @Sendable (HubBrain) -> Void, closed: @escaping @Sendable () -> Void = {}) {
+        entrance.enter(body, closed: closed)
     }
 
     private func change(_ body: @escaping @Sendable (HubBrain) -> Void) async {
-        // `submit` fails only after a shutdown of the event loop. The process shares this event loop, and never shuts
-        // it down.
-        try? await eventLoop.submit { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
-            .get()
+        await withCheckedContinuation { continuation in
+            enter { brain in
+                body(brain)
+                continuation.resume()
+            } closed: {
+                continuation.resume()
+            }
+        }
     }
 
     // MARK: Methods

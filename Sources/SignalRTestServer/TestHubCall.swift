@@ -11,27 +11,24 @@ public struct TestHubCall: Sendable {
     public let headers: [String: String]
     let token: String
     let coder: HubCoder
-    private let eventLoop: any EventLoop
     private let id: String?
     private let uploads: [AsyncThrowingStream<EncodedValue, any Error>]
-    private let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+    private let entrance: HubEntrance
 
     init(
         _ connection: ServerConnection,
         _ id: String?,
         _ uploads: [AsyncThrowingStream<EncodedValue, any Error>],
         _ coder: HubCoder,
-        on eventLoop: any EventLoop,
-        enter: @escaping @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+        _ entrance: HubEntrance
     ) {
         connectionID = connection.id
         headers = connection.headers
         token = connection.token
         self.coder = coder
-        self.eventLoop = eventLoop
         self.id = id
         self.uploads = uploads
-        self.enter = enter
+        self.entrance = entrance
     }
 
     /// Returns the items of a stream that the caller uploads. The sequence is empty if the caller uploads no stream
@@ -49,12 +46,13 @@ public struct TestHubCall: Sendable {
         var encoded: [EncodedValue] = []
         for argument in repeat each arguments { encoded.append(try coder.encode(argument)) }
         let invocation = HubInvocation(target: method, arguments: encoded)
-        enter { [token] in $0.transmit(.invocation(invocation), toToken: token) }
+        entrance.enter { [token] in $0.transmit(.invocation(invocation), toToken: token) }
     }
 
     /// Calls a method of the caller, and returns its result.
     ///
-    /// - Throws: `SignalRError.invocationError` if the method failed.
+    /// - Throws: `SignalRError.invocationError` if the method failed. `CancellationError` if the connection has ended, or
+    ///   ends before the result. Throws also if an argument or the result cannot be encoded or decoded.
     public func invoke<each A: Encodable & Sendable, T: Decodable & Sendable>(
         _ method: String,
         _ arguments: repeat each A,
@@ -69,7 +67,7 @@ public struct TestHubCall: Sendable {
 
     func invoke(_ method: String, _ arguments: [EncodedValue]) async throws -> HubOutcome {
         try await withCheckedThrowingContinuation { continuation in
-            enter { [token] brain in
+            entrance.enter { [token] brain in
                 guard let connection = brain.connections[token] else {
                     return continuation.resume(throwing: CancellationError())
                 }
@@ -78,6 +76,8 @@ public struct TestHubCall: Sendable {
                 connection.clientCalls[id] = continuation
                 let invocation = HubInvocation(id: id, target: method, arguments: arguments)
                 brain.transmit(.invocation(invocation), to: connection)
+            } closed: {
+                continuation.resume(throwing: CancellationError())
             }
         }
     }
@@ -85,12 +85,12 @@ public struct TestHubCall: Sendable {
     /// Sends an item of the stream that answers the call.
     func item(_ item: EncodedValue) async {
         guard let id else { return }
-        enter { [token] brain in
+        entrance.enter { [token] brain in
             guard brain.connections[token]?.running[id] != nil else { return }
             brain.transmit(.streamItem(id: id, item: item), toToken: token)
         }
         // A method that does not wait for the event loop can add items faster than the event loop sends them. The
         // event loop then reads nothing, not even the message that cancels the stream.
-        try? await eventLoop.submit {}.get()
+        try? await entrance.eventLoop.submit {}.get()
     }
 }

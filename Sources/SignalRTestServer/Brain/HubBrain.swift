@@ -8,7 +8,6 @@ final class HubBrain {
     /// A method that the app has registered.
     typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
 
-    let eventLoop: any EventLoop
     let shared: SharedRecords
     var options: TestHubOptions
     var methods: [String: Method] = [:]
@@ -23,23 +22,37 @@ final class HubBrain {
     /// Whether the server sends nothing, and ignores everything that arrives.
     var isSilent = false
     private var serial = 0
-    /// Runs a closure on the event loop, and passes the brain to it. The tasks that run hub methods change the brain in
-    /// this way.
-    let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+    /// The way back to the brain for timers, for closures that run at the end of a link, and for the tasks that run hub
+    /// methods.
+    let entrance: HubEntrance
+    /// The accepted TCP connections.
+    private var channels: [ObjectIdentifier: any Channel] = [:]
 
-    init(
-        _ options: TestHubOptions,
-        on eventLoop: any EventLoop,
-        shared: SharedRecords,
-        enter: @escaping @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
-    ) {
+    var eventLoop: any EventLoop { entrance.eventLoop }
+
+    init(_ options: TestHubOptions, shared: SharedRecords, entrance: HubEntrance) {
         self.options = options
-        self.eventLoop = eventLoop
         self.shared = shared
-        self.enter = enter
+        self.entrance = entrance
     }
 
     // MARK: Connections
+
+    /// Records an accepted TCP connection, so that ``shutDown()`` closes it.
+    func accepted(_ channel: any Channel) {
+        let id = ObjectIdentifier(channel)
+        channels[id] = channel
+        channel.closeFuture.whenComplete { [entrance] _ in entrance.enter { $0.channels[id] = nil } }
+    }
+
+    func shutDown() {
+        for connection in Array(connections.values) {
+            connection.link?.drop()
+            end(connection)
+        }
+        for channel in channels.values { channel.close(promise: nil) }
+        entrance.close()
+    }
 
     func makeConnection(headers: [String: String]) -> ServerConnection {
         serial += 1
@@ -75,8 +88,8 @@ final class HubBrain {
         guard connection.resumption != nil, !connection.isEnded else { return end(connection) }
         connection.resumption?.link = .down(since: .zero, tries: 0)
         let token = connection.token
-        eventLoop.scheduleTask(in: .milliseconds(Int64(options.disconnectTimeout * 1000))) { [enter] in
-            enter { brain in
+        eventLoop.scheduleTask(in: .milliseconds(Int64(options.disconnectTimeout * 1000))) { [entrance] in
+            entrance.enter { brain in
                 guard let connection = brain.connections[token], connection.link == nil else { return }
                 brain.end(connection)
             }
@@ -222,8 +235,8 @@ final class HubBrain {
     private func acknowledgeSoon(_ connection: ServerConnection) {
         guard let latest = connection.resumption?.latest else { return }
         let token = connection.token
-        eventLoop.scheduleTask(in: .milliseconds(200)) { [enter] in
-            enter { brain in
+        eventLoop.scheduleTask(in: .milliseconds(200)) { [entrance] in
+            entrance.enter { brain in
                 guard let connection = brain.connections[token], connection.resumption?.link == .up else { return }
                 brain.transmit(.ack(latest), to: connection)
             }
@@ -241,13 +254,13 @@ final class HubBrain {
         let name = invocation.target.lowercased()
         if methods[name] == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
         guard let coder = connection.coder else { return }
-        let call = TestHubCall(connection, invocation.id, uploads, coder, on: eventLoop, enter: enter)
+        let call = TestHubCall(connection, invocation.id, uploads, coder, entrance)
         if let method = methods[name], !isStream {
             // As in ASP.NET Core by default, methods run in the order of the calls.
-            _ = connection.queue.add { [enter] in
+            _ = connection.queue.add { [entrance] in
                 let outcome = await Self.outcome(of: method, call, invocation.arguments)
                 guard let id = invocation.id else { return }
-                enter { $0.transmit(.completion(id: id, outcome), toToken: call.token) }
+                entrance.enter { $0.transmit(.completion(id: id, outcome), toToken: call.token) }
             }
             return
         }
@@ -262,7 +275,7 @@ final class HubBrain {
         Void, Never
     > {
         // The task calls `run`, because Swift 6.3 rejects a task that passes closures to `Self.run` directly.
-        let run: SerialQueue.Job = { [enter] in await Self.run(method, call, invocation, enter) }
+        let run: SerialQueue.Job = { [entrance] in await Self.run(method, call, invocation, entrance) }
         return Task { await run() }
     }
 
@@ -270,11 +283,11 @@ final class HubBrain {
         _ method: @escaping Method,
         _ call: TestHubCall,
         _ invocation: HubInvocation,
-        _ enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+        _ entrance: HubEntrance
     ) async {
         let outcome = await outcome(of: method, call, invocation.arguments)
         guard let id = invocation.id else { return }
-        enter { brain in
+        entrance.enter { brain in
             guard brain.connections[call.token]?.running.removeValue(forKey: id) != nil else { return }
             brain.transmit(.completion(id: id, outcome), toToken: call.token)
         }

@@ -56,6 +56,8 @@ private final class InMemoryTransport: HubTransport {
                 continuation.resume(
                     returning: (connection.id, connection.token, brain.options.allowsStatefulReconnect)
                 )
+            } closed: {
+                continuation.resume(throwing: Self.shutdownError)
             }
         }
     }
@@ -68,9 +70,16 @@ private final class InMemoryTransport: HubTransport {
                 }
                 attach(to: connection, of: brain)
                 continuation.resume()
+            } closed: {
+                continuation.resume(throwing: Self.shutdownError)
             }
         }
     }
+
+    private static let shutdownError = SignalRClientError(
+        .connectionFailed,
+        "Connection failed: the test server was shut down."
+    )
 
     private func attach(to connection: ServerConnection, of brain: HubBrain) {
         let link = InMemoryLink { [weak self] event in self?.report(event) }

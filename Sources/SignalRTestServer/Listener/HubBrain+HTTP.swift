@@ -118,8 +118,8 @@ extension HubBrain {
         if let link = connection.link as? PollLink { return link.poll(exchange) }
         guard connection.link == nil else { return exchange.respond(.text(409, "")) }
         let token = connection.token
-        let link = PollLink(timeout: options.pollTimeout, on: eventLoop) { [enter] in
-            enter { brain in
+        let link = PollLink(timeout: options.pollTimeout, on: eventLoop) { [entrance] in
+            entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 brain.detach(link, from: connection)
             }
@@ -136,8 +136,8 @@ extension HubBrain {
         exchange.write(Array(":\r\n".utf8))
         attach(link, to: connection)
         let token = connection.token
-        exchange.closed.whenComplete { [enter] _ in
-            enter { brain in
+        exchange.closed.whenComplete { [entrance] _ in
+            entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 brain.detach(link, from: connection)
             }

@@ -7,11 +7,16 @@ import NIOWebSocket
 /// Binds a port of the loopback interface, and adds the handlers to each TCP connection.
 enum HubListener {
     static func bind(_ server: SignalRTestServer) async throws -> any Channel {
-        try await ServerBootstrap(group: server.eventLoop)
+        try await ServerBootstrap(group: server.entrance.eventLoop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try configure(channel, server) }
+                server.enter {
+                    $0.accepted(channel)
+                } closed: {
+                    channel.close(promise: nil)
+                }
+                return channel.eventLoop.makeCompletedFuture { try configure(channel, server) }
             }
             .bind(host: "127.0.0.1", port: 0)
             .get()
@@ -24,7 +29,11 @@ enum HubListener {
                 let accepted = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
                 let request = ReceivedRequest(head, [])
                 // NIO passes a refused upgrade on as a request, which the server answers.
-                server.enter { accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil) }
+                server.enter {
+                    accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil)
+                } closed: {
+                    accepted.succeed(nil)
+                }
                 return accepted.futureResult
             },
             upgradePipelineHandler: { channel, head in

@@ -20,7 +20,11 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
         self.context = context
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
         // Later messages also go through `enter`, so they cannot overtake the upgrade.
-        server.enter { brain in handler.value.token = brain.upgraded(handler.value.request, handler.value)?.token }
+        server.enter { brain in
+            handler.value.token = brain.upgraded(handler.value.request, handler.value)?.token
+            // The connection can end between the answer to the request and the upgrade.
+            if handler.value.token == nil { handler.value.drop() }
+        }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
