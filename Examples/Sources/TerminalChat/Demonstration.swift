@@ -10,7 +10,7 @@ enum Demonstration {
         try await PusherTestServer.withServer { server in
             let ada = join("ada", server)
             let ben = join("ben", server)
-            try await untilBothAreThere([ada.room, ben.room], server)
+            try await untilBothAreThere(server)
             ada.room.userIsTyping()
             try await pause()
             try await ada.room.say("Hello, Ben!")
@@ -25,7 +25,7 @@ enum Demonstration {
                 server.dropConnections(.socket(connection.socketID))
             }
             try await pause()
-            try await untilBothAreThere([ada.room, ben.room], server)
+            try await untilBothAreThere(server)
             try await ben.room.say("Hi, Ada. My network was gone for a moment.")
             try await pause()
             server.terminateConnections(ofUser: "ben")
@@ -47,13 +47,11 @@ enum Demonstration {
         return (room, Task { try await room.run() })
     }
 
-    /// Waits until both people have subscribed to the announcements, and both rooms show both people. Before this, a
-    /// message or an announcement would not reach everybody.
-    @MainActor
-    private static func untilBothAreThere(_ rooms: [ChatRoom], _ server: PusherTestServer) async throws {
-        try await server.waitForSubscription(to: "private-encrypted-lobby", count: rooms.count)
-        for room in rooms {
-            while room.state.people.count < rooms.count { try await pause() }
+    /// Waits until both people have subscribed to both channels. Before this, a message or an announcement would not
+    /// reach everybody. During the pause, the screens show the new status and people.
+    private static func untilBothAreThere(_ server: PusherTestServer) async throws {
+        for channel in ["presence-lobby", "private-encrypted-lobby"] {
+            try await server.waitForSubscription(to: channel, count: 2)
         }
         try await pause()
     }
