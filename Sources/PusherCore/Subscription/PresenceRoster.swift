@@ -36,14 +36,14 @@ package struct PresenceMember: Hashable, Sendable {
 
 /// The members of a presence channel, according to the server's last list and the later changes. Each id appears once.
 package struct PresenceRoster: Hashable, Sendable {
-    /// The difference between the old list and the new one.
+    /// The difference between two states of the roster.
     package struct Difference: Hashable, Sendable {
         package var added: [PresenceMember] = []
         package var removed: [PresenceMember] = []
     }
 
-    /// The limits of a list. The list's size has the same default limit as a message's size, because one message
-    /// contains the whole list.
+    /// The limits of a roster. Its size has the same default limit as a message's size, because one message contains
+    /// all members.
     package struct Limit: Hashable, Sendable {
         package var count = 100_000
         /// The maximum size of all ids and all members' data together, in bytes.
@@ -55,13 +55,13 @@ package struct PresenceRoster: Hashable, Sendable {
     /// The result of adding a member.
     package enum Arrival: Hashable, Sendable {
         case new
-        /// The member was in the list before, and has the new data.
+        /// The member was in the roster before, and has the new data.
         case known
-        /// The list is full. `isFirst` is true if the limits have affected no other member since the last list of
+        /// The roster is full. `isFirst` is true if the limits have affected no other member since the last list of
         /// members.
         case leftOut(isFirst: Bool)
-        /// The member was in the list before. The new data exceeds the limit, so the member does not change. `isFirst`
-        /// is true if the limits have affected no other member since the last list of members.
+        /// The member was in the roster before. The new data exceeds the limit, so the member does not change.
+        /// `isFirst` is true if the limits have affected no other member since the last list of members.
         case outgrown(isFirst: Bool)
     }
 
@@ -73,7 +73,7 @@ package struct PresenceRoster: Hashable, Sendable {
     /// Whether the roster has left out a member, or an update of a member, since the last confirmation of the
     /// subscription.
     private var leavesOut = false
-    /// Whether the list is valid. The list is valid from the server's confirmation until the next loss.
+    /// Whether the roster is valid. It is valid from the server's confirmation until the next loss.
     private var isCurrent = false
     private var hasBeenFilled = false
 
@@ -85,9 +85,9 @@ package struct PresenceRoster: Hashable, Sendable {
     package init() {}
 
     /// The members in the order of their arrival. Empty while the channel is not subscribed.
-    package var members: [PresenceMember] { isCurrent ? list : [] }
+    package var members: [PresenceMember] { isCurrent ? sortedMembers : [] }
 
-    private var list: [PresenceMember] { places.values.sorted { $0.order < $1.order }.map(\.member) }
+    private var sortedMembers: [PresenceMember] { places.values.sorted { $0.order < $1.order }.map(\.member) }
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
@@ -120,7 +120,7 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
-    /// Handles a confirmation without a list of members. The last known list remains valid.
+    /// Handles a confirmation without a list of members. The last known members remain valid.
     package mutating func keep() {
         isCurrent = true
         hasBeenFilled = true
@@ -150,7 +150,7 @@ package struct PresenceRoster: Hashable, Sendable {
         }
     }
 
-    /// Removes and returns a member. Returns nil if the user is not in the list, or is the client's own member. Some
+    /// Removes and returns a member. Returns nil if the user is not in the roster, or is the client's own member. Some
     /// servers report that the user has left when another connection of this user was closed.
     package mutating func remove(_ id: String) -> PresenceMember? {
         guard id != myID else { return nil }
@@ -159,7 +159,7 @@ package struct PresenceRoster: Hashable, Sendable {
         return member
     }
 
-    /// Handles the loss of the subscription. The roster keeps the list, to compare it with the next list.
+    /// Handles the loss of the subscription. The roster keeps the members, to compare them with the next list.
     package mutating func subscriptionLost() { isCurrent = false }
 }
 
