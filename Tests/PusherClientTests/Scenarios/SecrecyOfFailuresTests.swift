@@ -241,7 +241,9 @@ struct SecrecyOfFailuresTests {
     @Test("the search finds shown secrets")
     func search() {
         let signature = String(repeating: "0123456789abcdef", count: 4)
-        for text in ["x hush x", "app-secret", "auth: app-key:\(signature)", Self.masterKey.lowercased() + "hush"] {
+        for text in [
+            "x hush x", "x\0hush", "app-secret", "auth: app-key:\(signature)", Self.masterKey.lowercased() + "hush",
+        ] {
             #expect(SecretSearch.secret(in: text) != nil)
         }
         #expect(SecretSearch.secret(in: String(signature.dropLast()) + "x") == nil)
