@@ -205,6 +205,20 @@ struct SimulationRegressionTests {
         #expect(outcome.trace.count { $0.contains("member_removed") } == 2)
     }
 
+    @Test("send() may return after the app has released the client (seed 15254239)")
+    func releasedSender() async {
+        let room = "presence-room"
+        let actions = [
+            PlannedAction(.connect), .init(.subscribe(room)), .init(.slowWrites(milliseconds: 100)),
+            .init(.send(room)), .init(.disconnect, isOnLoop: true, settles: false), .init(.dropClient),
+        ]
+        let simulation = Simulation(Settings(seed: 1), actions)
+        let outcome = await onThread { simulation.run(hasTrace: true) }
+        #expect(outcome.violations == [])
+        let beforeRelease = outcome.trace.prefix { !$0.contains("dropClient") }
+        #expect(beforeRelease.last?.contains("client-note") == true)
+    }
+
     @Test("The client subscribes the user's own channel once when a user signs out and in again (seed 15363)")
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])

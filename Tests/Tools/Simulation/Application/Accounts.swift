@@ -22,8 +22,6 @@ struct Accounts: Sendable {
 
     mutating func await(_ number: Int) { awaited.insert(number) }
 
-    func hasSent(_ number: Int) -> Bool { sent.contains(number) }
-
     /// - Parameter queued: The number of waiting events.
     func missing(queued: Int) -> String? {
         let unknown = triggered - sent.subtracting(awaited).count - reported - queued

@@ -49,7 +49,7 @@ extension SimulatedApplication {
             let number = ledger.nextNumber()
             ledger.state.withLockedValue { $0.accounts.await(number) }
             try await channel.send("client-note", data: ["n": number])
-            let isSent = ledger.state.withLockedValue { $0.accounts.hasSent(number) }
+            let isSent = ledger.state.withLockedValue { $0.sentEvents.contains(number) }
             application.violations.check(isSent, "send() returns, but the client event \(number) was not sent")
         }
     }

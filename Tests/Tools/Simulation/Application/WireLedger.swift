@@ -40,6 +40,8 @@ final class WireLedger: Sendable {
         var encrypted = EncryptedNumbers()
         var eventCount = 0
         var accounts = Accounts()
+        /// The client events that any client has sent. `send()` may return after the app has released its client.
+        var sentEvents: Set<Int> = []
         /// A digest of all messages on the wire.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var messageCount = 0
@@ -176,11 +178,11 @@ final class WireLedger: Sendable {
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else { return }
         let problem = state.withLockedValue { state -> String? in
             state.note(envelope, loop.now)
-            guard state.client == connection.client, EventName.isClientEvent(envelope.event),
-                let channel = envelope.channel
+            guard EventName.isClientEvent(envelope.event), let channel = envelope.channel,
+                let number = envelope.data.value?["n"]?.integer
             else { return nil }
-            let number = envelope.data.value?["n"]?.integer
-            return number.flatMap { state.accounts.sent($0, on: channel) }
+            state.sentEvents.insert(number)
+            return state.client == connection.client ? state.accounts.sent(number, on: channel) : nil
         }
         if let problem { violations.add(problem) }
     }
