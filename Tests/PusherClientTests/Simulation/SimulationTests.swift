@@ -357,6 +357,42 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "cache-news", in: outcome) == 2)
     }
 
+    @Test("A refusal that answers a slow request may concern another channel (seed 15374897)")
+    func slowRefusal() async {
+        let refusal = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no")
+        let settings = Settings(
+            seed: 15_374_897,
+            dialect: 2,
+            useTLS: true,
+            retryPolicy: .fixed(milliseconds: 500),
+            authorization: .inline,
+            authorizationsAtOnce: 2,
+            transports: .httpStreaming,
+            streamLength: 10_000,
+            secondPoll: .takesOver
+        )
+        let actions: [Action] = [
+            .connect, .failTransportRequests(.sending, .delayed(.milliseconds(300)), count: 3), .restart(refusing: 3),
+            .signIn, .failRequests(true), .subscribe("news"), .failTransportRequests(.all, .status(503), count: 3),
+            .bufferStreams(until: 1_048_576), .cutIntoPieces(upTo: 1), .connect,
+            .failTransportRequests(.receiving, .status(503), count: 3), .advance(milliseconds: 5_000),
+            .failSubscriptions("news", refusal), .disconnect, .connect,
+            .failTransportRequests(.sending, .dropped, count: 1),
+            .failTransportRequests(.sending, .delayed(.seconds(8)), count: 3), .bufferStreams(until: nil),
+            .close(code: 1013), .subscribe("private-cache-room"), .bindReacting("private-cache-room", .reconnect),
+            .failSubscriptions("private-room", refusal), .subscribe("private-room"),
+            .failTransportRequests(.receiving, .delayed(.milliseconds(300)), count: 3), .advance(milliseconds: 1_000),
+            .cut(heardAfter: 2_000), .latency(milliseconds: 0...3_000), .advance(milliseconds: 60_000),
+            .subscribe("private-cache-room"), .advance(milliseconds: 200),
+        ]
+        let simulation = Simulation(settings, actions.map { PlannedAction($0) })
+        let outcome = await onThread { simulation.run(hasTrace: true) }
+        #expect(outcome.violations == [])
+        // The last refusal arrives at the end of the actions, long after the client has written the subscription.
+        let trace = outcome.trace.prefix { !$0.contains("(left to itself)") }
+        #expect(trace.suffix(40).contains { $0.contains("4009") })
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// Returns the number of subscriptions to a channel during the planned actions.

@@ -43,6 +43,7 @@ final class SimulatedDelegate: PusherDelegate {
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
         guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
+            !application.ledger.state.withLockedValue({ $0.hadSlowRequest }),
             let hasAtServer = state.withLockedValue({ state in
                 state.isLiedTo || state.mayGetLateAnswers || !state.falselyRefused.isEmpty
                     || state.refused.contains(name) ? nil : state.hasAtServer

@@ -25,6 +25,9 @@ final class WireLedger: Sendable {
         var client: Int?
         var isEstablished = false
         var subscriptions = SentSubscriptions()
+        /// Whether an HTTP request with messages of this connection has taken longer than the client waits for an
+        /// answer. A late answer may seem to answer another request.
+        var hadSlowRequest = false
         var pacing = Pacing()
         var wanted: Set<String> = []
         /// The channels that were reported as subscribed on this connection.
@@ -172,6 +175,14 @@ final class WireLedger: Sendable {
         if let problem { violations.add(problem) }
     }
 
+    /// Records the time that an HTTP request with messages has taken.
+    func requestTook(_ time: TimeAmount, on connection: WatchedConnection) {
+        guard time > TimeAmount(PusherTimeouts().subscription) else { return }
+        state.withLockedValue { state in
+            if state.current == ObjectIdentifier(connection) { state.hadSlowRequest = true }
+        }
+    }
+
     /// Records a message that the operating system has accepted.
     func sent(_ text: String, on connection: WatchedConnection) {
         note("→ \(text)")
@@ -219,6 +230,7 @@ extension WireLedger.State {
         current = connection
         isEstablished = false
         subscriptions = SentSubscriptions()
+        hadSlowRequest = false
         isDisturbed = false
     }
 

@@ -223,6 +223,9 @@ final class SimulatedExchange: HTTPStream {
             case .head: noteOvertaking()
             case .body: break
             case .end:
+                if case .sending(let messages) = kind.withLockedValue({ $0 }), !messages.isEmpty {
+                    session.requestTook(loop.now - startTime)
+                }
                 end()
                 remove()
             case .failed:

@@ -127,6 +127,11 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         for message in messages { connection?.sent(message) }
     }
 
+    /// Records the time of a request with messages.
+    func requestTook(_ time: TimeAmount) {
+        if let connection { network.observer.requestTook(time, on: connection) }
+    }
+
     /// Whether a part of a response to an earlier request is in transit.
     func hasStreamUnderWay(before number: Int) -> Bool {
         state.withLockedValue({ $0.exchanges }).contains { exchange in
