@@ -77,6 +77,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// so the time is long enough to send a lost packet again. The wait delays only messages that have already arrived
     /// in the successor.
     static let handoverTime = Duration.seconds(10)
+    /// The additional time in which the client reads what arrived while the event loop was blocked.
+    static let lastHandoverTime = Duration.milliseconds(100)
     /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
     /// not that it accepts messages.
     package static let sendTimeout = Duration.seconds(30)
@@ -103,6 +105,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var isAtFrameEnd = true
     /// Whether the current response has brought a message, or a part of one, since the handover timer was set.
     private var bringsMessages = false
+    /// Whether the handover timer has fired without a message from the current response.
+    private var isHandoverDue = false
 
     private var waiting: [String] = []
     private var waitingSize = 0
@@ -154,8 +158,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             return dropSuccessor()
         }
         successor?.status = status
-        bringsMessages = false
-        return [.setTimer(.handover, after: Self.handoverTime)]
+        return setHandoverTimer()
     }
 
     /// Handles a piece of the current response after the reader has read all frames of the piece.
@@ -250,6 +253,11 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private mutating func receiveWhileReading(now: Instant) -> [Action] {
         isRequestDue = !isReading
         return isReading ? receive(now: now) : []
+    }
+
+    private mutating func setHandoverTimer() -> [Action] {
+        (bringsMessages, isHandoverDue) = (false, false)
+        return [.setTimer(.handover, after: Self.handoverTime)]
     }
 
     private mutating func takeOver() -> [Action] {
@@ -390,9 +398,12 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             return receiveWhileReading(now: now)
         case .handover:
             guard let current, successor != nil else { return [] }
-            guard isReading, !bringsMessages else {
-                bringsMessages = false
-                return [.setTimer(.handover, after: Self.handoverTime)]
+            guard isReading, !bringsMessages else { return setHandoverTimer() }
+            // If the event loop was blocked, messages wait in the operating system. The client reads them before the
+            // timer fires again.
+            guard isHandoverDue else {
+                isHandoverDue = true
+                return [.setTimer(.handover, after: Self.lastHandoverTime)]
             }
             guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
             return [.cancel(current.number)] + takeOver()

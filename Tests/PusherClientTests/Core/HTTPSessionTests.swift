@@ -307,6 +307,19 @@ struct HTTPSessionTests {
         _ = session.does { $0.answered(2, status: 200, now: $1) }
         _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
+    }
+
+    @Test("a session reads messages that have waited in the operating system until the handover timer fired")
+    func blockedHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        _ = session.handled(10, hasMessages: true, of: 1)
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
@@ -320,6 +333,7 @@ struct HTTPSessionTests {
             #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         }
         _ = session.handled(2, of: 1)
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
@@ -329,6 +343,7 @@ struct HTTPSessionTests {
         _ = session.handled(300_000, of: 1)
         _ = session.handled(10, isAtFrameEnd: false, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) }.last == "closed - connectionClosed 1006")
     }
 

@@ -393,6 +393,33 @@ struct SimulationRegressionTests {
         #expect(trace.suffix(40).contains { $0.contains("4009") })
     }
 
+    @Test("A sleep during the change of a stream loses no event (seed 15395724)", arguments: [UInt64(32), 65])
+    func sleepDuringHandover(seed: UInt64) async {
+        var actions: [PlannedAction] = [
+            .init(.connect), .init(.latency(milliseconds: 10...50)), .init(.subscribe("news")),
+            .init(.advance(milliseconds: 500)), .init(.bind("news", event: nil)),
+        ]
+        for _ in 0..<(25 + Int(seed) % 15) {
+            actions.append(PlannedAction(.publish("news", event: "first")))
+            actions.append(PlannedAction(.advance(milliseconds: 10)))
+        }
+        // At this time, the new stream has begun, and the old stream is still in transit.
+        actions += [.init(.fallAsleep(isSuspended: false)), .init(.advance(milliseconds: 20_000))]
+        let settings = Settings(
+            seed: seed,
+            dialect: 3,
+            transports: .httpStreaming,
+            streamLength: 2_000,
+            serverStopsStreams: false,
+            sendsPrelude: false
+        )
+        let simulation = Simulation(settings, actions)
+        let outcome = await onThread { simulation.run(hasTrace: true) }
+        #expect(outcome.violations == [])
+        let beforeSleep = outcome.trace.prefix { !$0.contains("fallAsleep") }
+        #expect(beforeSleep.last?.contains("overtakes the end of another one") == true)
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// Returns the number of subscriptions to a channel during the planned actions.

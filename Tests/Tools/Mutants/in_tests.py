@@ -634,6 +634,8 @@ MUTANTS = [
      "eventLoop.execute { resumption.succeed() }", "resumption.succeed()", "HTTPLifetimeTests"),
     ("a burst of messages over HTTP", "HTTPSessionStateMachine.swift",
      "burst = waitingSize", "burst = 0", "HTTPSessionTests"),
+    ("a replaced response that nobody has read yet", "HTTPSessionStateMachine.swift",
+     "guard isHandoverDue else {", "guard true else {", "HTTPSessionTests"),
     ("heartbeats in a replaced response", "HTTPSessionStateMachine.swift",
      "if hasMessages || !isAtFrameEnd { bringsMessages = true }", "bringsMessages = true", "HTTPSessionTests"),
     ("the server: frames in transit on a replaced stream", "ServerBrain+HTTPSessions.swift",
