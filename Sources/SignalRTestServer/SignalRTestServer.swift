@@ -42,9 +42,14 @@ public final class SignalRTestServer: Sendable {
     /// Starts a hub on a free port of the loopback interface.
     public static func start(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
         let server = try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
-        let channel = try await HubListener.bind(server)
-        server.listener.withLockedValue { $0 = (channel, channel.localAddress?.port ?? 0) }
-        return server
+        do {
+            let channel = try await HubListener.bind(server)
+            server.listener.withLockedValue { $0 = (channel, channel.localAddress?.port ?? 0) }
+            return server
+        } catch {
+            await server.shutdown()
+            throw error
+        }
     }
 
     /// Creates a hub without a socket. ``connect(_:)`` makes connections to such a hub.

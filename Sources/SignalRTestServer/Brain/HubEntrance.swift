@@ -14,10 +14,10 @@ struct HubEntrance: Sendable {
         self.brain.withLockedValue { $0 = bound }
     }
 
-    /// Releases the brain.
+    /// Releases the brain, which refers to this entrance.
     func close() { brain.withLockedValue { $0 = nil } }
 
-    /// Runs `body` on the event loop. After ``close()``, `closed` runs instead.
+    /// Runs `body` on the event loop. Without a brain, `closed` runs instead.
     func enter(_ body: @escaping @Sendable (HubBrain) -> Void, closed: @escaping @Sendable () -> Void = {}) {
         eventLoop.execute { if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } else { closed() } }
     }
