@@ -134,7 +134,7 @@ lint:
 	@! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore Sources/SignalRCore
 	@test -d Sources/ServerSentEvents/Parsing && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/ServerSentEvents/Parsing
 	@! grep -rnE '\bimport ([a-z]+ )?Pusher' Sources/ServerSentEvents Sources/EventSourceTestServer
-	@! grep -rnE --include='*.swift' '(NIOLockedValueBox|NIOLoopBoundBox|Mutex)<[^>]*->' Sources Tests Tools Examples Benchmarks/Sources
+	@! grep -rnE --include='*.swift' --exclude-dir=.build '(NIOLockedValueBox|NIOLoopBoundBox|Mutex)<[^>]*->' Sources Tests Tools Examples Benchmarks/Sources
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(FORMATTED)
