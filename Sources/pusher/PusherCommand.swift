@@ -19,6 +19,7 @@ struct PusherCommand: AsyncParsableCommand {
               1   the server or your backend refused the request, or the connection failed
               2   there was no connection or no answer within --timeout
               64  wrong usage
+              141 the output is a closed pipe
 
             Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script for your shell's script directory.
             """,
