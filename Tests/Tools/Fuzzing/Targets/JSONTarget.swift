@@ -11,7 +11,7 @@ enum JSONTarget {
         guard case .value(let plain) = PlainJSON.parse(Array(text.utf8)) else {
             return require(false, "the client accepts invalid JSON: \(text)")
         }
-        require(plain.depth <= JSONValue.maximumDepth, "the client accepts \(plain.depth) levels")
+        require(plain.depth < JSONValue.maximumDepth, "the client accepts \(plain.depth) levels")
         require(isSame(value, plain), "the client reads \(value) from \(text)")
         let written = value.jsonText
         guard let again = JSONValue(parsing: written) else {
