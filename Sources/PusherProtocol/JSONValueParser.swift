@@ -6,7 +6,7 @@
 struct JSONValueParser {
     private var scanner = JSONScanner()
 
-    /// Parses JSON text. Returns nil if the text is not JSON, or is nested deeper than ``JSONValue/maximumDepth``.
+    /// Parses JSON text. Returns nil if the text is not JSON, or has ``JSONValue/maximumDepth`` or more levels.
     static func parse(_ text: String) -> JSONValue? {
         let bytes = ContiguousArray(text.utf8)
         var parser = JSONValueParser()
