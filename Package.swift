@@ -128,7 +128,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
-        .target(name: "SignalRCore", dependencies: ["RealtimeMessagePack"], swiftSettings: fuzzed),
+        .target(
+            name: "SignalRCore",
+            dependencies: ["RealtimeMessagePack", "RealtimePrimitives"],
+            swiftSettings: fuzzed
+        ),
         .target(
             name: "SignalRClient",
             dependencies: [

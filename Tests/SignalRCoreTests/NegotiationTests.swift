@@ -28,7 +28,6 @@ import Testing
     @Test func pollsKeepTheQueryOfTheHub() {
         let url = ConnectionURL.transport("https://h/chat?my_=1", token: "t")
         #expect(ConnectionURL.poll(url, number: 7) == "https://h/chat?my_=1&id=t&_=7")
-        #expect(ConnectionURL.withoutQuery(url) == "https://h/chat")
     }
 
     func answer(_ text: String) throws -> NegotiationAnswer { try NegotiationAnswer(Array(text.utf8)) }

@@ -35,4 +35,12 @@ struct SignalRErrorTests {
         #expect("\(error)".contains(/^[A-Z][^:]*: .*\.$/))
         #expect(Self.isListed(error))
     }
+
+    @Test("texts of the server cannot end a line or affect a terminal")
+    func serverTexts() {
+        let text = "a\nb\u{1B}[2J"
+        let escaped = #"a\nb\u{1B}[2J"#
+        #expect("\(SignalRError.handshakeError(text))" == "Handshake failed: \(escaped)")
+        #expect(SignalRClientError(.serverClosed, text).message == escaped)
+    }
 }

@@ -551,7 +551,7 @@ final class HubEngine: Sendable {
     private func handle(_ invocation: HubInvocation, _ session: SessionID) async {
         let handlers = handlers.handlers(of: invocation.target)
         if handlers.isEmpty {
-            logger.log(.warning, "No handler for the method '\(invocation.target)'")
+            logger.log(.warning, "No handler for the method '\(invocation.target.escapingControls)'")
         }
         if handlers.contains(where: \.isConcurrent) {
             Task { [self] in await call(handlers, invocation, session) }
@@ -567,7 +567,7 @@ final class HubEngine: Sendable {
             do {
                 if let result = try await handler.call(invocation.arguments) { results.append(result) }
             } catch {
-                logger.log(.error, "A handler of the method '\(invocation.target)' failed: \(error)")
+                logger.log(.error, "A handler of the method '\(invocation.target.escapingControls)' failed: \(error)")
                 failure = failure ?? HubError.message(for: error)
             }
         }

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeHTTP
 import SignalRCore
 import WebSocketClient
 
@@ -39,7 +40,7 @@ final class HttpConnector: HubTransportOpener {
     ) async throws -> OpenedTransport {
         guard let parts = URLComponents(string: url), ["http", "https"].contains(parts.scheme?.lowercased()),
             parts.host?.isEmpty == false
-        else { throw SignalRError.invalidUrl(ConnectionURL.withoutQuery(url)) }
+        else { throw SignalRError.invalidUrl(HTTPRequest.printable(url: url)) }
         let http = HubHTTP(options, client)
         if options.skipNegotiation {
             guard permitted == .webSockets else {

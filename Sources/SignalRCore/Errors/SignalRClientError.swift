@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 /// An error that has no case in ``SignalRError``.
 public struct SignalRClientError: Error, Sendable {
     /// The kind of an error. Later versions may add codes, so keep a `default` case when you switch over codes.
@@ -29,7 +31,8 @@ public struct SignalRClientError: Error, Sendable {
         cause: (any Error)? = nil
     ) {
         self.code = code
-        self.message = message
+        // The server can choose parts of the message.
+        self.message = message.escapingControls
         self.httpStatus = httpStatus
         self.closeCode = closeCode
         self.cause = cause

@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 /// An error of a SignalR connection. The cases are the same as in Microsoft's Swift client.
 ///
 /// Other errors are ``SignalRClientError``, or `CancellationError` if the task was cancelled.
@@ -42,7 +44,7 @@ public enum SignalRError: Error, Hashable, Sendable {
     case eventSourceFailedToConnect
     /// Server-sent events cannot carry binary messages.
     case eventSourceInvalidTransferFormat
-    /// The URL is invalid. The value is the URL without the query.
+    /// The URL is invalid. The value is the URL without user, password and query.
     case invalidUrl(String)
     /// The server's method failed. The value is the reason.
     case invocationError(String)
@@ -60,7 +62,9 @@ public enum SignalRError: Error, Hashable, Sendable {
 
 extension SignalRError: CustomStringConvertible {
     /// The failed operation and the reason, in one line.
-    public var description: String {
+    public var description: String { text.escapingControls }
+
+    private var text: String {
         switch self {
         case .incompleteMessage: "Invalid message: it ended too early."
         case .invalidDataType: "Value not sent: its type is not supported."

@@ -26,9 +26,6 @@ package enum ConnectionURL {
         adding("\(name)=\(percentEncoded(value))", to: url)
     }
 
-    /// Returns a URL that the client can log.
-    package static func withoutQuery(_ url: String) -> String { split(url).path }
-
     private static func adding(_ parameter: String, to url: String) -> String {
         url + (url.contains("?") ? "&" : "?") + parameter
     }
