@@ -62,17 +62,12 @@ extension HubConnection {
     public nonisolated func run(retrying policy: any RetryPolicy) async throws { try await run(startPolicy: policy) }
 
     private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
-        let states = engine.statuses()
         try await engine.start(retrying: startPolicy)
-        var hasConnected = false
-        for await status in states {
-            switch status {
-            case .connected: hasConnected = true
-            case .stopped(let error) where hasConnected:
-                if let error { throw error }
-                return
-            case .stopped, .connecting, .reconnecting, .resuming, .resumed: continue
-            }
+        // The sequence begins with the current status, so it contains the end even if the connection has ended already.
+        for await status in engine.statuses() {
+            guard case .stopped(let error) = status else { continue }
+            if let error { throw error }
+            return
         }
         await stop()
         throw CancellationError()
@@ -99,11 +94,13 @@ extension HubConnection {
     ///   `CancellationError` if the task is cancelled.
     public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
         for await status in engine.statuses(for: timeout.map(Duration.init(clampingSeconds:))) {
-            switch status {
-            case .connected, .resumed: return
-            case .stopped:
-                throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
-            case .connecting, .reconnecting, .resuming: continue
+            // While a transport closes, the status is still that of its connection, so the state decides.
+            switch engine.state {
+            case .connected:
+                if case .resuming = status { continue }
+                return
+            case .stopped: throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
+            case .connecting, .reconnecting: continue
             }
         }
         try Task.checkCancellation()

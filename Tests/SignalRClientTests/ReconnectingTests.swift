@@ -134,6 +134,33 @@ import Testing
         }
     }
 
+    @Test func runBelongsToItsOwnConnection() async throws {
+        try await withServer(inMemory: true) { server in
+            let builder = HubConnectionBuilder().withUrl(url: server.url).withCloseTimeout(.seconds(3600))
+            let connection = server.connect(builder).build()
+            try await connection.start()
+            // While the server is silent, the first connection stays in the state of closing.
+            await server.setSilent(true)
+            let stop = Task { await connection.stop() }
+            await waitUntil { await connection.state() == .Stopped }
+            await #expect(throws: SignalRError.self) { try await connection.waitUntilConnected() }
+            let run = Task { try await connection.run() }
+            await waitUntil { await connection.state() == .Connecting }
+            let waiting = Task {
+                try await connection.waitUntilConnected()
+                return await connection.state()
+            }
+            await server.setSilent(false)
+            server.dropConnections()
+            await stop.value
+            #expect(try await waiting.value == .Connected)
+            await server.waitForConnections(2)
+            server.closeConnections(error: "over")
+            let error = await #expect(throws: SignalRClientError.self) { try await run.value }
+            #expect(error?.code == .serverClosed)
+        }
+    }
+
     // MARK: Retrying the start
 
     @Test func aStartIsRetriedUntilThereIsAConnection() async throws {
