@@ -541,20 +541,30 @@ final class HubEngine: Sendable {
     // MARK: Calls of the server
 
     private func deliver(_ invocation: HubInvocation, _ session: SessionID) {
-        let size = invocation.arguments.reduce(256) { $0 + $1.count }
-        let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session) }
+        var invocation = invocation
+        // An argument is a part of a whole read of the socket. The copy keeps only the argument in memory.
+        invocation.arguments = invocation.arguments.map { ArraySlice(Array($0)) }
+        // An argument without content takes memory too, so each argument counts as 64 additional bytes.
+        let size = invocation.arguments.reduce(256) { $0 + $1.count + 64 }
+        let isAdded = handlerQueue.add(size: size) { [weak self, invocation] in
+            await self?.handle(invocation, session, size: size)
+        }
         if isAdded { return }
         let message = "Receive buffer full: more than \(receiveBufferSize) bytes of messages wait for handlers."
         step { $0.overflowed(session, message, now: $1) }
     }
 
-    private func handle(_ invocation: HubInvocation, _ session: SessionID) async {
+    private func handle(_ invocation: HubInvocation, _ session: SessionID, size: Int) async {
         let handlers = handlers.handlers(of: invocation.target)
         if handlers.isEmpty {
             logger.log(.warning, "No handler for the method '\(invocation.target.escapingControls)'")
         }
         if handlers.contains(where: \.isConcurrent) {
-            Task { [self] in await call(handlers, invocation, session) }
+            handlerQueue.reserve(size)
+            Task { [self] in
+                await call(handlers, invocation, session)
+                handlerQueue.release(size)
+            }
         } else {
             await call(handlers, invocation, session)
         }

@@ -9,20 +9,24 @@ package final class SerialQueue: Sendable {
     private struct State {
         var jobs: [(size: Int, run: Job)] = []
         var size = 0
+        /// The part of `size` that belongs to work outside the queue.
+        var reserved = 0
         var isRunning = false
     }
 
     private let limit: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter limit: The maximum total size of the waiting and running jobs. If no job waits, the queue accepts a
-    ///   job of any size.
+    /// - Parameter limit: The maximum total size of the waiting and running jobs, and of the reservations. If no job
+    ///   waits, and without a reservation, the queue accepts a job of any size.
     package init(limit: Int) { self.limit = limit }
 
     /// Adds a job. Returns whether the queue accepted the job.
     package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
-            guard state.size + size <= limit || state.jobs.isEmpty else { return (false, false) }
+            guard state.size + size <= limit || (state.jobs.isEmpty && state.reserved == 0) else {
+                return (false, false)
+            }
             state.jobs.append((size, job))
             state.size += size
             defer { state.isRunning = true }
@@ -30,6 +34,22 @@ package final class SerialQueue: Sendable {
         }
         if mustStart { Task { await run() } }
         return isAdded
+    }
+
+    /// Reserves space for work that a job has begun, and that continues after the job.
+    package func reserve(_ size: Int) {
+        state.withLockedValue { state in
+            state.size += size
+            state.reserved += size
+        }
+    }
+
+    /// Ends a reservation.
+    package func release(_ size: Int) {
+        state.withLockedValue { state in
+            state.size -= size
+            state.reserved -= size
+        }
     }
 
     private func run() async {

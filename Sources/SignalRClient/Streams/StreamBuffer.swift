@@ -27,7 +27,8 @@ final class StreamBuffer: Sendable {
             }
             // An item without content takes memory too, so each item counts as 64 additional bytes.
             guard state.size + item.count + 64 <= limit || state.items.isEmpty else { return (nil, false) }
-            state.items.append(item)
+            // An item is a part of a whole read of the socket. The copy keeps only the item in memory.
+            state.items.append(ArraySlice(Array(item)))
             state.size += item.count + 64
             return (nil, true)
         }

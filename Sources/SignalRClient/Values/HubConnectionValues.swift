@@ -72,7 +72,8 @@ public enum MessageType: Int, Codable, Sendable {
 /// ``HubConnectionBuilder/withStatefulReconnect(options:)``.
 public struct StatefulReconnectOptions: Sendable {
     /// The maximum number of bytes of the messages that the server has not acknowledged. At this number, further calls
-    /// wait. Default: `nil`, which means 100,000.
+    /// wait. Larger values than 16 MiB have the effect of 16 MiB. If calls with more than 16 MiB wait, the connection is lost.
+    /// Default: `nil`, which means 100,000.
     public var bufferSize: Int?
 
     /// Creates options.

@@ -86,7 +86,8 @@ extension HubStateMachine {
 
     private mutating func beginUploads(_ invocation: HubInvocation, of call: CallID?) {
         let uploads = invocation.streamIDs.compactMap { CallID(wire: $0) }
-        if uploads.isEmpty { return }
+        // Sending the call can have ended the connection.
+        if uploads.isEmpty || session == nil { return }
         for upload in uploads { session?.uploads[upload] = .some(call) }
         add(.beginUploads(uploads))
     }
@@ -109,7 +110,9 @@ extension HubStateMachine {
             return write(bytes, receipt: receipt, now: now)
         }
         if mustWait {
-            session?.resumption?.hold(bytes, receipt)
+            guard session?.resumption?.hold(bytes, receipt) == false else { return }
+            let message = "Send buffer full: more than \(Resumption.maximumBufferSize) bytes wait for the server."
+            lost(.client(.transportClosed, message), now: now)
         } else {
             transmitTracked(bytes, receipt: receipt, now: now)
         }

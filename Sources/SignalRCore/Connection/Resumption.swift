@@ -20,6 +20,9 @@ package struct Resumption: Sendable {
         package var receipt: WaiterID?
     }
 
+    /// The maximum limit of unacknowledged bytes, and the maximum number of bytes that wait for space.
+    package static let maximumBufferSize = 16 << 20
+
     /// The limit of unacknowledged bytes. Above this limit, messages wait until the server has acknowledged earlier
     /// messages.
     let limit: Int
@@ -28,23 +31,33 @@ package struct Resumption: Sendable {
     package private(set) var unacknowledged: [Sent] = []
     package private(set) var bufferedBytes = 0
     /// The messages that wait because the buffer is full.
-    package private(set) var held: [Held] = []
+    package private(set) var held: ArraySlice<Held> = []
+    private var heldBytes = 0
     private var next: UInt64 = 1
     package private(set) var latest: UInt64 = 0
 
-    package init(limit: Int) { self.limit = limit }
+    /// - Parameter limit: The limit. Above ``maximumBufferSize``, a new transport might refuse the buffer, because the
+    ///   client sends the whole buffer at once.
+    package init(limit: Int) { self.limit = min(limit, Self.maximumBufferSize) }
 
     private var isFull: Bool { bufferedBytes >= limit }
 
     /// Whether a new message must wait, because the buffer is full or earlier messages wait.
     package var mustWait: Bool { isFull || !held.isEmpty }
 
-    package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) {
+    /// Keeps a message until the buffer has space. Returns whether there is space for another message that waits.
+    package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) -> Bool {
         held.append(Held(bytes: bytes, receipt: receipt))
+        heldBytes += bytes.count
+        return heldBytes <= Self.maximumBufferSize
     }
 
     /// Returns the message that has waited longest, if the buffer has space.
-    package mutating func takeHeld() -> Held? { isFull || held.isEmpty ? nil : held.removeFirst() }
+    package mutating func takeHeld() -> Held? {
+        guard !isFull, let first = held.popFirst() else { return nil }
+        heldBytes -= first.bytes.count
+        return first
+    }
 
     package mutating func sent(_ bytes: [UInt8]) {
         sentCount += 1

@@ -117,6 +117,39 @@ import Testing
         #expect(world.take().written == [.ping])
     }
 
+    /// Answers a call of the server with 1 MiB. Returns the actions.
+    private func answer(_ world: inout World) throws -> [HubStateMachine.Action] {
+        world.receive(.invocation(HubInvocation(id: "1", target: "x")))
+        let session = try #require(world.lastSession)
+        _ = world.take()
+        let result = json("\"\(String(repeating: "x", count: 1 << 20))\"")
+        world.input { $0.answer(.value(result), to: "1", of: session, now: $1) }
+        return world.take()
+    }
+
+    @Test func theBufferIsAtMost16MiB() throws {
+        var world = connected(bufferSize: .max)
+        for _ in 0..<16 { #expect(try answer(&world).count == 1) }
+        #expect(try answer(&world) == [])
+        world.receive(.ack(1))
+        #expect(world.take().count == 1)
+    }
+
+    @Test func aServerThatAcknowledgesNothingCannotFillTheMemory() throws {
+        var world = connected(bufferSize: 1)
+        world.send("first")
+        for _ in 0..<15 { #expect(try answer(&world) == []) }
+        let waiting = world.send("last")
+        #expect(world.take() == [])
+        let actions = try answer(&world)
+        let text = "Send buffer full: more than 16777216 bytes wait for the server."
+        let failure = HubFailure.client(SignalRClientError(.transportClosed, text))
+        #expect(actions.first == .finishSend(waiting, failure))
+        guard case .askRetryPolicy(_, 0, .zero, failure, nil) = actions.last else {
+            return #expect(Bool(false), "the connection is not lost")
+        }
+    }
+
     @Test func callsThatWaitForTheBufferFailWithTheConnection() {
         var world = connected(reconnects: false, bufferSize: 1)
         world.send("1")
