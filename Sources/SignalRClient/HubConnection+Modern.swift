@@ -43,7 +43,7 @@ extension HubConnection {
     public nonisolated var status: HubConnectionStatus { engine.status }
 
     /// The current status, and then each new status, for any number of consumers. A slow consumer gets the newest 256
-    /// statuses.
+    /// statuses. The sequence ends after the app has released the connection.
     public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
 
     // MARK: Scoped use
@@ -180,7 +180,8 @@ extension HubConnection {
     }
 
     /// Returns the server's calls of a method, as a sequence of their arguments. The client registers a handler before
-    /// this method returns, and removes the handler when the sequence is released.
+    /// this method returns, and removes the handler when the sequence is released. The sequence ends after
+    /// ``off(method:)``, and after the app has released the connection.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
@@ -200,6 +201,8 @@ extension HubConnection {
         let id = engine.handlers.add(method, isConcurrent: false) { arguments in
             continuation.yield(try Self.decode(arguments, coder, as: type))
             return nil
+        } removed: {
+            continuation.finish()
         }
         continuation.onTermination = { [handlers = engine.handlers] _ in handlers.remove(method, id) }
         return stream

@@ -144,6 +144,90 @@ import Testing
         }
     }
 
+    @Test func concurrentHandlersAreBounded() async throws {
+        try await withServer { server in
+            var options = HttpConnectionOptions()
+            options.receiveBufferSize = 10_000
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let lines = Inbox<String>()
+            connection.onClosed { lines.add("closed: \(code($0)?.rawValue ?? "")") }
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            await connection.onConcurrent("x") { (_: Int) in
+                lines.add("begun")
+                for await _ in gate { break }
+            }
+            try await connection.start()
+            // The client counts more than 300 bytes for each call.
+            var begun = 0
+            var line = "begun"
+            while line == "begun", begun < 40 {
+                server.sendAll("x", begun)
+                line = try await lines.next()
+                begun += 1
+            }
+            #expect(line == "closed: receiveBufferFull")
+            open.finish()
+        }
+    }
+
+    @Test(arguments: Route.all.prefix(2)) func anItemThatTheTypeRejectsCancelsTheStream(_ route: Route) async throws {
+        struct Picky: Decodable, Sendable {
+            struct Rejection: Error {}
+
+            init(from decoder: any Decoder) throws { throw Rejection() }
+        }
+        try await withConnection(route) { connection, server in
+            let result: any StreamResult<Picky> = try await connection.stream(
+                method: "counter",
+                arguments: 2,
+                3600
+            )
+            let error = await #expect(throws: SignalRClientError.self) {
+                for try await _ in result.stream {}
+            }
+            #expect(error?.code == .decodingFailed && error?.cause is Picky.Rejection)
+            await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
+            withExtendedLifetime(result) {}
+        }
+    }
+
+    @Test func aStreamOfALostConnectionKeepsNoUpload() async throws {
+        let opener = BareOpener()
+        let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1").withOpener(opener).build()
+        try await connection.start()
+        let (uploads, _) = AsyncStream.makeStream(of: Int.self)
+        // The event loop handles the loss before the call, and the call has checked the state before the loss.
+        let result: any StreamResult<Int> = try await opener.blockingTheLoop {
+            try await connection.stream(method: "add_stream", arguments: uploads)
+        }
+        await #expect(throws: SignalRError.self) { for try await _ in result.stream {} }
+        #expect(try await connection.waitingCallCount() == 0)
+    }
+
+    // MARK: Releasing the connection
+
+    @Test func sequencesEndWithTheirConnection() async throws {
+        try await withServer { server in
+            var connection: HubConnection? = Route.all[0].builder(server).build()
+            try await connection?.start()
+            let states = try #require(connection?.states)
+            let calls = try #require(connection?.messages(of: "x", as: Int.self))
+            let removed = try #require(connection?.messages(of: "y", as: Int.self))
+            await connection?.off(method: "y")
+            for await _ in removed {}
+            server.sendAll("x", 1)
+            var iterator = calls.makeAsyncIterator()
+            #expect(await iterator.next() == 1)
+            weak let engine = connection?.engineObject
+            connection = nil
+            #expect(await iterator.next() == nil)
+            var last: HubConnectionStatus?
+            for await status in states { last = status }
+            guard case .stopped(nil) = last else { return #expect(Bool(false), "the last status is \(last as Any)") }
+            await waitUntil { engine == nil }
+        }
+    }
+
     @Test func thousandConnectionsLeaveNothingBehind() async throws {
         try await withServer { server in
             var engines: [WeakReference] = []

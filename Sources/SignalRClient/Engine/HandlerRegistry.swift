@@ -8,6 +8,8 @@ struct Handler: Sendable {
     var isConcurrent: Bool
     /// Decodes the arguments, calls the app, and encodes the result. Returns `nil` for a handler without a result.
     var call: @Sendable ([EncodedValue]) async throws -> EncodedValue?
+    /// A closure that the registry calls when it removes the handler.
+    var removed: @Sendable () -> Void
 }
 
 /// The handlers of one connection. As in .NET, names of methods are case-insensitive.
@@ -22,11 +24,12 @@ final class HandlerRegistry: Sendable {
     func add(
         _ method: String,
         isConcurrent: Bool,
-        _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?
+        _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?,
+        removed: @escaping @Sendable () -> Void = {}
     ) -> UInt64 {
         state.withLockedValue { state in
             state.serial += 1
-            let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call)
+            let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call, removed: removed)
             state.handlers[method.lowercased(), default: []].append(handler)
             return handler.id
         }
@@ -40,9 +43,17 @@ final class HandlerRegistry: Sendable {
             let all = state.handlers[key] ?? []
             let rest = id.map { id in all.filter { $0.id != id } } ?? []
             state.handlers[key] = rest.isEmpty ? nil : rest
-            return all
+            return id.map { id in all.filter { $0.id == id } } ?? all
         }
-        _ = removed
+        for handler in removed { handler.removed() }
+    }
+
+    func removeAll() {
+        let removed = state.withLockedValue { state in
+            defer { state.handlers = [:] }
+            return state.handlers
+        }
+        for handler in removed.values.joined() { handler.removed() }
     }
 
     func handlers(of method: String) -> [Handler] {

@@ -7,9 +7,15 @@ import SignalRCore
 final class HubEngine: Sendable {
     typealias Machine = HubStateMachine
 
-    private enum Call {
-        case invocation(CheckedContinuation<HubOutcome, any Error>, timeout: Scheduled<Void>?)
-        case stream(StreamBuffer)
+    private struct Call {
+        var waiting: Waiting
+        /// The ids of the uploads.
+        var uploads: [CallID]
+
+        enum Waiting {
+            case invocation(CheckedContinuation<HubOutcome, any Error>, timeout: Scheduled<Void>?)
+            case stream(StreamBuffer)
+        }
     }
 
     private struct LoopState {
@@ -99,10 +105,14 @@ final class HubEngine: Sendable {
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
 
-    /// Closes the connection after the app has released it.
+    /// Closes the connection after the app has released it, and then ends all sequences.
     func release() {
-        let id = WaiterID(nextSerial())
-        step { $0.stop(id, now: $1) }
+        Task { [self] in
+            await stop()
+            let observers = shared.withLockedValue { $0.observers }
+            for observer in observers.values { observer.finish() }
+            handlers.removeAll()
+        }
     }
 
     // MARK: Reading, on any thread
@@ -185,7 +195,7 @@ final class HubEngine: Sendable {
         do {
             try await wait(id, uploads: uploads) { $0.send(id, invocation, now: $1) }
         } catch {
-            forget(uploads)
+            if !uploads.isEmpty { onLoop { [self] in forget(Array(uploads.keys)) } }
             throw error
         }
     }
@@ -193,27 +203,21 @@ final class HubEngine: Sendable {
     func invoke(_ method: String, _ arguments: CallArguments) async throws -> HubOutcome {
         let id = CallID(nextSerial())
         let (invocation, uploads) = prepare(method, arguments)
-        do {
-            return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
-                    onLoop { [self] in
-                        let timeout = invocationTimeout.map { time in
-                            eventLoop.scheduleTask(in: TimeAmount(clamping: time)) { [self] in timeOut(id) }
-                        }
-                        loopState.value.uploads.merge(uploads) { $1 }
-                        loopState.value.calls[id] = .invocation(continuation, timeout: timeout)
-                        step { $0.invoke(id, invocation, now: $1) }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                onLoop { [self] in
+                    let timeout = invocationTimeout.map { time in
+                        eventLoop.scheduleTask(in: TimeAmount(clamping: time)) { [self] in timeOut(id) }
                     }
-                    // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks
-                    // again.
-                    if Task.isCancelled { cancelCall(id) }
+                    add(.invocation(continuation, timeout: timeout), id, uploads)
+                    step { $0.invoke(id, invocation, now: $1) }
                 }
-            } onCancel: {
-                cancelCall(id)
+                // If the task was cancelled before the step, `onCancel` found no call to cancel. So the code checks
+                // again.
+                if Task.isCancelled { cancelCall(id) }
             }
-        } catch {
-            forget(uploads)
-            throw error
+        } onCancel: {
+            cancelCall(id)
         }
     }
 
@@ -228,11 +232,15 @@ final class HubEngine: Sendable {
         let (invocation, uploads) = prepare(method, arguments)
         let buffer = StreamBuffer(limit: receiveBufferSize)
         onLoop { [self] in
-            loopState.value.uploads.merge(uploads) { $1 }
-            loopState.value.calls[id] = .stream(buffer)
+            add(.stream(buffer), id, uploads)
             step { $0.stream(id, invocation, now: $1) }
         }
         return StreamLease(buffer, coder) { [weak self] in self?.cancelCall(id) }
+    }
+
+    private func add(_ waiting: Call.Waiting, _ id: CallID, _ uploads: [CallID: Upload]) {
+        loopState.value.uploads.merge(uploads) { $1 }
+        loopState.value.calls[id] = Call(waiting: waiting, uploads: Array(uploads.keys))
     }
 
     private func cancelCall(_ id: CallID) { step { $0.cancelCall(id, now: $1) } }
@@ -253,10 +261,11 @@ final class HubEngine: Sendable {
         return (invocation, Dictionary(uniqueKeysWithValues: uploads))
     }
 
-    /// Removes the uploads of a failed call.
-    private func forget(_ uploads: [CallID: Upload]) {
-        if uploads.isEmpty { return }
-        onLoop { [self] in for id in uploads.keys { loopState.value.uploads[id] = nil } }
+    /// Removes the uploads of a call that the client has not sent. The method releases them after it has changed the
+    /// state, because releasing an upload can run the app's `deinit` code.
+    private func forget(_ uploads: [CallID]) {
+        let removed = uploads.compactMap { loopState.value.uploads.removeValue(forKey: $0) }
+        _ = removed
     }
 
     private func wait(
@@ -490,7 +499,10 @@ final class HubEngine: Sendable {
 
     private func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
         let hasTimedOut = loopState.value.timedOut.remove(id) != nil
-        switch loopState.value.calls.removeValue(forKey: id) {
+        guard let call = loopState.value.calls.removeValue(forKey: id) else { return }
+        // If the client has not sent the call, its uploads have not begun.
+        forget(call.uploads)
+        switch call.waiting {
         case .invocation(let continuation, let timeout):
             timeout?.cancel()
             if hasTimedOut, let invocationTimeout {
@@ -503,12 +515,11 @@ final class HubEngine: Sendable {
             // The app itself cancelled the stream, so the sequence ends without an error.
             if case .failure(.cancelled) = result { return buffer.finish(.success(())) }
             buffer.finish(result.map { _ in }.mapError { $0.error })
-        case nil: break
         }
     }
 
     private func deliver(_ item: EncodedValue, to id: CallID) {
-        guard case .stream(let buffer) = loopState.value.calls[id], !buffer.append(item) else { return }
+        guard case .stream(let buffer) = loopState.value.calls[id]?.waiting, !buffer.append(item) else { return }
         let message =
             "Receive buffer full: more than \(receiveBufferSize) bytes of items wait. Iterate the stream faster."
         buffer.finish(.failure(SignalRClientError(.receiveBufferFull, message)))

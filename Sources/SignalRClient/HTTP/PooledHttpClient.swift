@@ -8,8 +8,12 @@ final class PooledHttpClient: HttpClient {
     let requester: AsyncHTTPRequester
     private let maximumResponseSize: Int
 
-    init(_ options: HttpConnectionOptions) {
-        requester = AsyncHTTPRequester(tls: TLSContextSource(options.tls), proxies: ProxyRules(options.proxy))
+    init(_ options: HttpConnectionOptions, connectTimeout: Duration = .seconds(10)) {
+        requester = AsyncHTTPRequester(
+            tls: TLSContextSource(options.tls),
+            proxies: ProxyRules(options.proxy),
+            connectTimeout: connectTimeout
+        )
         maximumResponseSize = options.maximumMessageSize
     }
 
@@ -27,7 +31,8 @@ final class PooledHttpClient: HttpClient {
                 )
             )
         } catch let error as HTTPRequestError {
-            if error.kind == .timedOut { throw SignalRError.httpTimeoutError }
+            // A poll that times out is normal. But if no connection can be made, the server is lost.
+            if error.kind == .timedOut, !error.isUnsent { throw SignalRError.httpTimeoutError }
             throw SignalRClientError(.connectionFailed, "Request failed: \(error.message).", cause: error)
         }
         guard !response.isCut else {

@@ -64,13 +64,13 @@ final class StreamLease: Sendable {
     }
 
     func next<Element: Decodable>(_ type: Element.Type) async throws -> Element? {
+        guard let item = try await buffer.next() else {
+            if Task.isCancelled { cancel() }
+            return nil
+        }
         do {
-            guard let item = try await buffer.next() else {
-                if Task.isCancelled { cancel() }
-                return nil
-            }
             return try coder.decode(type, from: item)
-        } catch let error as DecodingError {
+        } catch {
             cancel()
             throw SignalRClientError(
                 .decodingFailed,

@@ -59,7 +59,7 @@ final class EventTransport: HubTransport {
         )
         eventLoop.execute { transport.start(request, streamer) }
         let time = TimeAmount(clamping: Duration(clampingSeconds: timeout ?? 100))
-        let timer = eventLoop.scheduleTask(in: time) { transport.end(.signalR(.httpTimeoutError)) }
+        let timer = eventLoop.scheduleTask(in: time) { transport.timeOut() }
         defer { timer.cancel() }
         try await withTaskCancellationHandler {
             try await opened.futureResult.get()
@@ -78,6 +78,11 @@ final class EventTransport: HubTransport {
         state.value.stream = streamer.stream(request, redirects: redirects, on: eventLoop) { [weak self] event in
             self?.received(event)
         }
+    }
+
+    private func timeOut() {
+        // The opening task may be about to continue with the open transport.
+        if state.value.opened != nil { end(.signalR(.httpTimeoutError)) }
     }
 
     private func received(_ event: HTTPStreamEvent) {

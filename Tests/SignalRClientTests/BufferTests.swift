@@ -1,0 +1,35 @@
+import NIOCore
+import NIOPosix
+import SignalRCore
+import Testing
+
+@testable import SignalRClient
+
+@Suite(.timeLimit(.minutes(5))) struct BufferTests {
+    @Test func aWaitingItemDoesNotKeepTheReadInMemory() async throws {
+        let buffer = StreamBuffer(limit: 1_000)
+        let read = [UInt8](repeating: 1, count: 100_000)
+        #expect(buffer.append(read[50_000..<50_010]))
+        let item = try #require(try await buffer.next())
+        // A part of the read would keep its indices.
+        #expect(item.startIndex == 0 && item.count == 10)
+    }
+
+    @Test func aServerThatCannotBeReachedIsNotATimeout() async throws {
+        // The server accepts TCP connections, and never answers.
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let url = "https://127.0.0.1:\(server.localAddress?.port ?? 0)/"
+        let client = PooledHttpClient(HttpConnectionOptions(), connectTimeout: .milliseconds(50))
+        let error = await #expect(throws: SignalRClientError.self) {
+            _ = try await client.send(request: HttpRequest(method: .GET, url: url))
+        }
+        #expect(error?.code == .connectionFailed)
+        try await server.close()
+    }
+
+    @Test func anInvalidURLShowsNoSecret() async throws {
+        let connection = HubConnectionBuilder().withUrl(url: "wss://user:secret@h/hub?token=secret").build()
+        await #expect(throws: SignalRError.invalidUrl("wss://h/hub")) { try await connection.start() }
+    }
+}

@@ -1,0 +1,54 @@
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRClient
+import SignalRCore
+
+/// Opens transports that accept the handshake, and then do nothing.
+final class BareOpener: HubTransportOpener {
+    private struct State: Sendable {
+        var eventLoop: (any EventLoop)?
+        var receive: OpenedTransport.Receiver?
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    func open(
+        wantsResumption: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> OpenedTransport {
+        state.withLockedValue { $0 = State(eventLoop: eventLoop, receive: receive) }
+        let transport = BareTransport(eventLoop: eventLoop, receive: receive)
+        return OpenedTransport(transport, TransportInfo(connectionID: nil, transport: .webSockets)) { _ in transport }
+    }
+
+    /// Runs the body while the event loop is blocked. Before the event loop continues with what the body has added, it
+    /// handles the loss of the connection.
+    func blockingTheLoop<T>(_ body: () async throws -> sending T) async throws -> sending T {
+        let state = state.withLockedValue { $0 }
+        let semaphore = DispatchSemaphore(value: 0)
+        state.eventLoop?.execute {
+            semaphore.wait()
+            state.receive?(.closed(nil))
+        }
+        defer { semaphore.signal() }
+        return try await body()
+    }
+}
+
+private struct BareTransport: HubTransport {
+    var eventLoop: any EventLoop
+    var receive: OpenedTransport.Receiver
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) {
+        promise?.succeed()
+        // The first message of the client is the handshake, and later messages get no answer.
+        if bytes.starts(with: #"{"protocol""#.utf8) {
+            eventLoop.execute { receive(.bytes(Handshake.response(error: nil))) }
+        }
+    }
+
+    func close() { receive(.closed(nil)) }
+    func abort() {}
+}
