@@ -131,7 +131,8 @@ public final class EventStream: Sendable {
     public var state: State { session.state }
 
     /// The current state and all later states. For a slow consumer, the sequence keeps the newest 256 states. The
-    /// sequence ends after ``State/closed(_:)``.
+    /// sequence ends after ``State/closed(_:)``. If the app releases a stream that it has never iterated, the stream is
+    /// closed.
     public var states: AsyncStream<State> { session.states() }
 
     /// The id of the last event that had an id; empty if no event had one. The client updates the property only when

@@ -73,6 +73,9 @@ final class EventStreamSession: Sendable {
         origin = clock()
     }
 
+    /// Ends the sequences of states. A stream that the app has never iterated ends here.
+    deinit { observedState.change(to: .closed(nil), isFinal: true) }
+
     private func now() -> Duration { clock() - origin }
 
     // MARK: Calls, on any thread

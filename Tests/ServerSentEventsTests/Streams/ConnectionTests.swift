@@ -176,6 +176,16 @@ struct ConnectionTests {
         }
     }
 
+    @Test("the states end when a stream is released that was never iterated")
+    func statesOfAReleasedStream() async {
+        var stream: EventStream? = EventStream("http://127.0.0.1/")
+        let states = stream?.states
+        stream = nil
+        var seen: [EventStream.State] = []
+        if let states { for await state in states { seen.append(state) } }
+        #expect(seen == [.idle, .closed(nil)])
+    }
+
     @Test("a slow consumer makes the server wait, and memory stays limited")
     func slowConsumer() async throws {
         try await EventSourceTestServer.withServer { server in
