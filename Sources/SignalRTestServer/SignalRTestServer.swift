@@ -119,7 +119,8 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Registers a method without a result, and returns the calls of all clients as a sequence of their arguments.
+    /// Registers a method without a result, and returns the calls of all clients as a sequence of their arguments. The
+    /// sequence ends after ``shutdown()``, and after another registration of the same name.
     ///
     /// - Parameters:
     ///   - name: The name of the method.
@@ -132,12 +133,22 @@ public final class SignalRTestServer: Sendable {
         register(name) { call, arguments in
             continuation.yield(try HubConnection.decode(arguments, call.coder, as: type))
             return .void
+        } onRemoval: {
+            continuation.finish()
         }
         return stream
     }
 
-    private func register(_ name: String, _ method: @escaping HubBrain.Method) {
-        enter { $0.methods[name.lowercased()] = method }
+    private func register(
+        _ name: String,
+        _ method: @escaping HubBrain.Method,
+        onRemoval: @escaping @Sendable () -> Void = {}
+    ) {
+        enter {
+            $0.register(name, method, onRemoval: onRemoval)
+        } closed: {
+            onRemoval()
+        }
     }
 
     /// Calls a method on all clients.

@@ -29,6 +29,17 @@ import Testing
         }
     }
 
+    @Test func theSequencesOfCallsEnd() async throws {
+        try await withServer(inMemory: true) { server in
+            let replaced = server.calls(of: "x", as: Int.self)
+            let calls = server.calls(of: "X", as: Int.self)
+            for await _ in replaced {}
+            await server.shutdown()
+            for await _ in calls {}
+            for await _ in server.calls(of: "x", as: Int.self) {}
+        }
+    }
+
     @Test(arguments: Route.all) func theShutdownEndsEachConnection(_ route: Route) async throws {
         try await withConnection(route, mayEnd: true) { connection, server in
             await server.setSilent(true)

@@ -10,7 +10,7 @@ final class HubBrain {
 
     let shared: SharedRecords
     var options: TestHubOptions
-    var methods: [String: Method] = [:]
+    private var registrations: [String: (method: Method, onRemoval: @Sendable () -> Void)] = [:]
     var connections: [String: ServerConnection] = [:]
     var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
     var handshake = TestHubHandshake.normal
@@ -51,6 +51,7 @@ final class HubBrain {
             end(connection)
         }
         for channel in channels.values { channel.close(promise: nil) }
+        for registration in registrations.values { registration.onRemoval() }
         entrance.close()
     }
 
@@ -245,6 +246,12 @@ final class HubBrain {
 
     // MARK: Methods
 
+    /// - Parameter onRemoval: A closure that runs when another method has this name, and at the shutdown.
+    func register(_ name: String, _ method: @escaping Method, onRemoval: @escaping @Sendable () -> Void) {
+        let former = registrations.updateValue((method, onRemoval), forKey: name.lowercased())
+        former?.onRemoval()
+    }
+
     private func invoke(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) {
         let uploads = invocation.streamIDs.map { id in
             let (stream, continuation) = AsyncThrowingStream.makeStream(of: EncodedValue.self)
@@ -252,10 +259,11 @@ final class HubBrain {
             return stream
         }
         let name = invocation.target.lowercased()
-        if methods[name] == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
+        let method = registrations[name]?.method
+        if method == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
         guard let coder = connection.coder else { return }
         let call = TestHubCall(connection, invocation.id, uploads, coder, entrance)
-        if let method = methods[name], !isStream {
+        if let method, !isStream {
             // As in ASP.NET Core by default, methods run in the order of the calls.
             _ = connection.queue.add { [entrance] in
                 let outcome = await Self.outcome(of: method, call, invocation.arguments)
@@ -264,7 +272,7 @@ final class HubBrain {
             }
             return
         }
-        guard let run = methods[name] ?? BuiltInMethods.task(name, isStream: isStream) else {
+        guard let run = method ?? BuiltInMethods.task(name, isStream: isStream) else {
             return complete(invocation, .error("Unknown hub method '\(invocation.target)'"), connection)
         }
         let task = start(run, call, invocation)
