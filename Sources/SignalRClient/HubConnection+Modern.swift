@@ -63,7 +63,7 @@ extension HubConnection {
 
     private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
         try await engine.start(retrying: startPolicy)
-        // The sequence begins with the current status, so it contains the end even if the connection has ended already.
+        // If the connection has ended already, the sequence begins with its end.
         for await status in engine.statuses() {
             guard case .stopped(let error) = status else { continue }
             if let error { throw error }
@@ -94,13 +94,11 @@ extension HubConnection {
     ///   `CancellationError` if the task is cancelled.
     public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
         for await status in engine.statuses(for: timeout.map(Duration.init(clampingSeconds:))) {
-            // While a transport closes, the status is still that of its connection, so the state decides.
-            switch engine.state {
-            case .connected:
-                if case .resuming = status { continue }
-                return
-            case .stopped: throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
-            case .connecting, .reconnecting: continue
+            // The state changes before the status. While a transport closes, the status is still the old one.
+            switch (engine.state, status) {
+            case (.connected, .connected), (.connected, .resumed): return
+            case (.stopped, _): throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
+            default: continue
             }
         }
         try Task.checkCancellation()
@@ -201,7 +199,7 @@ extension HubConnection {
         let id = engine.handlers.add(method, isConcurrent: false) { arguments in
             continuation.yield(try Self.decode(arguments, coder, as: type))
             return nil
-        } removed: {
+        } onRemoval: {
             continuation.finish()
         }
         continuation.onTermination = { [handlers = engine.handlers] _ in handlers.remove(method, id) }

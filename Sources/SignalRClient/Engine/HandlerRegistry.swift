@@ -9,7 +9,7 @@ struct Handler: Sendable {
     /// Decodes the arguments, calls the app, and encodes the result. Returns `nil` for a handler without a result.
     var call: @Sendable ([EncodedValue]) async throws -> EncodedValue?
     /// A closure that the registry calls when it removes the handler.
-    var removed: @Sendable () -> Void
+    var onRemoval: @Sendable () -> Void
 }
 
 /// The handlers of one connection. As in .NET, names of methods are case-insensitive.
@@ -25,11 +25,11 @@ final class HandlerRegistry: Sendable {
         _ method: String,
         isConcurrent: Bool,
         _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?,
-        removed: @escaping @Sendable () -> Void = {}
+        onRemoval: @escaping @Sendable () -> Void = {}
     ) -> UInt64 {
         state.withLockedValue { state in
             state.serial += 1
-            let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call, removed: removed)
+            let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call, onRemoval: onRemoval)
             state.handlers[method.lowercased(), default: []].append(handler)
             return handler.id
         }
@@ -45,7 +45,7 @@ final class HandlerRegistry: Sendable {
             state.handlers[key] = rest.isEmpty ? nil : rest
             return id.map { id in all.filter { $0.id == id } } ?? all
         }
-        for handler in removed { handler.removed() }
+        for handler in removed { handler.onRemoval() }
     }
 
     func removeAll() {
@@ -53,7 +53,7 @@ final class HandlerRegistry: Sendable {
             defer { state.handlers = [:] }
             return state.handlers
         }
-        for handler in removed.values.joined() { handler.removed() }
+        for handler in removed.values.joined() { handler.onRemoval() }
     }
 
     func handlers(of method: String) -> [Handler] {

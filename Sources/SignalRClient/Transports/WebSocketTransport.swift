@@ -69,7 +69,7 @@ final class WebSocketTransport: HubTransport {
             }
         }
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
-            // This task may be about to continue with the open transport.
+            // The opening task may be about to continue with the open transport.
             if isOpen.withLockedValue({ $0 }) { return }
             connection.abort()
             opened.fail(

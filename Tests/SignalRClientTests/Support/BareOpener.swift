@@ -23,8 +23,8 @@ final class BareOpener: HubTransportOpener {
         return OpenedTransport(transport, TransportInfo(connectionID: nil, transport: .webSockets)) { _ in transport }
     }
 
-    /// Runs the body while the event loop is blocked. Before the event loop continues with what the body has added, it
-    /// handles the loss of the connection.
+    /// Runs the body while the event loop is blocked. The event loop then handles the loss of the connection, and after
+    /// it the calls of the body.
     func blockingTheLoop<T>(_ body: () async throws -> sending T) async throws -> sending T {
         let state = state.withLockedValue { $0 }
         let semaphore = DispatchSemaphore(value: 0)
