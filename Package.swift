@@ -361,8 +361,8 @@ let package = Package(
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
-                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "TestSupport", logging, nioCore,
-                nioConcurrencyHelpers,
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
+                logging, nioCore, nioPosix, nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

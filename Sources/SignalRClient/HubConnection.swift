@@ -176,7 +176,8 @@ public actor HubConnection {
         }
     }
 
-    /// Registers a handler whose calls run concurrently. Later messages do not wait for this handler. See `on`.
+    /// Registers a handler whose calls run concurrently. Later messages do not wait for this handler. The calls that run
+    /// count toward ``HttpConnectionOptions/receiveBufferSize``. See `on`.
     ///
     /// - Returns: A token that removes only this handler.
     @discardableResult

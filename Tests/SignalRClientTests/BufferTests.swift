@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import RealtimeHTTP
 import SignalRCore
 import Testing
 
@@ -15,6 +16,33 @@ import Testing
         #expect(item.startIndex == 0 && item.count == 10)
     }
 
+    @Test func aQueueCountsReservedSpaceOnce() async throws {
+        let queue = SerialQueue(limit: 100)
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let begun = Inbox<Void>()
+        let wait: SerialQueue.Job = {
+            begun.add(())
+            for await _ in gate { break }
+        }
+        #expect(queue.add(size: 10, wait))
+        try await begun.next()
+        // The queue takes the next two jobs together.
+        #expect(queue.add(size: 40) { queue.reserve(40) })
+        #expect(queue.add(size: 10, wait))
+        open.yield()
+        try await begun.next()
+        // The reservation counts 40, and the running job counts 10.
+        #expect(queue.add(size: 50, wait))
+        #expect(!queue.add(size: 1) {})
+        open.yield()
+        try await begun.next()
+        #expect(queue.add(size: 10, wait))
+        #expect(!queue.add(size: 1) {})
+        queue.release(40)
+        #expect(queue.add(size: 40) {})
+        open.finish()
+    }
+
     @Test func aServerThatCannotBeReachedIsNotATimeout() async throws {
         // The server accepts TCP connections, and never answers.
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -25,6 +53,8 @@ import Testing
             _ = try await client.send(request: HttpRequest(method: .GET, url: url))
         }
         #expect(error?.code == .connectionFailed)
+        let cause = error?.cause as? HTTPRequestError
+        #expect(cause?.kind == .timedOut && cause?.isUnsent == true)
         try await server.close()
     }
 

@@ -155,9 +155,16 @@ import Testing
             await connection.onConcurrent("x") { (_: Int) in
                 lines.add("begun")
                 for await _ in gate { break }
+                lines.add("ended")
             }
             try await connection.start()
             // The client counts more than 300 bytes for each call.
+            for number in 0..<100 {
+                server.sendAll("x", number)
+                #expect(try await lines.next() == "begun")
+                open.yield()
+                #expect(try await lines.next() == "ended")
+            }
             var begun = 0
             var line = "begun"
             while line == "begun", begun < 40 {

@@ -469,7 +469,7 @@ final class HubEngine: Sendable {
     }
 
     private func logContent(_ verb: String, _ bytes: [UInt8]) {
-        if logsContent { logger.log(.debug, "\(verb) \(String(decoding: bytes, as: UTF8.self))") }
+        if logsContent { logger.log(.debug, "\(verb) \(String(decoding: bytes, as: UTF8.self).escapingControls)") }
     }
 
     private func write(_ bytes: [UInt8], _ receipt: WaiterID?, _ attempt: AttemptID) {
@@ -492,7 +492,9 @@ final class HubEngine: Sendable {
     // MARK: Ends of calls
 
     private func finish(_ id: WaiterID, _ error: (any Error)?) {
-        loopState.value.startPolicies[id] = nil
+        // Releasing a policy can run the app's `deinit` code, so it happens after the state has changed.
+        let policy = loopState.value.startPolicies.removeValue(forKey: id)
+        _ = policy
         guard let continuation = loopState.value.waiters.removeValue(forKey: id) else { return }
         if let error { continuation.resume(throwing: error) } else { continuation.resume() }
     }
@@ -552,13 +554,16 @@ final class HubEngine: Sendable {
     // MARK: Calls of the server
 
     private func deliver(_ invocation: HubInvocation, _ session: SessionID) {
-        var invocation = invocation
         // An argument is a part of a whole read of the socket. The copy keeps only the argument in memory.
-        invocation.arguments = invocation.arguments.map { ArraySlice(Array($0)) }
-        // An argument without content takes memory too, so each argument counts as 64 additional bytes.
-        let size = invocation.arguments.reduce(256) { $0 + $1.count + 64 }
-        let isAdded = handlerQueue.add(size: size) { [weak self, invocation] in
-            await self?.handle(invocation, session, size: size)
+        let invocation = HubInvocation(
+            id: invocation.id,
+            target: invocation.target,
+            arguments: invocation.arguments.map { ArraySlice(Array($0)) }
+        )
+        // Calls and arguments without content take memory too, so the size contains 256 and 64 additional bytes.
+        let names = 256 + invocation.target.utf8.count + (invocation.id?.utf8.count ?? 0)
+        let size = invocation.arguments.reduce(names) { $0 + $1.count + 64 }
+        let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session, size: size)
         }
         if isAdded { return }
         let message = "Receive buffer full: more than \(receiveBufferSize) bytes of messages wait for handlers."

@@ -11,6 +11,8 @@ package final class SerialQueue: Sendable {
         var size = 0
         /// The part of `size` that belongs to work outside the queue.
         var reserved = 0
+        /// The part of `size` that the running jobs have passed on to such work.
+        var passedOn = 0
         var isRunning = false
     }
 
@@ -18,7 +20,7 @@ package final class SerialQueue: Sendable {
     private let state = NIOLockedValueBox(State())
 
     /// - Parameter limit: The maximum total size of the waiting and running jobs, and of the reservations. If no job
-    ///   waits, and without a reservation, the queue accepts a job of any size.
+    ///   waits, and nothing is reserved, the queue accepts a job of any size.
     package init(limit: Int) { self.limit = limit }
 
     /// Adds a job. Returns whether the queue accepted the job.
@@ -36,11 +38,11 @@ package final class SerialQueue: Sendable {
         return isAdded
     }
 
-    /// Reserves space for work that a job has begun, and that continues after the job.
+    /// Keeps the space of the running job for work that continues after the job.
     package func reserve(_ size: Int) {
         state.withLockedValue { state in
-            state.size += size
             state.reserved += size
+            state.passedOn += size
         }
     }
 
@@ -55,7 +57,10 @@ package final class SerialQueue: Sendable {
     private func run() async {
         while let jobs = take() {
             for job in jobs { await job.run() }
-            state.withLockedValue { state in state.size -= jobs.reduce(0) { $0 + $1.size } }
+            state.withLockedValue { state in
+                state.size -= jobs.reduce(0) { $0 + $1.size } - state.passedOn
+                state.passedOn = 0
+            }
         }
     }
 

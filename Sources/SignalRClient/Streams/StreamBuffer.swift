@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 import SignalRCore
 
 /// A buffer for the received items of one stream that the app has not consumed.
@@ -6,7 +7,7 @@ final class StreamBuffer: Sendable {
     typealias Next = Result<EncodedValue?, any Error>
 
     private struct State {
-        var items: ArraySlice<EncodedValue> = []
+        var items = CircularBuffer<EncodedValue>()
         var size = 0
         var end: Result<Void, any Error>?
         var waiting: CheckedContinuation<Next, Never>?
@@ -44,7 +45,7 @@ final class StreamBuffer: Sendable {
 
     private func finish(_ end: Result<Void, any Error>, droppingItems: Bool) {
         let waiting: CheckedContinuation<Next, Never>? = state.withLockedValue { state in
-            if droppingItems { (state.items, state.size) = ([], 0) }
+            if droppingItems { (state.items, state.size) = (CircularBuffer(), 0) }
             if state.end == nil || droppingItems { state.end = end }
             defer { state.waiting = nil }
             // The buffer throws an error only once.

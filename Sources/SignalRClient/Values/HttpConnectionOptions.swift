@@ -33,9 +33,11 @@ public struct HttpConnectionOptions: Sendable {
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
     /// connection. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
-    /// The maximum number of bytes that wait for handlers, or for the consumer of one stream. If more bytes wait, the
-    /// client closes the connection or the stream with ``SignalRClientError/Code/receiveBufferFull``. The client does
-    /// not make the server wait, because this would also delay the answers to your code's calls. Default: 64 MiB.
+    /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of
+    /// one stream. Above this number, the client closes the connection or the stream with
+    /// ``SignalRClientError/Code/receiveBufferFull``. The client counts 256 additional bytes for each call, and 64 for
+    /// each argument and item. The client does not make the server wait, because this would also delay the answers to
+    /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
 
     /// Creates options.

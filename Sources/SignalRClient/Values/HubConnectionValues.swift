@@ -71,8 +71,8 @@ public enum MessageType: Int, Codable, Sendable {
 /// The options for resuming a connection after the loss of its transport. See
 /// ``HubConnectionBuilder/withStatefulReconnect(options:)``.
 public struct StatefulReconnectOptions: Sendable {
-    /// The maximum number of bytes of the messages that the server has not acknowledged. At this number, further calls
-    /// wait. Larger values than 16 MiB have the effect of 16 MiB. If calls with more than 16 MiB wait, the connection is lost.
+    /// The maximum number of bytes of the messages that the server has not acknowledged. At this number, further
+    /// messages wait. If more than 16 MiB wait, the connection is lost. Values above 16 MiB have the effect of 16 MiB.
     /// Default: `nil`, which means 100,000.
     public var bufferSize: Int?
 

@@ -56,6 +56,8 @@ package struct Resumption: Sendable {
     package mutating func takeHeld() -> Held? {
         guard !isFull, let first = held.popFirst() else { return nil }
         heldBytes -= first.bytes.count
+        // An empty slice keeps its former elements in memory.
+        if held.isEmpty { held = [] }
         return first
     }
 
