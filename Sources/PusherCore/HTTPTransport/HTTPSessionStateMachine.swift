@@ -54,6 +54,16 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         case closed(TransportClosure)
     }
 
+    /// The steps of a handover to an accepted successor. A message of the current response leads back to the first step.
+    private enum Handover: Hashable, Sendable {
+        /// The machine waits for the rest of the current response.
+        case waiting
+        /// No message has arrived for ``handoverTime``. The answer to a request shows that the network is not the reason.
+        case probing
+        /// The client reads what has arrived before the answer.
+        case finishing
+    }
+
     private struct Response: Hashable, Sendable {
         let number: Int
         let since: Instant
@@ -77,7 +87,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// so the time is long enough to send a lost packet again. The wait delays only messages that have already arrived
     /// in the successor.
     static let handoverTime = Duration.seconds(10)
-    /// The additional time in which the client reads what arrived while the event loop was blocked.
+    /// The time for reading what has arrived, for example while the event loop was blocked.
     static let lastHandoverTime = Duration.milliseconds(100)
     /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
     /// not that it accepts messages.
@@ -105,8 +115,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var isAtFrameEnd = true
     /// Whether the current response has brought a message, or a part of one, since the handover timer was set.
     private var bringsMessages = false
-    /// Whether the handover timer has fired without a message from the current response.
-    private var isHandoverDue = false
+    /// The step of the handover; nil if the server has not accepted a successor.
+    private var handover: Handover?
 
     private var waiting: [String] = []
     private var waitingSize = 0
@@ -256,13 +266,13 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     }
 
     private mutating func setHandoverTimer() -> [Action] {
-        (bringsMessages, isHandoverDue) = (false, false)
+        (bringsMessages, handover) = (false, .waiting)
         return [.setTimer(.handover, after: Self.handoverTime)]
     }
 
     private mutating func takeOver() -> [Action] {
         current = successor
-        successor = nil
+        (successor, handover) = (nil, nil)
         var actions = [Action.cancelTimer(.handover)]
         if let current { actions.append(.setReading(current.number, isReading)) }
         return actions
@@ -272,7 +282,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     /// requests another successor.
     private mutating func dropSuccessor() -> [Action] {
         guard let number = successor?.number else { return [] }
-        successor = nil
+        (successor, handover) = (nil, nil)
         current?.size = 0
         return [.cancelTimer(.handover), .cancel(number)]
     }
@@ -362,9 +372,16 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         guard isSending, !isClosed else { return [] }
         guard status == 200 || status == 204 else { return lose(.sendRefused(status: status)) }
         isSending = false
+        // A request that owes a heartbeat began before the probe.
+        let isProbe = handover == .probing && !owesHeartbeat
         let next = sendNext(now: now)
         if next.isEmpty, case .closing(let code) = state { return [.sent] + finish(TransportClosure(code: code)) }
-        return [.cancelTimer(.send), .sent] + next
+        var actions = [Action.cancelTimer(.send), .sent] + next
+        if isProbe {
+            handover = .finishing
+            actions.append(.setTimer(.handover, after: Self.lastHandoverTime))
+        }
+        return actions
     }
 
     package mutating func sendFailed(_ error: PusherClientError) -> [Action] { isClosed ? [] : lose(error) }
@@ -397,16 +414,18 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             guard current == nil, !isClosed else { return [] }
             return receiveWhileReading(now: now)
         case .handover:
-            guard let current, successor != nil else { return [] }
+            guard let current, let handover else { return [] }
             guard isReading, !bringsMessages else { return setHandoverTimer() }
-            // If the event loop was blocked, messages wait in the operating system. The client reads them before the
-            // timer fires again.
-            guard isHandoverDue else {
-                isHandoverDue = true
-                return [.setTimer(.handover, after: Self.lastHandoverTime)]
+            switch handover {
+            case .waiting:
+                self.handover = .probing
+                owesHeartbeat = true
+                return sendNext(now: now)
+            case .probing: return []
+            case .finishing:
+                guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
+                return [.cancel(current.number)] + takeOver()
             }
-            guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
-            return [.cancel(current.number)] + takeOver()
         }
     }
 
@@ -435,7 +454,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         }
         if isSending { actions.append(.cancelSend) }
         actions += Timer.allCases.map { .cancelTimer($0) }
-        (current, successor, isSending, waiting, waitingSize) = (nil, nil, false, [], 0)
+        (current, successor, handover, isSending, waiting, waitingSize) = (nil, nil, nil, false, [], 0)
         return actions
     }
 }

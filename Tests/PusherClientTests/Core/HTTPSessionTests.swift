@@ -74,6 +74,7 @@ struct HTTPSessionTests {
     }
 
     private static let base = "/pusher/app/key/999/vvvvvvvv"
+    private static func probe(_ number: Int) -> String { "send 0 [] \(base)/xhr_send?t=1000&n=\(number)" }
     private static let noTimers = ["no poll", "no handover"]
 
     @Test("only a response that ends or fails unexpectedly counts as an interruption")
@@ -300,15 +301,48 @@ struct HTTPSessionTests {
         #expect(session.handled(1, of: 2).first?.hasPrefix("receive 3") == true)
     }
 
-    @Test("in a handover, a session cancels the first response after 10 s without a message")
+    @Test("in a handover, a session cancels the first response after 10 s without a message, if the server answers")
     func handoverTimer() {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
         _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
-        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
+    }
+
+    @Test("in a handover, the answer to an earlier request does not show that the network still works")
+    func handoverDuringRequest() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        _ = session.does { $0.send("x", now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", Self.probe(4)])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+    }
+
+    @Test("a session loses the connection if the server does not answer in a handover")
+    func silentHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
+        #expect(session.does { $0.timerFired(.send, now: $1) }.last?.hasPrefix("closed - ") == true)
+    }
+
+    @Test("a dropped successor leaves no step of its handover behind")
+    func droppedHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        _ = session.does { $0.timerFired(.handover, now: $1) }
+        _ = session.does { machine, _ in machine.refusedHandover(2) }
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
     }
 
     @Test("a session reads messages that have waited in the operating system until the handover timer fired")
@@ -316,10 +350,12 @@ struct HTTPSessionTests {
         var session = Session.opened(.streaming)
         _ = session.handled(300_000, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
-        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
         _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
-        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(4)])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
@@ -333,7 +369,8 @@ struct HTTPSessionTests {
             #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         }
         _ = session.handled(2, of: 1)
-        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
@@ -343,7 +380,8 @@ struct HTTPSessionTests {
         _ = session.handled(300_000, of: 1)
         _ = session.handled(10, isAtFrameEnd: false, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
-        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 100.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
+        _ = session.does { $0.sendAnswered(status: 204, now: $1) }
         #expect(session.does { $0.timerFired(.handover, now: $1) }.last == "closed - connectionClosed 1006")
     }
 

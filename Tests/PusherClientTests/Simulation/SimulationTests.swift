@@ -393,8 +393,9 @@ struct SimulationRegressionTests {
         #expect(trace.suffix(40).contains { $0.contains("4009") })
     }
 
-    @Test("A sleep during the change of a stream loses no event (seed 15395724)", arguments: [UInt64(32), 65])
-    func sleepDuringHandover(seed: UInt64) async {
+    /// Publishes events until a new stream has begun while the old stream is still in transit, and then runs the other
+    /// actions.
+    private func duringHandover(seed: UInt64, _ rest: [PlannedAction]) async -> Simulation.Outcome {
         var actions: [PlannedAction] = [
             .init(.connect), .init(.latency(milliseconds: 10...50)), .init(.subscribe("news")),
             .init(.advance(milliseconds: 500)), .init(.bind("news", event: nil)),
@@ -403,8 +404,6 @@ struct SimulationRegressionTests {
             actions.append(PlannedAction(.publish("news", event: "first")))
             actions.append(PlannedAction(.advance(milliseconds: 10)))
         }
-        // At this time, the new stream has begun, and the old stream is still in transit.
-        actions += [.init(.fallAsleep(isSuspended: false)), .init(.advance(milliseconds: 20_000))]
         let settings = Settings(
             seed: seed,
             dialect: 3,
@@ -413,11 +412,27 @@ struct SimulationRegressionTests {
             serverStopsStreams: false,
             sendsPrelude: false
         )
-        let simulation = Simulation(settings, actions)
+        let simulation = Simulation(settings, actions + rest)
         let outcome = await onThread { simulation.run(hasTrace: true) }
+        let first = rest.first.map { "\($0.action)".prefix { $0 != "(" } } ?? ""
+        let before = outcome.trace.prefix { !$0.contains(first) }
+        #expect(before.last?.contains("overtakes the end of another one") == true)
+        return outcome
+    }
+
+    @Test("A sleep during the change of a stream loses no event (seed 15395724)", arguments: [UInt64(32), 65])
+    func sleepDuringHandover(seed: UInt64) async {
+        let sleep: [PlannedAction] = [
+            .init(.fallAsleep(isSuspended: false)), .init(.advance(milliseconds: 20_000)),
+        ]
+        let outcome = await duringHandover(seed: seed, sleep)
         #expect(outcome.violations == [])
-        let beforeSleep = outcome.trace.prefix { !$0.contains("fallAsleep") }
-        #expect(beforeSleep.last?.contains("overtakes the end of another one") == true)
+    }
+
+    @Test("A dead network during the change of a stream loses no event (seed 15652437)", arguments: [UInt64(64), 244])
+    func deafDuringHandover(seed: UInt64) async {
+        let outcome = await duringHandover(seed: seed, [.init(.goDeaf(toClient: true, toServer: false))])
+        #expect(outcome.violations == [])
     }
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
