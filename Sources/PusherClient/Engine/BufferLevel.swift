@@ -33,6 +33,9 @@ final class TotalBudget: Sendable {
         observer.withLockedValue { $0 = Observer(caughtUp: body) }
     }
 
+    /// Releases the function, because the client is released.
+    func stop() { observer.withLockedValue { $0 = nil } }
+
     func tellCaughtUp() { observer.withLockedValue { $0 }?.caughtUp() }
 
     fileprivate func use(_ size: Int) { used.wrappingIncrement(by: size, ordering: .relaxed) }

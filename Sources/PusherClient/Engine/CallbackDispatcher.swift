@@ -9,7 +9,8 @@ final class CallbackDispatcher: Sendable {
     /// The work that runs on the queue.
     fileprivate enum Job: Sendable {
         case events(EventBatch)
-        case call(@Sendable () -> Void)
+        /// The size is that of the function's values, in bytes.
+        case call(size: Int, @Sendable () -> Void)
 
         /// The number of callbacks that the job represents.
         var count: Int {
@@ -23,7 +24,7 @@ final class CallbackDispatcher: Sendable {
         var size: Int {
             switch self {
             case .events(let batch): batch.size
-            case .call: 256
+            case .call(let size, _): 256 + size
             }
         }
     }
@@ -119,6 +120,9 @@ final class CallbackDispatcher: Sendable {
     /// Whether the dispatcher has ever had a callback for its queue.
     var isUsed: Bool { state.withLockedValue { $0.isUsed } }
 
+    /// Whether the event loop may be shut down.
+    private var isStopped: Bool { state.withLockedValue { $0.isStopped } }
+
     /// The number of callbacks dropped so far, because they arrived faster than the queue ran them.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
 
@@ -140,17 +144,20 @@ final class CallbackDispatcher: Sendable {
     /// Calls a function on the queue, or at once if callbacks run on the event loop. Call this method on the event
     /// loop.
     ///
-    /// - Parameter engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up.
-    ///   The queue retains the engine while jobs wait.
+    /// - Parameters:
+    ///   - size: The size of the function's values, in bytes, if it is large.
+    ///   - engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up. The queue
+    ///     retains the engine while jobs wait.
     func enqueue(
         keep retention: Retention = .newest,
+        size: Int = 0,
         for engine: ClientEngine,
         _ call: @escaping @Sendable () -> Void
     ) {
         guard !runsInPlace else { return call() }
         use()
         submit(for: engine)
-        add(.call(call), keep: retention, for: engine)
+        add(.call(size: size, call), keep: retention, for: engine)
     }
 
     private func use() {
@@ -213,7 +220,7 @@ final class CallbackDispatcher: Sendable {
                 run(batch)
                 spent.add(batch, count: batch.count, size: batch.size)
                 if spent.isFull { release(&spent) }
-            case .call(let call):
+            case .call(_, let call):
                 call()
                 runCount.wrappingIncrement(ordering: .relaxed)
             }
@@ -225,7 +232,7 @@ final class CallbackDispatcher: Sendable {
             defer { state.droppedCount = 0 }
             return (false, state.droppedCount)
         }
-        if dropped > 0 { engine.callbacksDropped(.ended(count: dropped)) }
+        if dropped > 0, !isStopped { engine.callbacksDropped(.ended(count: dropped)) }
         if mustGoOn { queue.async { self.drain(queue, for: engine) } }
     }
 
@@ -239,7 +246,6 @@ final class CallbackDispatcher: Sendable {
     }
 
     private func release(_ spent: inout Spent<EventBatch>) {
-        let isStopped = state.withLockedValue { $0.isStopped }
         if isStopped { _ = spent.take() } else { spent.release(on: eventLoop) }
     }
 

@@ -10,7 +10,7 @@ extension ClientEngine {
     func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
         guard let channel = channel(id) else { return }
         debug("subscribed to \(channel.name)")
-        forgetPayloads(of: channel.name)
+        forgetPayloads { $0 == channel.name }
         announce(envelope, on: channel)
         let name = channel.name
         notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
@@ -97,14 +97,15 @@ extension ClientEngine {
         warn(error)
         tellDelegate("error: \(error.message)")
         publish(error)
-        notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
+        let size = name.utf8.count + (data?.utf8.count ?? 0)
+        notify(size: size) { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
     }
 
     // MARK: The user
 
     func signedIn(_ user: SignedInUser, _ envelope: Envelope) {
         debug("signed in as \(user.id)")
-        if options.payloadTransformer != nil { forgetPayloadsOfUsers() }
+        forgetPayloads { $0.hasPrefix(ChannelName.serverToUserPrefix) }
         deliverToUser(envelope)
     }
 

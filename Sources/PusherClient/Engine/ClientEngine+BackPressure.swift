@@ -125,6 +125,7 @@ extension ClientEngine {
     /// - Returns: The connection.
     func connectionEnded(_ id: AttemptID) -> (any TransportConnection)? {
         if loopState.value.awaited.pause?.attempt == id { endPause() }
+        defer { shutDownRequesterIfUnused() }
         return loopState.value.connections.removeValue(forKey: id)
     }
 

@@ -17,6 +17,15 @@ extension ClientEngine {
         return audience
     }
 
+    /// Forgets the last audience, which retains listeners that the app may release at any time. Releasing them may call
+    /// the client, so the method does it after the change.
+    func forgetAudience() {
+        let routes = loopState.value.routes
+        let audience = routes.lastAudience
+        routes.lastAudience = nil
+        withExtendedLifetime(audience) {}
+    }
+
     /// Delivers an event of the server through the app's ``PayloadTransformer``, if any, and counts the event if it has
     /// no listener.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
@@ -115,6 +124,7 @@ extension ClientEngine {
     func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
             self.deliver(event, to: self.audience(of: event, first, second))
+            self.forgetAudience()
             self.endDelivery()
             self.publishCounts()
         }
@@ -175,16 +185,12 @@ extension ClientEngine {
         }
     }
 
-    /// Removes the reader of a channel, including the reader's data.
-    func forgetPayloads(of channelName: String) {
-        loopState.value.payloadReaders[channelName] = nil
-    }
-
-    /// Removes the readers of all users' own channels.
-    func forgetPayloadsOfUsers() {
-        loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
-            !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
-        }
+    /// Removes the readers of the channels whose names match, including the readers' data. Releasing a reader may call
+    /// the client, so the method does it after the change.
+    func forgetPayloads(of matches: (String) -> Bool) {
+        let forgotten = loopState.value.payloadReaders.filter { matches($0.key) }
+        for name in forgotten.keys { loopState.value.payloadReaders[name] = nil }
+        withExtendedLifetime(forgotten) {}
     }
 
     // MARK: Binding

@@ -28,7 +28,7 @@ extension ClientEngine {
         case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
 
         case .stateChanged(let old, let new):
-            if old == .connected { loopState.value.payloadReaders = [:] }
+            if old == .connected { forgetPayloads { _ in true } }
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
             notify(keep: .states) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let changed):
@@ -61,7 +61,7 @@ extension ClientEngine {
         case .failedToDecrypt(let id, let envelope, let error): failedToDecrypt(id, envelope, error)
         case .retired(let id):
             guard let channel = update({ $0.channels.removeValue(forKey: id) }) else { return }
-            forgetPayloads(of: channel.name)
+            forgetPayloads { $0 == channel.name }
             loopState.value.routes.removeAll()
             channel.retire()
         case .signedIn(let user, let envelope): signedIn(user, envelope)
@@ -81,14 +81,22 @@ extension ClientEngine {
                 defer { state.userDataFetcher = nil }
                 return state.userDataFetcher
             }
-            requester.shutdown()
+            loopState.value.isReleased = true
+            shutDownRequesterIfUnused()
             statuses.finish()
             errors.finish()
             listenerContext.forEachDispatcher { $0.stop() }
+            buffers.stop()
 
         case .resume(let waiter, let outcome):
             update { $0.takeWaiter(waiter) }?.resume(returning: outcome)
         }
+    }
+
+    /// Shuts the requester down after the release, when no connection needs it. A connection that closes over HTTP still
+    /// sends its last messages.
+    func shutDownRequesterIfUnused() {
+        if loopState.value.isReleased, loopState.value.connections.isEmpty { requester.shutdown() }
     }
 
     private func channel(_ recipient: ClientStateMachine.Recipient) -> PusherChannel? {
@@ -205,8 +213,14 @@ extension ClientEngine {
                 return ask(tries) { [await method.authenticate(socketID: socketID, in: context)] }
             }
         }
+        // The app can have changed the method since the machine read its batch size.
         let method = options.authMethod
-        ask(tries) { [requests] in await method.authorize(requests, in: context) }
+        let batchSize = max(method.maximumBatchSize, 1)
+        for start in stride(from: 0, to: tries.count, by: batchSize) {
+            let batch = start..<min(start + batchSize, tries.count)
+            let batchRequests = Array(requests[batch])
+            ask(Array(tries[batch])) { await method.authorize(batchRequests, in: context) }
+        }
     }
 
     private func ask(

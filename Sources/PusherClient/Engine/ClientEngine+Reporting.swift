@@ -78,12 +78,15 @@ extension ClientEngine {
     }
 
     /// Calls the delegate on the callback queue, if there is a delegate when the job runs.
+    ///
+    /// - Parameter size: The size of the function's values, in bytes, if it is large.
     func notify(
         keep retention: CallbackDispatcher.Retention = .newest,
+        size: Int = 0,
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
     ) {
         guard read({ $0.delegate.value }) != nil else { return }
-        dispatcher.enqueue(keep: retention, for: self) {
+        dispatcher.enqueue(keep: retention, size: size, for: self) {
             guard let delegate = self.read({ $0.delegate.value }) else { return }
             call(delegate)
         }

@@ -51,6 +51,8 @@ package final class ClientEngine: Sendable {
         var authorizations = AuthorizationTasks()
         /// The readers of channels whose events the app transforms.
         var payloadReaders: [String: any PayloadReader] = [:]
+        /// Whether the app has released the client.
+        var isReleased = false
         /// The random number for the authorization policy in this turn of the loop.
         var sharedRandom: Double?
         /// Whether the log has reported the current outage.
@@ -119,7 +121,7 @@ package final class ClientEngine: Sendable {
     let logger: Logger
     let tracesMessages: Bool
     let transformsPayloads: Bool
-    private let buffers: TotalBudget
+    let buffers: TotalBudget
     let listenerContext: ListenerContext
     /// Whether there are effects to carry out. The engine reads this value without the lock.
     let hasPendingEffects = ManagedAtomic(false)
@@ -143,7 +145,7 @@ package final class ClientEngine: Sendable {
             BufferBudget(count: count, size: options.limits.listenerBufferSize, of: buffers)
         }
         let budget = makeBudget(options.limits.sequenceBuffer)
-        errors = Broadcast { EventBuffer(budget) }
+        errors = Broadcast { EventBuffer(budget) { 256 + $0.message.utf8.count } }
         logger = options.logger
         eventLoop = environment.eventLoop
         transport = environment.transport
@@ -155,7 +157,7 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        watchlistEvents = Broadcast { EventBuffer(budget) }
+        watchlistEvents = Broadcast { EventBuffer(budget) { 256 + $0.size } }
         statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
         let dispatcher = CallbackDispatcher(
             queue: options.callbackQueue,
@@ -267,8 +269,7 @@ package final class ClientEngine: Sendable {
     }
 
     func endTurn() {
-        // The audience retains the buffers of sequences, which the app may release at any time.
-        loopState.value.routes.lastAudience = nil
+        forgetAudience()
         endDelivery()
         flush()
         #if Metrics

@@ -65,8 +65,12 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = false
     }
 
-    /// The memory that the event takes, in bytes. Names do not count, because events share them.
-    var size: Int { 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) }
+    /// The memory that the event takes, in bytes. Events share names of the usual length, so only longer names count.
+    var size: Int {
+        func excess(_ name: String?) -> Int { max(0, (name?.utf8.count ?? 0) - EventName.maximumLength) }
+        return 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) + excess(eventName)
+            + excess(channelName) + excess(userId)
+    }
 
     /// Creates a copy of an event with the payload that a ``PayloadTransformer`` made.
     init(_ original: PusherEvent, carrying payload: EventPayload) {

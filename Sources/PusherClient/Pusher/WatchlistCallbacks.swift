@@ -75,7 +75,7 @@ final class WatchlistCallbacks: Sendable {
             guard !callbacks.isEmpty else { return }
             // The callbacks of one dispatcher are one entry of its queue, so the queue keeps all of them or drops all
             // of them.
-            dispatcher.enqueue(for: engine) { for callback in callbacks { callback.call(event) } }
+            dispatcher.enqueue(size: event.size, for: engine) { for callback in callbacks { callback.call(event) } }
         }
     }
 
@@ -88,4 +88,9 @@ final class WatchlistCallbacks: Sendable {
         }
         for callback in removed { callback.unbind() }
     }
+}
+
+extension WatchlistEvent {
+    /// In bytes.
+    var size: Int { userIds.reduce(name.utf8.count) { $0 + $1.utf8.count + 16 } }
 }

@@ -63,7 +63,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
 
     /// - Parameters:
     ///   - limit: The maximum number of held events.
-    ///   - size: The maximum size of the held events' data, in bytes.
+    ///   - size: The maximum size of the held events, in bytes.
     package mutating func received(_ envelope: Envelope, limit: Int, size: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
@@ -80,7 +80,10 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     }
 
     private func heldSize(from index: Int) -> Int {
-        held[index...].reduce(0) { $0 + ($1.data.text?.utf8.count ?? 0) }
+        held[index...].reduce(0) { size, envelope in
+            let texts = [envelope.data.text, envelope.unknownKeysText, envelope.event, envelope.userID]
+            return size + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+        }
     }
 
     /// Notes that the machine is fetching the key.

@@ -102,6 +102,17 @@ struct BatchTests {
         #expect(asked.sorted() == (sizes.isEmpty ? channels.map { _ in 1 } : sizes))
     }
 
+    @Test("a batch has no more channels than the method that gets it allows, even if the method has changed")
+    func changedMethod() async {
+        let world = VirtualWorld()
+        let authorizer = ChangingAuthorizer()
+        let pusher = world.makeClient(.virtual(authMethod: .authorizer(authorizer: authorizer)))
+        let channels = (1...3).map { pusher.subscribe("private-\($0)") }
+        pusher.connect()
+        await world.runUntil { authorizer.counts.elements.count == channels.count }
+        #expect(authorizer.counts.elements == [1, 1, 1])
+    }
+
     @Test("the client calls a batch authorizer once for all channels of a batch")
     func batchAuthorizer() async {
         let directory = Directory()
@@ -148,5 +159,26 @@ private final class Directory: Sendable {
             }
         }
         return results
+    }
+}
+
+/// An authorizer that allows batches only at the first question.
+private final class ChangingAuthorizer: BuiltInAuthorizer {
+    let counts = Log<Int>()
+    private let questions = Log<Void>()
+
+    var description: String { "changing" }
+
+    var maximumBatchSize: Int {
+        questions.append(())
+        return questions.elements.count == 1 ? 100 : 1
+    }
+
+    func authorize(
+        _ requests: [AuthorizationRequest],
+        in context: AuthorizationContext
+    ) async -> [Result<Authorization, AuthorizationError>] {
+        counts.append(requests.count)
+        return requests.map { _ in .failure(AuthorizationError(.refused, "not yours")) }
     }
 }

@@ -162,6 +162,17 @@ struct DecryptionMachineTests {
         #expect(reader.machine.held.map(\.event) == ["5"])
     }
 
+    @Test("Names and unknown keys of waiting events count toward the limit of bytes")
+    func boundedNames() throws {
+        var reader = try Reader()
+        _ = try reader.received("1", .second)
+        let name = String(repeating: "x", count: 2_000)
+        #expect(reader.received(Envelope(event: name, data: .string("")), size: 1_000) == ["1 fails: too many held"])
+        var envelope = Envelope(event: "3", data: .string(""))
+        envelope.unknownKeysText = name
+        #expect(reader.received(envelope, size: 1_000) == ["\(name) fails: too many held"])
+    }
+
     @Test("The oldest waiting event fails beyond the limit of events")
     func bound() throws {
         var reader = try Reader()

@@ -121,6 +121,28 @@ struct RemainingMembersTests {
         #expect(detached.eventHandlers.isEmpty)
     }
 
+    @Test("the client does not keep a released channel that the app has passed an event to")
+    @available(*, deprecated)
+    func releasedDetachedChannel() async throws {
+        final class Owner: Sendable {
+            private let released: @Sendable () -> Void
+
+            init(_ released: @escaping @Sendable () -> Void) { self.released = released }
+
+            deinit { released() }
+        }
+        let pusher = try await world.makeConnectedClient()
+        let released = Log<Bool>()
+        do {
+            let detached = PusherChannel(name: "orders", connection: pusher.connection)
+            // The object uses the client when it is released.
+            let owner = Owner { [pusher] in released.append(pusher.statistics.connections.established == 1) }
+            detached.bind(eventName: "created") { _ in withExtendedLifetime(owner) {} }
+            detached.handleEvent(event: PusherEvent(eventName: "created", channelName: nil, data: "x", userID: nil))
+        }
+        await world.runUntil { released.elements == [true] }
+    }
+
     @Test("after the app resets the count of attempts, the waits start again with the first wait")
     func reconnectAttempts() async throws {
         let pusher = try await world.makeConnectedClient(

@@ -1,6 +1,7 @@
 import ClientTestSupport
 import Foundation
 import Logging
+import NIOConcurrencyHelpers
 import NIOCore
 import PusherTestServer
 import TestSupport
@@ -79,6 +80,49 @@ struct PayloadTransformerTests {
 
     private func publish(_ data: String, to channel: String = "news", event: String = "flash") throws {
         try world.server.publish(event: event, data: data, to: channel)
+    }
+
+    @Test("a reader may use the client while the client releases the reader")
+    func releasedReader() async throws {
+        let client = NIOLockedValueBox<Pusher?>(nil)
+        let released = Log<Bool>()
+        let transformer = Unchanged { [client] in
+            released.append(client.withLockedValue { $0 }?.statistics != nil)
+        }
+        let options = options()
+        options.payloadTransformer = transformer
+        let pusher = try await world.makeConnectedClient(options)
+        client.withLockedValue { $0 = pusher }
+        for name in ["news", "orders"] {
+            let channel = pusher.subscribe(name)
+            let events = Log<String>()
+            channel.bind { events.append($0.eventName) }
+            await world.runUntil { channel.subscribed }
+            try publish("x", to: name)
+            await world.runUntil { events.elements.contains("flash") }
+        }
+        pusher.unsubscribe("news")
+        await world.runUntil { released.elements == [true] }
+        pusher.disconnect()
+        await world.runUntil { released.elements == [true, true] }
+        client.withLockedValue { $0 = nil }
+    }
+
+    /// A transformer whose readers change nothing, and call a function when they are released.
+    private struct Unchanged: PayloadTransformer {
+        let released: @Sendable () -> Void
+
+        func makeReader(channelName: String) -> any PayloadReader { Reader(released) }
+
+        final class Reader: PayloadReader {
+            private let released: @Sendable () -> Void
+
+            init(_ released: @escaping @Sendable () -> Void) { self.released = released }
+
+            deinit { released() }
+
+            func incoming(_ payload: EventPayload) -> [EventPayload] { [payload] }
+        }
     }
 
     @Test("the client sends the exact bytes of a transformer, even if the old and the new data are canonically equal")

@@ -192,4 +192,20 @@ struct HTTPOverSocketsTests {
             #expect(server.connections.isEmpty)
         }
     }
+
+    @Test("a client that is released over HTTP still sends its last client events", arguments: transports)
+    func releaseAfterMessages(transport: PusherTransport) async throws {
+        try await PusherTestServer.withServer { server in
+            do {
+                let pusher = makeClient(server, [transport])
+                let channel = pusher.subscribe("private-orders")
+                pusher.connect()
+                try await channel.subscribed()
+                for number in 1...3 { channel.trigger(eventName: "client-\(number)", data: "x") }
+            }
+            try await server.nextRecord { record in record.event == .connectionEnded }
+            let messages = server.receivedMessages()
+            #expect((1...3).allSatisfy { number in messages.contains { $0.contains("client-\(number)") } })
+        }
+    }
 }
