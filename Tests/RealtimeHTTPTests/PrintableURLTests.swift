@@ -10,6 +10,7 @@ struct PrintableURLTests {
             ("https://user:hidden@example.com/a", "https://example.com/a"),
             ("https://user:hid?den@example.com/", "https://…"), ("https://user:hid#den@example.com", "https://…"),
             ("https://example.com?mail=a@b", "https://…"), ("https://example.com?b", "https://example.com"),
+            ("user:hidden@example.com/a", "example.com/a"), ("example.com/a", "example.com/a"),
         ]
     )
     func printable(_ url: String, _ expected: String) { #expect(HTTPRequest.printable(url: url) == expected) }
