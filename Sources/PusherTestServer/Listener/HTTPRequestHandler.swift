@@ -109,6 +109,9 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = context.channel
+        // The decoder still delivers the rest of its buffer after the connection has closed. Nothing would report the
+        // end of an answer that begins now.
+        guard channel.isActive else { return }
         guard !isAnswering else { return channel.endTransport() }
         switch (state, unwrapInboundIn(data)) {
         case (.waiting, .head(let head)): begin(head, on: channel)
