@@ -69,8 +69,14 @@ public final class PusherTestServer: Sendable {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
             throw ServerError(.invalidEncryptionKey, "Invalid encryption master key: it is not the base64 of 32 bytes.")
         }
-        try await listener?.start()
+        // A client can connect as soon as the port is bound, and the sender drops webhooks before its start.
         webhookSender?.start()
+        do {
+            try await listener?.start()
+        } catch {
+            await webhookSender?.shutdown()
+            throw error
+        }
     }
 
     /// Stops listening, and closes all connections as if the process were killed. When the method returns, no socket is

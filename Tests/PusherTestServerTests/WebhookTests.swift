@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import NIOPosix
 import PusherEncryption
 import PusherProtocol
 import Testing
@@ -141,6 +142,24 @@ struct WebhookTests {
         #expect(reported.withLockedValue { $0 } == outcomes)
         let expected = (0..<outcomes.count - 1).map { Duration.milliseconds(100 << $0) }
         #expect(delays.withLockedValue { $0 } == expected)
+    }
+
+    @Test("the sender of webhooks starts before the server listens, and stops if the server cannot listen")
+    func failedStart() async throws {
+        struct Failure: Error {}
+        let options = Options()
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        let sender = WebhookSender(url: "http://localhost/hook", application: options.application)
+        let engine = ServerEngine(options: options, eventLoop: eventLoop, webhooks: sender) { 1_700_000_000 }
+        let wasOpen = NIOLockedValueBox(false)
+        let listener = Listener(eventLoop: eventLoop, host: options.host, port: 0) {
+            wasOpen.withLockedValue { $0 = sender.isOpen }
+            throw Failure()
+        }
+        let server = PusherTestServer(options: options, engine: engine, listener: listener, webhooks: sender)
+        await #expect(throws: Failure.self) { try await server.start() }
+        #expect(wasOpen.withLockedValue { $0 })
+        #expect(!sender.isOpen)
     }
 
     @Test("a server in memory records webhooks with its virtual time")

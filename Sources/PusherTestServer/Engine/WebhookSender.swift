@@ -41,6 +41,8 @@ final class WebhookSender: Sendable {
         self.application = application
     }
 
+    var isOpen: Bool { state.withLockedValue { $0.isOpen } }
+
     func start() { state.withLockedValue { $0.isOpen = true } }
 
     func send(_ body: String, report: @escaping Report) {
