@@ -129,4 +129,23 @@ struct RecordTests {
         #expect(log.first(from: 4_995)?.index == 4_995)
         #expect(log.first(from: 5_000) == nil)
     }
+
+    @Test("the log drops the oldest records if their messages and bodies are too long in all")
+    func size() {
+        var log = RecordLog(limit: 100, maximumSize: 1_000)
+        let events: [PusherTestServer.Record.Event] = [
+            .messageReceived(String(repeating: "x", count: 400)),
+            .requestAnswered(Request(target: "/", body: Array(repeating: 0, count: 399)), status: 200),
+            .subscribed(channel: "a"), .binaryReceived(Array(repeating: 0, count: 200)),
+        ]
+        for event in events { log.append(event, socketID: nil) }
+        #expect(log.all.map(\.index) == [0, 1, 2, 3])
+        log.append(.webhookIssued(body: "x"), socketID: nil)
+        #expect(log.all.map(\.index) == [1, 2, 3, 4])
+        #expect(log.first(from: 0)?.index == 1)
+        log.append(.messageSent(String(repeating: "x", count: 2_000)), socketID: nil)
+        #expect(log.all.map(\.index) == [5])
+        log.append(.connectionEnded, socketID: nil)
+        #expect(log.all.map(\.index) == [6])
+    }
 }

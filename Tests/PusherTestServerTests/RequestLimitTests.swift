@@ -18,7 +18,7 @@ struct RequestLimitTests {
         "POST \(path) HTTP/1.1\r\nHost: a\r\n\(fields)Content-Length: \(length ?? body.utf8.count)\r\n\r\n\(body)"
     }
 
-    private static let upgrade =
+    static let upgrade =
         "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 

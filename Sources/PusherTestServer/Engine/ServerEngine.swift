@@ -27,6 +27,9 @@ final class ServerEngine: Sendable {
     /// parts.
     typealias Responder = @Sendable (ResponsePart) -> Void
 
+    /// The limit for the bytes of all records' messages and requests.
+    private static let maximumLogSize = 64 << 20
+
     init(
         options: PusherTestServer.Options,
         eventLoop: any EventLoop,
@@ -41,7 +44,7 @@ final class ServerEngine: Sendable {
         self.state = NIOLockedValueBox(
             State(
                 brain: ServerBrain(options: options, socketIDPrefix: prefix),
-                log: RecordLog(limit: options.maximumRecordCount)
+                log: RecordLog(limit: options.maximumRecordCount, maximumSize: Self.maximumLogSize)
             )
         )
     }

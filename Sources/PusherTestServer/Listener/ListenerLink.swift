@@ -13,6 +13,9 @@ final class ListenerLink: ServerLink {
     private let options: PusherTestServer.Options
     private let id = NIOLockedValueBox<ConnectionID?>(nil)
 
+    /// The limit for the bytes that wait for the client. It is high, because a client that reads slowly is no fault.
+    private static let maximumUnsentSize = 64 << 20
+
     init(channel: any Channel, key: String, engine: ServerEngine, options: PusherTestServer.Options) {
         self.channel = channel
         self.key = key
@@ -68,7 +71,14 @@ final class ListenerLink: ServerLink {
         channel.write(frame.bytes(channel.allocator), promise: nil)
     }
 
-    func flush() { channel.flush() }
+    func flush() {
+        channel.flush()
+        // A writable channel has few unsent bytes, and counting them on each flush would be slow.
+        guard !channel.isWritable, let size = try? channel.syncOptions?.getOption(.bufferedWritableBytes),
+            size > Self.maximumUnsentSize
+        else { return }
+        channel.endTransport()
+    }
 
     func end() { channel.endTransportAfterFlush() }
 }

@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// The newest records, at most ``Options/maximumRecordCount``, oldest first.
+    /// The newest records, oldest first. ``Options/maximumRecordCount`` limits their number.
     public var records: [Record] { engine.records }
 
     /// Returns the text messages that clients have sent on one connection or on all connections, oldest first.
