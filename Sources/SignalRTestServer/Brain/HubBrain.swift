@@ -66,6 +66,9 @@ final class HubBrain {
     func attach(_ link: any ServerLink, to connection: ServerConnection) {
         let former = connection.link
         connection.link = link
+        // Otherwise, the timer of the last loss could end the connection during the next loss.
+        connection.expiry?.cancel()
+        connection.expiry = nil
         former?.drop()
         guard connection.resumption != nil else {
             let early = connection.early
@@ -89,7 +92,8 @@ final class HubBrain {
         guard connection.resumption != nil, !connection.isEnded else { return end(connection) }
         connection.resumption?.link = .down(since: .zero, tries: 0)
         let token = connection.token
-        eventLoop.scheduleTask(in: .milliseconds(Int64(options.disconnectTimeout * 1000))) { [entrance] in
+        let timeout = TimeAmount(limitingSeconds: options.disconnectTimeout)
+        connection.expiry = eventLoop.scheduleTask(in: timeout) { [entrance] in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], connection.link == nil else { return }
                 brain.end(connection)
@@ -100,6 +104,8 @@ final class HubBrain {
     /// Removes a connection.
     func end(_ connection: ServerConnection) {
         connection.isEnded = true
+        connection.expiry?.cancel()
+        connection.expiry = nil
         if connections[connection.token] === connection { connections[connection.token] = nil }
         for task in connection.running.values { task.cancel() }
         for upload in connection.uploads.values { upload.finish(throwing: CancellationError()) }

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 import SignalRClient
 import SignalRCore
 
@@ -9,6 +10,8 @@ final class ServerConnection {
     let headers: [String: String]
     /// The transport to the client; `nil` while the client has no transport.
     var link: (any ServerLink)?
+    /// The timer that ends a resumable connection without a transport.
+    var expiry: Scheduled<Void>?
     /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []
     var coder: HubCoder?

@@ -167,7 +167,7 @@ final class PollLink: ServerLink {
         if isDropped { return exchange.drop() }
         respond(HubResponse(status: 204))
         let link = NIOLoopBound(self, eventLoop: eventLoop)
-        let timer = eventLoop.scheduleTask(in: .milliseconds(Int64(timeout * 1000))) {
+        let timer = eventLoop.scheduleTask(in: TimeAmount(limitingSeconds: timeout)) {
             link.value.respond(.text(200, ""))
         }
         waiting = (exchange, timer)

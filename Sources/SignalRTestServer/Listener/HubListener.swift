@@ -70,7 +70,9 @@ struct ReceivedRequest: Sendable {
     var uri: String
     var headers: [String: String] = [:]
     var body: [UInt8]
+}
 
+extension ReceivedRequest {
     init(_ head: HTTPRequestHead, _ body: [UInt8]) {
         method = head.method.rawValue
         uri = head.uri

@@ -20,11 +20,17 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
         self.context = context
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
         // Later messages also go through `enter`, so they cannot overtake the upgrade.
-        server.enter { brain in
-            handler.value.token = brain.upgraded(handler.value.request, handler.value)?.token
-            // The connection can end between the answer to the request and the upgrade.
-            if handler.value.token == nil { handler.value.drop() }
-        }
+        server.enter { handler.value.start($0) }
+    }
+
+    private func start(_ brain: HubBrain) {
+        // The connection can end between the answer to the request and the upgrade.
+        guard let connection = brain.upgraded(request, self) else { return drop() }
+        token = connection.token
+        // If the channel closed before the pipeline had this handler, `channelInactive` never runs.
+        guard context?.channel.isActive != true else { return }
+        context = nil
+        brain.detach(self, from: connection)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

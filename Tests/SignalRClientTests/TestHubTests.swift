@@ -1,0 +1,94 @@
+import NIOCore
+import NIOPosix
+import SignalRClient
+import SignalRCore
+import TestSupport
+import Testing
+
+@testable import SignalRTestServer
+
+@Suite(.timeLimit(.minutes(5))) struct TestHubTests {
+    private final class UnusedLink: ServerLink {
+        func write(_ bytes: [UInt8], isBinary: Bool) {}
+        func close() {}
+        func drop() {}
+    }
+
+    @Test func aNewTransportAndTheEndCancelTheTimerOfALoss() async throws {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let cancelled = Log<Int>()
+        try await eventLoop.submit {
+            var options = TestHubOptions()
+            options.disconnectTimeout = 3600
+            let brain = HubBrain(options, shared: SharedRecords(), entrance: HubEntrance(on: eventLoop))
+            let connection = brain.makeConnection(headers: [:])
+            connection.resumption = Resumption(limit: .max)
+            for loss in 1...2 {
+                let link = UnusedLink()
+                brain.attach(link, to: connection)
+                brain.detach(link, from: connection)
+                connection.expiry?.futureResult.whenFailure { _ in cancelled.append(loss) }
+            }
+            brain.end(connection)
+        }.get()
+        #expect(cancelled.elements == [1, 2])
+    }
+
+    @Test func timesHaveLimits() {
+        let times: [(Double, TimeAmount)] = [
+            (.infinity, .seconds(1_000_000_000)), (1e300, .seconds(1_000_000_000)), (.nan, .seconds(0)),
+            (-1, .seconds(0)), (0.5, .milliseconds(500)),
+        ]
+        for (seconds, time) in times { #expect(TimeAmount(limitingSeconds: seconds) == time) }
+    }
+
+    @Test func aHubMayHaveInfiniteTimes() async throws {
+        var options = TestHubOptions()
+        options.keepAliveInterval = .infinity
+        options.pollTimeout = .infinity
+        options.disconnectTimeout = .infinity
+        try await withServer(options) { server in
+            let calls = Inbox<TestHubCall>()
+            server.on("enter") { (call: TestHubCall) in calls.add(call) }
+            let polling = HubConnectionBuilder().withUrl(url: server.url, transport: .longPolling).build()
+            try await polling.start()
+            try await polling.invoke(method: "enter")
+            let call = try await calls.next()
+            await polling.stop()
+
+            let builder = HubConnectionBuilder().withUrl(url: server.url).withStatefulReconnect()
+            let resumable = server.connect(builder).build()
+            try await resumable.start()
+            server.dropConnections()
+            let sum = try await resumable.invoke("add", 40, 2, returning: Int.self)
+            #expect(sum == 42)
+            await resumable.stop()
+
+            let slow = BuiltInMethods.task("slow", isStream: false)
+            let argument = try call.coder.encode(1e300)
+            let task = Task { try await slow?(call, [argument]) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+    }
+
+    @Test func anUpgradeOfAClosedChannelLeavesNoLink() async throws {
+        try await withServer { server in
+            let channel = try await ClientBootstrap(group: server.entrance.eventLoop)
+                .connect(host: "127.0.0.1", port: server.port).get()
+            try await channel.eventLoop.submit {
+                // NIO removes the handlers in a later task, so the pipeline of the closed channel still accepts one.
+                channel.close(promise: nil)
+                let request = ReceivedRequest(method: "GET", path: "/hub", query: [:], uri: "/hub", body: [])
+                try channel.pipeline.syncOperations.addHandler(HubWebSocketHandler(server, request))
+            }.get()
+            let linkCount = await withCheckedContinuation { (continuation: CheckedContinuation<Int, Never>) in
+                server.enter { brain in
+                    continuation.resume(returning: brain.connections.values.filter { $0.link != nil }.count)
+                }
+            }
+            #expect(linkCount == 0)
+            #expect(server.requests.count == 1)
+        }
+    }
+}
