@@ -153,7 +153,7 @@ public final class EventSourceTestServer: Sendable {
 
     /// Closes all connections. The server still accepts new connections.
     public func closeConnections() {
-        for channel in state.withLockedValue({ Array($0.channels.values) }) { channel.close(promise: nil) }
+        for channel in state.withLockedValue({ Array($0.channels.values) }) { _ = channel.endTransport() }
     }
 
     /// Stops listening, and closes all connections.
@@ -167,7 +167,8 @@ public final class EventSourceTestServer: Sendable {
         withExtendedLifetime(responders) {}
         for task in waiting { task.continuation.resume() }
         try? await listener.close()
-        for channel in state.withLockedValue({ Array($0.channels.values) }) { try? await channel.close() }
+        let ends = state.withLockedValue { Array($0.channels.values) }.map { $0.endTransport() }
+        for end in ends { try? await end.get() }
     }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import NIOSSL
 
 /// A request that a server has received.
 public struct TestRequest: Hashable, Sendable {
@@ -139,11 +140,11 @@ public final class TestExchange: Sendable {
         if let socket = channel as? any SocketOptionProvider {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }
-        try await channel.close()
+        try await channel.endTransport().get()
     }
 
-    /// Closes the TCP connection, even if the body is not complete.
-    public func disconnect() async throws { try await channel.close() }
+    /// Closes the TCP connection without a TLS shutdown, even if the body is not complete.
+    public func disconnect() async throws { try await channel.endTransport().get() }
 
     /// Closes the server's half of the TCP connection, even if the body is not complete. The client's half stays open.
     public func endSending() async throws { try await channel.close(mode: .output) }
@@ -173,6 +174,19 @@ public final class TestExchange: Sendable {
     }
 
     private func write(_ part: HTTPServerResponsePart) async throws { try await channel.writeAndFlush(part) }
+}
+
+extension Channel {
+    /// Closes the TCP connection without a TLS shutdown, which would wait for the peer, and would look like the end of
+    /// the body.
+    func endTransport() -> EventLoopFuture<Void> {
+        eventLoop.flatSubmit { () -> EventLoopFuture<Void> in
+            if let context = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
+                return context.close()
+            }
+            return self.close()
+        }
+    }
 }
 
 extension ByteBuffer {

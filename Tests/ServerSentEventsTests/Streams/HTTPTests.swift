@@ -323,6 +323,37 @@ struct HTTPTests {
         }
     }
 
+    @Test("a reset of a TLS connection does not look like the end of the body")
+    func resetWithTLS() async throws {
+        let certificates = try TestCertificates()
+        let certificate = EventSourceTestServer.Certificate(
+            chain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        let connector = EventStreamConnector(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        try await EventSourceTestServer.withServer(certificate: certificate) { server in
+            let (taken, take) = AsyncStream.makeStream(of: Void.self)
+            server.respond { exchange in
+                try await exchange.start(framing: .untilClose)
+                try await exchange.send("data: x\n\n")
+                // The test waits, because a reset discards data that has not arrived yet.
+                await taken.first { _ in true }
+                try await exchange.reset()
+            }
+            let stream = EventStream(server.url, options: Self.once, connector: connector)
+            var events = stream.events.makeAsyncIterator()
+            let first = try await events.next()
+            #expect(first?.data == "x")
+            take.yield()
+            do throws(EventStreamError) {
+                _ = try await events.next()
+                Issue.record("the body ended")
+            } catch {
+                #expect(error.code == .connectionLost)
+            }
+        }
+    }
+
     @Test("the client connects through a proxy, with and without TLS")
     func proxy() async throws {
         let certificates = try TestCertificates()
