@@ -61,7 +61,8 @@ extension RecordDescription {
         case .connectionAccepted: self = connection("connected")
         case .connectionFailed, .transportRequestFailed: self = connection("failed", "", "because of a requested fault")
         case .sessionLost: self = connection("lost", "the session")
-        case .connectionRefused(let code, let message): self = connection("was refused", "\(code)", message)
+        case .connectionRefused(let code, let message):
+            self = connection("was refused", "\(code)", Self.withoutSignature(message))
         case .connectionEnded: self = connection("ended")
         case .messageReceived(let text): self.init(message: text, who: who, verb: "sent")
         case .messageSent(let text): self.init(message: text, who: who, verb: "got")
@@ -70,17 +71,20 @@ extension RecordDescription {
         case .pingReceived: self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "a WebSocket ping")
         case .pongReceived: self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "a WebSocket pong")
         case .closeReceived(let code, let reason): self = connection("sent", Self.close(code), reason)
-        case .closeSent(let code, let reason): self = connection("got", Self.close(code), reason)
+        case .closeSent(let code, let reason):
+            self = connection("got", Self.close(code), Self.withoutSignature(reason))
         case .eventPublished(let event, let name, let count):
             let reach = count == 0 ? "to nobody" : "to \(count) connection(s)"
             self = .init(kind: .event, who: who, verb: "delivered", subject: event, channel: name, detail: reach)
         case .subscribed(let name): self = channel("subscribed", name)
         case .unsubscribed(let name): self = channel("unsubscribed", name)
-        case .subscriptionRefused(let name, let message): self = channel("was refused", name, "", message)
+        case .subscriptionRefused(let name, let message):
+            self = channel("was refused", name, "", Self.withoutSignature(message))
         case .memberJoined(let name, let userId): self = channel("joined", name, "as \(userId)")
         case .memberLeft(let name, let userId): self = channel("left", name, "as \(userId)")
         case .signedIn(let userId): self = channel("signed in", nil, "as \(userId)")
-        case .signInRefused(let message): self = channel("was refused", nil, "sign-in", message)
+        case .signInRefused(let message):
+            self = channel("was refused", nil, "sign-in", Self.withoutSignature(message))
         case .clientEventRelayed(let event, let name): self = channel("relayed", name, event)
         case .clientEventRejected(let event, let name): self = channel("was rejected", name, event)
         case .messageRejected:
@@ -99,6 +103,12 @@ extension RecordDescription {
 
     private static func close(_ code: Int?) -> String { code.map { "close \($0)" } ?? "close without a code" }
 
+    /// Returns the server's description of an error, without the wrong signature at its end.
+    private static func withoutSignature(_ text: String) -> String {
+        guard let signature = text.firstRange(of: "but got ")?.upperBound else { return text }
+        return "\(text[..<signature])(hidden)"
+    }
+
     private init(message text: String, who: String, verb: String) {
         guard let message = try? Envelope(decoding: text) else {
             self.init(
@@ -111,6 +121,9 @@ extension RecordDescription {
             )
             return
         }
+        // The data of these messages contains a signature.
+        let isSigned = [EventName.subscribe, EventName.signIn, EventName.signInSuccess].contains(message.event)
+        let data = isSigned ? "" : message.data.text ?? ""
         let isOurs = message.event.hasPrefix("pusher:") || message.event.hasPrefix("pusher_internal:")
         self.init(
             kind: isOurs ? .protocolMessage : .event,
@@ -118,8 +131,7 @@ extension RecordDescription {
             verb: verb,
             subject: message.event,
             channel: message.channel ?? (isOurs ? message.data.value?["channel"]?.string : nil),
-            // Leave out the data of these messages, because it contains a signature.
-            detail: [EventName.subscribe, EventName.signIn].contains(message.event) ? "" : message.data.text ?? "",
+            detail: isOurs ? Self.withoutSignature(data) : data,
             payload: text
         )
     }
