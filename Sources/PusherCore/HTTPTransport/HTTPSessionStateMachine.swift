@@ -54,13 +54,13 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         case closed(TransportClosure)
     }
 
-    /// The steps of a handover to an accepted successor. A message of the current response leads back to the first step.
+    /// The steps of a handover. A message of the current response leads back to the first step.
     private enum Handover: Hashable, Sendable {
         /// The machine waits for the rest of the current response.
         case waiting
-        /// No message has arrived for ``handoverTime``. The answer to a request shows that the network is not the reason.
-        case probing
-        /// The client reads what has arrived before the answer.
+        /// No message has arrived for ``handoverTime``. The answer to a request shows that the network works again.
+        case probing(isSent: Bool)
+        /// The machine waits for data that the network has lost before.
         case finishing
     }
 
@@ -83,12 +83,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     static let shortestPoll = Duration.seconds(1)
     /// The shortest time between two answers to heartbeats. Some servers send another heartbeat after each answer.
     static let shortestHeartbeat = Duration.seconds(1)
-    /// The time limit for the end of a replaced response. If the client cancels a response too early, frames are lost,
-    /// so the time is long enough to send a lost packet again. The wait delays only messages that have already arrived
-    /// in the successor.
+    /// The minimum time without a message before each step of a handover. If the client cancels a response too early,
+    /// frames are lost. TCP doubles the time before it sends a lost packet again, so the last step takes at least as
+    /// long as the steps before it. The wait delays only messages that have already arrived in the successor.
     static let handoverTime = Duration.seconds(10)
-    /// The time for reading what has arrived, for example while the event loop was blocked.
-    static let lastHandoverTime = Duration.milliseconds(100)
     /// The time limit for the answer to a request that sends messages. Heartbeats show that the server is alive, but
     /// not that it accepts messages.
     package static let sendTimeout = Duration.seconds(30)
@@ -115,8 +113,10 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var isAtFrameEnd = true
     /// Whether the current response has brought a message, or a part of one, since the handover timer was set.
     private var bringsMessages = false
-    /// The step of the handover; nil if the server has not accepted a successor.
+    /// The step of the handover; nil if there is no successor with the status 200.
     private var handover: Handover?
+    /// The time since which the current response has brought no message.
+    private var handoverSince = Instant()
 
     private var waiting: [String] = []
     private var waitingSize = 0
@@ -168,7 +168,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             return dropSuccessor()
         }
         successor?.status = status
-        return setHandoverTimer()
+        return setHandoverTimer(now: now)
     }
 
     /// Handles a piece of the current response after the reader has read all frames of the piece.
@@ -265,8 +265,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         return isReading ? receive(now: now) : []
     }
 
-    private mutating func setHandoverTimer() -> [Action] {
-        (bringsMessages, handover) = (false, .waiting)
+    private mutating func setHandoverTimer(now: Instant) -> [Action] {
+        (bringsMessages, handover, handoverSince) = (false, .waiting, now)
         return [.setTimer(.handover, after: Self.handoverTime)]
     }
 
@@ -352,6 +352,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         guard !isSending, !waiting.isEmpty || owesHeartbeat else { return [] }
         isSending = true
         owesHeartbeat = false
+        if handover == .probing(isSent: false) { handover = .probing(isSent: true) }
         var writer = JSONWriter()
         var count = 0
         writer.write(raw: "[")
@@ -372,14 +373,13 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         guard isSending, !isClosed else { return [] }
         guard status == 200 || status == 204 else { return lose(.sendRefused(status: status)) }
         isSending = false
-        // A request that owes a heartbeat began before the probe.
-        let isProbe = handover == .probing && !owesHeartbeat
+        let isProbe = handover == .probing(isSent: true)
         let next = sendNext(now: now)
         if next.isEmpty, case .closing(let code) = state { return [.sent] + finish(TransportClosure(code: code)) }
         var actions = [Action.cancelTimer(.send), .sent] + next
         if isProbe {
             handover = .finishing
-            actions.append(.setTimer(.handover, after: Self.lastHandoverTime))
+            actions.append(.setTimer(.handover, after: max(now - handoverSince, Self.handoverTime)))
         }
         return actions
     }
@@ -415,13 +415,13 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
             return receiveWhileReading(now: now)
         case .handover:
             guard let current, let handover else { return [] }
-            guard isReading, !bringsMessages else { return setHandoverTimer() }
+            guard isReading, !bringsMessages else { return setHandoverTimer(now: now) }
             switch handover {
-            case .waiting:
-                self.handover = .probing
+            case .waiting where isOpen:
+                self.handover = .probing(isSent: false)
                 owesHeartbeat = true
                 return sendNext(now: now)
-            case .probing: return []
+            case .waiting, .probing: return []
             case .finishing:
                 guard isAtFrameEnd else { return lose(.cutFrame, isInterruption: true) }
                 return [.cancel(current.number)] + takeOver()

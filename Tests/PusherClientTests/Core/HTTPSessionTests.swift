@@ -310,7 +310,9 @@ struct HTTPSessionTests {
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
-        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+        session.now += .seconds(25)
+        // If TCP has sent a packet again and again for 25 s, the next try follows after at most 25 s.
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 25000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
     }
@@ -323,7 +325,28 @@ struct HTTPSessionTests {
         _ = session.does { $0.send("x", now: $1) }
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", Self.probe(4)])
-        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 10000.0"])
+    }
+
+    @Test("a heartbeat during the request of a handover does not repeat this request")
+    func heartbeatInHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        _ = session.does { $0.timerFired(.handover, now: $1) }
+        _ = session.does { $0.heartbeat(wantsAnswer: true, now: $1) }
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) }.last == "handover in 10000.0")
+    }
+
+    @Test("a session that closes does not wait for a handover")
+    func closeInHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        _ = session.does { $0.send("x", now: $1) }
+        _ = session.does { $0.close(code: 1000, now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) }.last == "closed 1000 ")
     }
 
     @Test("a session loses the connection if the server does not answer in a handover")
@@ -351,11 +374,11 @@ struct HTTPSessionTests {
         _ = session.handled(300_000, of: 1)
         _ = session.does { $0.answered(2, status: 200, now: $1) }
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
-        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 10000.0"])
         _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(4)])
-        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 
@@ -370,7 +393,7 @@ struct HTTPSessionTests {
         }
         _ = session.handled(2, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
-        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 100.0"])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
     }
 

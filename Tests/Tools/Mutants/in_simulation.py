@@ -75,8 +75,8 @@ MUTANTS = [
     ("a request with messages without an answer", "HTTPSessionStateMachine.swift",
      "case .send: return isSending ? lose(.sendTimedOut(Self.sendTimeout)) : []", "case .send: return []"),
     ("a handover that does not wait", "HTTPSessionStateMachine.swift",
-     "(false, .waiting)\n        return [.setTimer(.handover, after: Self.handoverTime)]",
-     "(false, true)\n        return [.setTimer(.handover, after: .milliseconds(1))]"),
+     "(false, .waiting, now)\n        return [.setTimer(.handover, after: Self.handoverTime)]",
+     "(false, .finishing, now)\n        return [.setTimer(.handover, after: .milliseconds(1))]"),
     ("a network that swallows upgrades", "TransportChoice.swift",
      "case .next: return openNext(now: now)", "case .next: return []"),
 ]
