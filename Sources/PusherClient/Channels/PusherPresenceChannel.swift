@@ -118,11 +118,12 @@ public enum MembershipChange: Hashable, Sendable {
     /// A member left.
     case removed(PusherPresenceChannelMember)
 
-    /// The estimated size in bytes, for members of the usual size.
+    /// In bytes.
     fileprivate var size: Int {
         switch self {
-        case .replaced(let members, let added, let removed): 256 * (1 + members.count + added.count + removed.count)
-        case .added, .removed: 256
+        case .replaced(let members, let added, let removed):
+            [members, added, removed].joined().reduce(256) { $0 + 256 + $1.size }
+        case .added(let member), .removed(let member): 256 + member.size
         }
     }
 }

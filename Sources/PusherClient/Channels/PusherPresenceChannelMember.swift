@@ -27,6 +27,9 @@ public final class PusherPresenceChannelMember: Sendable {
         self.userInfoText = userInfoText
     }
 
+    /// The size of the texts, in bytes.
+    var size: Int { userId.utf8.count + (userInfoText?.utf8.count ?? 0) }
+
     /// The information about the member, as `JSONSerialization` reads it; nil if there is none.
     ///
     /// Each call parses the JSON text again. ``decodeUserInfo(as:decoder:)`` decodes the text as your own type.

@@ -80,7 +80,7 @@ extension ClientEngine {
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
     ) {
         guard closure() != nil else { return }
-        dispatcher.enqueue(for: self) { closure()?(member) }
+        dispatcher.enqueue(size: member.size, for: self) { closure()?(member) }
     }
 
     // MARK: Cache and encryption

@@ -81,7 +81,6 @@ extension ClientEngine {
                 defer { state.userDataFetcher = nil }
                 return state.userDataFetcher
             }
-            loopState.value.isReleased = true
             shutDownRequesterIfUnused()
             statuses.finish()
             errors.finish()
@@ -96,7 +95,7 @@ extension ClientEngine {
     /// Shuts the requester down after the release, when no connection needs it. A connection that closes over HTTP still
     /// sends its last messages.
     func shutDownRequesterIfUnused() {
-        if loopState.value.isReleased, loopState.value.connections.isEmpty { requester.shutdown() }
+        if loopState.value.connections.isEmpty, read({ $0.machine.isReleased }) { requester.shutdown() }
     }
 
     private func channel(_ recipient: ClientStateMachine.Recipient) -> PusherChannel? {
@@ -215,7 +214,7 @@ extension ClientEngine {
         }
         // The app can have changed the method since the machine read its batch size.
         let method = options.authMethod
-        let batchSize = max(method.maximumBatchSize, 1)
+        let batchSize = method.maximumBatchSize
         for start in stride(from: 0, to: tries.count, by: batchSize) {
             let batch = start..<min(start + batchSize, tries.count)
             let batchRequests = Array(requests[batch])

@@ -51,8 +51,6 @@ package final class ClientEngine: Sendable {
         var authorizations = AuthorizationTasks()
         /// The readers of channels whose events the app transforms.
         var payloadReaders: [String: any PayloadReader] = [:]
-        /// Whether the app has released the client.
-        var isReleased = false
         /// The random number for the authorization policy in this turn of the loop.
         var sharedRandom: Double?
         /// Whether the log has reported the current outage.

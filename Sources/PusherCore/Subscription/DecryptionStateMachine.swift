@@ -80,9 +80,10 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     }
 
     private func heldSize(from index: Int) -> Int {
-        held[index...].reduce(0) { size, envelope in
-            let texts = [envelope.data.text, envelope.unknownKeysText, envelope.event, envelope.userID]
-            return size + texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+        func size(_ text: String?) -> Int { text?.utf8.count ?? 0 }
+        return held[index...].reduce(0) { sum, envelope in
+            sum + size(envelope.data.text) + size(envelope.unknownKeysText) + size(envelope.event)
+                + size(envelope.userID)
         }
     }
 
