@@ -33,9 +33,9 @@ extension HTTPRequest {
     /// Returns a URL without the parts that may be secret: user, password, query and fragment.
     package static func printable(url: String) -> String {
         var text = url.prefix { $0 != "?" && $0 != "#" }
-        // The user may have forgotten the scheme.
         let start = url.range(of: "://")?.upperBound ?? url.startIndex
-        let authority = url[start...].prefix { $0 != "/" }
+        // Without a scheme, it is not clear where the password ends.
+        let authority = start == url.startIndex ? url[...] : url[start...].prefix { $0 != "/" }
         if let at = authority.lastIndex(of: "@") {
             // An `@` after a `?` or `#` can be part of the query, or can follow a password that is not percent-encoded.
             // So the text on both sides of the `@` may be secret.

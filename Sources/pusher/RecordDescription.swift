@@ -105,8 +105,9 @@ extension RecordDescription {
 
     /// Returns the server's description of an error, without the wrong signature at its end.
     private static func withoutSignature(_ text: String) -> String {
-        guard let signature = text.firstRange(of: "but got ")?.upperBound else { return text }
-        return "\(text[..<signature])(hidden)"
+        let introductions = ["but got ", "auth data: "]
+        guard let start = introductions.compactMap({ text.firstRange(of: $0)?.upperBound }).min() else { return text }
+        return "\(text[..<start])(hidden)"
     }
 
     private init(message text: String, who: String, verb: String) {

@@ -11,6 +11,8 @@ struct PrintableURLTests {
             ("https://user:hid?den@example.com/", "https://…"), ("https://user:hid#den@example.com", "https://…"),
             ("https://example.com?mail=a@b", "https://…"), ("https://example.com?b", "https://example.com"),
             ("user:hidden@example.com/a", "example.com/a"), ("example.com/a", "example.com/a"),
+            ("//user:hidden@example.com/a", "example.com/a"), ("https:/user:hidden@example.com", "example.com"),
+            ("user:hid?den@example.com", "…"),
         ]
     )
     func printable(_ url: String, _ expected: String) { #expect(HTTPRequest.printable(url: url) == expected) }
