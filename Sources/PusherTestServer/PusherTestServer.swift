@@ -77,6 +77,8 @@ public final class PusherTestServer: Sendable {
             await webhookSender?.shutdown()
             throw error
         }
+        // A shutdown during the start may have stopped the sender.
+        webhookSender?.start()
     }
 
     /// Stops listening, and closes all connections as if the process were killed. When the method returns, no socket is

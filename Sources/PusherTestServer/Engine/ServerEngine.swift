@@ -28,7 +28,7 @@ final class ServerEngine: Sendable {
     typealias Responder = @Sendable (ResponsePart) -> Void
 
     /// The limit for the bytes of all records' messages and requests.
-    private static let maximumLogSize = 64 << 20
+    private static let maximumLogSize = 256 << 20
 
     init(
         options: PusherTestServer.Options,

@@ -73,7 +73,7 @@ final class ListenerLink: ServerLink {
 
     func flush() {
         channel.flush()
-        // A writable channel has few unsent bytes, and counting them on each flush would be slow.
+        // A writable channel has few unsent bytes.
         guard !channel.isWritable, let size = try? channel.syncOptions?.getOption(.bufferedWritableBytes),
             size > Self.maximumUnsentSize
         else { return }

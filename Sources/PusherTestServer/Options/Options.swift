@@ -101,7 +101,7 @@ extension PusherTestServer {
         public var httpTransports = HTTPTransports()
 
         /// The limit for the number of records. The server removes the oldest records first, and also if the messages
-        /// and requests in the records have more than 64 MiB in all. Default: 65,536.
+        /// and requests in the records have more than 256 MiB in all. Default: 65,536.
         public var maximumRecordCount = 65_536
         /// The number before the dot in every socket id. If nil, the default, the server picks a random number.
         public var socketIDPrefix: Int?
