@@ -30,7 +30,7 @@ public final class SignalRTestServer: Sendable {
         self.entrance = entrance
         let shared = shared
         try await eventLoop.submit { entrance.open(HubBrain(options, shared: shared, entrance: entrance)) }.get()
-        let interval = max(TimeAmount(limitingSeconds: options.keepAliveInterval), .milliseconds(1))
+        let interval = max(TimeAmount(Duration(clampingSeconds: options.keepAliveInterval)), .milliseconds(1))
         let task = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
             entrance.enter { $0.keepAlive() }
         }

@@ -39,7 +39,7 @@ import Testing
             (.infinity, .seconds(1_000_000_000)), (1e300, .seconds(1_000_000_000)), (.nan, .seconds(0)),
             (-1, .seconds(0)), (0.5, .milliseconds(500)),
         ]
-        for (seconds, time) in times { #expect(TimeAmount(limitingSeconds: seconds) == time) }
+        for (seconds, time) in times { #expect(TimeAmount(Duration(clampingSeconds: seconds)) == time) }
     }
 
     @Test func aHubMayHaveInfiniteTimes() async throws {

@@ -563,7 +563,8 @@ final class HubEngine: Sendable {
         // Calls and arguments without content take memory too, so the size contains 256 and 64 additional bytes.
         let names = 256 + invocation.target.utf8.count + (invocation.id?.utf8.count ?? 0)
         let size = invocation.arguments.reduce(names) { $0 + $1.count + 64 }
-        let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session, size: size)
+        let isAdded = handlerQueue.add(size: size) { [weak self] in
+            await self?.handle(invocation, session, size: size)
         }
         if isAdded { return }
         let message = "Receive buffer full: more than \(receiveBufferSize) bytes of messages wait for handlers."
@@ -629,7 +630,7 @@ extension HubConnectionStatus {
 extension Duration {
     /// Creates a duration between zero and 10⁹ seconds. A clock traps if it cannot represent the end of a wait. For
     /// NaN, the duration is zero.
-    init(clampingSeconds seconds: TimeInterval) {
+    package init(clampingSeconds seconds: TimeInterval) {
         self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
     }
 }

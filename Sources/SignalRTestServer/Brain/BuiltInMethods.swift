@@ -9,7 +9,7 @@ enum BuiltInMethods {
         case ("slow", false):
             { call, arguments in
                 let seconds = try call.coder.decode(Double.self, from: arguments.element(0))
-                try await Task.sleep(for: Duration(limitingSeconds: seconds))
+                try await Task.sleep(for: Duration(clampingSeconds: seconds))
                 return .value(try call.coder.encode("done"))
             }
         case ("add_stream", false):
@@ -30,7 +30,7 @@ enum BuiltInMethods {
                 for number in 0..<max(count, 0) {
                     try Task.checkCancellation()
                     await call.item(try call.coder.encode(number))
-                    if delay > 0 { try await Task.sleep(for: Duration(limitingSeconds: delay)) }
+                    if delay > 0 { try await Task.sleep(for: Duration(clampingSeconds: delay)) }
                 }
                 if name == "counter_fail" { throw HubError("Ran out of data!") }
                 return .void

@@ -92,7 +92,7 @@ final class HubBrain {
         guard connection.resumption != nil, !connection.isEnded else { return end(connection) }
         connection.resumption?.link = .down(since: .zero, tries: 0)
         let token = connection.token
-        let timeout = TimeAmount(limitingSeconds: options.disconnectTimeout)
+        let timeout = TimeAmount(Duration(clampingSeconds: options.disconnectTimeout))
         connection.expiry = eventLoop.scheduleTask(in: timeout) { [entrance] in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], connection.link == nil else { return }

@@ -1,4 +1,5 @@
 import NIOCore
+import SignalRClient
 import SignalRCore
 
 /// The answers to clients' requests.
@@ -167,7 +168,7 @@ final class PollLink: ServerLink {
         if isDropped { return exchange.drop() }
         respond(HubResponse(status: 204))
         let link = NIOLoopBound(self, eventLoop: eventLoop)
-        let timer = eventLoop.scheduleTask(in: TimeAmount(limitingSeconds: timeout)) {
+        let timer = eventLoop.scheduleTask(in: TimeAmount(Duration(clampingSeconds: timeout))) {
             link.value.respond(.text(200, ""))
         }
         waiting = (exchange, timer)

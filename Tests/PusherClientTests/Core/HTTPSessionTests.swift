@@ -33,6 +33,14 @@ struct HTTPSessionTests {
             return session
         }
 
+        /// Returns a streaming session whose second response has begun.
+        static func inHandover() -> Self {
+            var session = opened(.streaming)
+            _ = session.handled(300_000, of: 1)
+            _ = session.does { $0.answered(2, status: 200, now: $1) }
+            return session
+        }
+
         mutating func handled(
             _ size: Int,
             hasMessages: Bool = false,
@@ -303,9 +311,7 @@ struct HTTPSessionTests {
 
     @Test("in a handover, a session cancels the first response after 10 s without a message, if the server answers")
     func handoverTimer() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         _ = session.handled(10, hasMessages: true, of: 1)
         #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
@@ -319,9 +325,7 @@ struct HTTPSessionTests {
 
     @Test("in a handover, the answer to an earlier request does not show that the network still works")
     func handoverDuringRequest() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         _ = session.does { $0.send("x", now: $1) }
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", Self.probe(4)])
@@ -330,9 +334,7 @@ struct HTTPSessionTests {
 
     @Test("a heartbeat during the request of a handover does not repeat this request")
     func heartbeatInHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         _ = session.does { $0.timerFired(.handover, now: $1) }
         _ = session.does { $0.heartbeat(wantsAnswer: true, now: $1) }
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) }.last == "handover in 10000.0")
@@ -340,9 +342,7 @@ struct HTTPSessionTests {
 
     @Test("a session that closes does not wait for a handover")
     func closeInHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         _ = session.does { $0.send("x", now: $1) }
         _ = session.does { $0.close(code: 1000, now: $1) }
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [])
@@ -351,18 +351,14 @@ struct HTTPSessionTests {
 
     @Test("a session loses the connection if the server does not answer in a handover")
     func silentHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
         #expect(session.does { $0.timerFired(.send, now: $1) }.last?.hasPrefix("closed - ") == true)
     }
 
     @Test("a dropped successor leaves no step of its handover behind")
     func droppedHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         _ = session.does { $0.timerFired(.handover, now: $1) }
         _ = session.does { machine, _ in machine.refusedHandover(2) }
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
@@ -370,9 +366,7 @@ struct HTTPSessionTests {
 
     @Test("a session reads messages that have waited in the operating system until the handover timer fired")
     func blockedHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         #expect(session.does { $0.timerFired(.handover, now: $1) } == [Self.probe(3)])
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent", "handover in 10000.0"])
         _ = session.handled(10, hasMessages: true, of: 1)
@@ -384,9 +378,7 @@ struct HTTPSessionTests {
 
     @Test("heartbeats in the first response do not postpone the end of a handover, but messages do")
     func heartbeatsInHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         for (hasMessages, isAtFrameEnd) in [(true, true), (false, false), (true, true)] {
             _ = session.handled(10, hasMessages: hasMessages, isAtFrameEnd: isAtFrameEnd, of: 1)
             #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 10000.0"])
@@ -410,9 +402,7 @@ struct HTTPSessionTests {
 
     @Test("a session requests a handover again after another 256 KiB if the server keeps the first response")
     func refusedHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         #expect(session.does { machine, _ in machine.refusedHandover(2) } == ["no handover", "cancel 2"])
         #expect(session.handled(262_144, of: 1) == [])
         #expect(session.handled(1, of: 1).first?.hasPrefix("receive 3") == true)
@@ -427,9 +417,7 @@ struct HTTPSessionTests {
 
     @Test("a session loses the connection if its second response fails, because data may be lost")
     func failedHandover() {
-        var session = Session.opened(.streaming)
-        _ = session.handled(300_000, of: 1)
-        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        var session = Session.inHandover()
         #expect(
             session.does { machine, _ in machine.failed(2, PusherClientError(.connectionClosed, "reset")) }
                 == ["cancel 1", "cancel 2"] + Self.noTimers + ["closed - connectionClosed -"]
