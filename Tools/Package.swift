@@ -13,9 +13,9 @@ let package = Package(
     dependencies: [
         .package(name: "PusherClient", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.33.0"),
     ],
     targets: [
         .executableTarget(
