@@ -15,10 +15,10 @@
         let metrics = TestMetrics()
 
         private func total(_ label: String, _ dimensions: [(String, String)] = []) -> Int64? {
-            metrics.counters(label: label, dimensions: dimensions).first?.totalValue
+            try? metrics.expectCounter(label, dimensions).totalValue
         }
 
-        private func level(_ label: String) -> Double? { metrics.meters(label: label).first?.lastValue }
+        private func level(_ label: String) -> Double? { try? metrics.expectMeter(label).lastValue }
 
         /// Checks that the counters agree with the statistics.
         private func expectAgreement(_ pusher: Pusher) {
@@ -221,12 +221,11 @@
             }
             pusher.checkConnection()
             await world.run()
-            #expect(
-                metrics.timers(label: "pusher.connection.recovery").first?.values == [2_000_000_000, 3_000_000_000]
-            )
-            let latency = metrics.timers(label: "pusher.authorizations.latency").first?.values
-            #expect(latency?.count == 3 && latency?.first == 2_000_000_000)
-            #expect(metrics.timers(label: "pusher.ping.round_trip").first?.values == [0])
+            let recovery = try metrics.expectTimer("pusher.connection.recovery").values
+            #expect(recovery == [2_000_000_000, 3_000_000_000])
+            let latency = try metrics.expectTimer("pusher.authorizations.latency").values
+            #expect(latency.count == 3 && latency.first == 2_000_000_000)
+            #expect(try metrics.expectTimer("pusher.ping.round_trip").values == [0])
             #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
         }
 
@@ -259,7 +258,7 @@
             let server = world.server
             try await world.atOnce { for _ in 1...100 { server.sendEvent("e", channel: "orders") } }
             await world.run()
-            let values = metrics.counters(label: "pusher.events.received").first?.values ?? []
+            let values = try metrics.expectCounter("pusher.events.received").values
             #expect(values.reduce(0, +) == 100 && values.count < 10)
         }
 
@@ -287,8 +286,8 @@
             await world.run()
             #expect(level("pusher.connection.up") == 0)
             let dimensions = [("client", "a")]
-            #expect(other.meters(label: "pusher.connection.up", dimensions: dimensions).first?.lastValue == 1)
-            #expect(other.counters(label: "pusher.connection.attempts", dimensions: dimensions).first?.totalValue == 1)
+            #expect(try other.expectMeter("pusher.connection.up", dimensions).lastValue == 1)
+            #expect(try other.expectCounter("pusher.connection.attempts", dimensions).totalValue == 1)
         }
     }
 #endif
