@@ -44,7 +44,7 @@ extension ClientStateMachine {
         disconnect(now: now, into: &effects)
     }
 
-    /// Ends the wait when the channel is subscribed, its subscription has failed, or the client has stopped.
+    /// Ends the wait when the channel is subscribed, its subscription has failed for good, or the client has stopped.
     package mutating func awaitSubscription(
         _ waiter: WaiterID,
         to name: String,
@@ -64,7 +64,7 @@ extension ClientStateMachine {
             effects.append(.resume(waiter, .done))
         case .failed(let error), .invalid(let error):
             effects.append(.resume(waiter, .subscriptionFailed(error)))
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted, .retrying:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             subscription.waiters.append(waiter)
             subscriptions[name] = subscription

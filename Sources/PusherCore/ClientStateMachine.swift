@@ -123,6 +123,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         let wasSuspended = wasSuspended(now: now)
         if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
             keepAlive.lost(session.clientSilence, activityTimeout: session.activityTimeout, now: now)
+            connection.session?.isLossUnexplained = true
         }
         let actions = connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now)
         perform(actions, now: now, into: &effects)
@@ -159,9 +160,12 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .subscriptionPace:
             goOnSubscribing(now: now, into: &effects)
         case .authorization:
-            guard let authorization = id.authorization else { return }
+            guard let authorization = id.owner.map({ AuthorizationID(rawValue: $0) }) else { return }
             let actions = connection.session?.authorizations.timerFired(authorization, configuration, now: now)
             perform(actions ?? [], now: now, into: &effects)
+        case .nextTry:
+            guard let retry = id.owner.map({ RetryID(rawValue: $0) }) else { return }
+            nextTryIsDue(retry, now: now, into: &effects)
         case .signIn:
             signInTimedOut(now: now, into: &effects)
         case .ownChannel:
@@ -181,9 +185,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .connection:
             let actions = connection.retryDecided(question, delay: delay, configuration, now: now)
             perform(actions, now: now, into: &effects)
-        case .authorization(let failed):
-            let actions = connection.session?.authorizations.retryDecided(failed, delay: delay, configuration, now: now)
-            perform(actions ?? [], now: now, into: &effects)
+        case .request(let id, let failures):
+            requestRetryDecided(id, failures: failures, delay: delay, now: now, into: &effects)
         }
     }
 
@@ -291,8 +294,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         statistics.authorizations.cancelled += session.authorizations.jobs.count
         perform(session.authorizations.cancelAll(), now: now, into: &effects)
         for purpose in [TimerID.Purpose.signIn, .ownChannel] { timers.cancel(purpose, into: &effects) }
+        for id in session.retries.ids { timers.cancel(.nextTry, of: id.rawValue, into: &effects) }
         loseClientEvents(into: &effects)
-        losePace(session.requests, now: now, into: &effects)
+        losePace(session, now: now, into: &effects)
         loseSubscriptions(now: now, into: &effects)
     }
 }

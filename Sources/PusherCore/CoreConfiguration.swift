@@ -14,8 +14,8 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var maximumRetryDelay: Duration? = .seconds(30)
     /// The maximum number of simultaneous authorization requests for channels.
     package var authorizationsAtOnce = 16
-    /// The maximum number of tries for an authorization.
-    package var authorizationTries = 3
+    /// The maximum number of tries for an authorization on one connection; nil for no limit.
+    package var authorizationTries: Int?
     /// The maximum number of channels.
     package var channels = 100_000
     /// The limits for the members of a channel, and for the watched users.

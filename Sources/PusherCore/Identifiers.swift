@@ -37,12 +37,20 @@ package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
 }
 
+/// The id of the retries of one subject.
+package struct RetryID: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
 /// The id of a question to a retry policy.
 package enum RetryQuestionID: Hashable, Sendable {
     /// A question about the wait before the next attempt to connect. Each question has its own number.
     case connection(UInt64)
-    /// A question about the wait before the next try of an authorization.
-    case authorization(AuthorizationTry)
+    /// A question about the wait before the next try of an authorization, a subscription or a sign-in, after this number
+    /// of failures.
+    case request(RetryID, failures: Int)
 }
 
 /// The id of a call that waits for an outcome.
@@ -73,8 +81,10 @@ package struct TimerID: Hashable, Sendable {
         case subscription
         /// The server's limit allows more subscriptions.
         case subscriptionPace
-        /// An authorizer has not answered, or the wait before the next try is over.
+        /// An authorizer has not answered.
         case authorization
+        /// The wait before the next try of an authorization, a subscription or a sign-in is over.
+        case nextTry
         /// The server has not answered the sign-in.
         case signIn
         /// The server has not answered the subscription to the user's own channel.
@@ -86,13 +96,14 @@ package struct TimerID: Hashable, Sendable {
     // In this order, the properties need the least memory.
 
     package let serial: UInt64
-    /// The authorization of the timer, if the timer has the purpose ``Purpose/authorization``.
-    package let authorization: AuthorizationID?
+    /// The ``AuthorizationID`` or ``RetryID`` of the timer, if the timer has the purpose ``Purpose/authorization`` or
+    /// ``Purpose/nextTry``.
+    package let owner: UInt64?
     package let purpose: Purpose
 
-    package init(_ purpose: Purpose, _ serial: UInt64, of authorization: AuthorizationID? = nil) {
+    package init(_ purpose: Purpose, _ serial: UInt64, of owner: UInt64? = nil) {
         self.purpose = purpose
         self.serial = serial
-        self.authorization = authorization
+        self.owner = owner
     }
 }

@@ -11,22 +11,30 @@ extension PusherChannel {
     /// try await channel.subscribed()
     /// ```
     ///
+    /// A failure that may pass does not end the wait, because the client tries again: see
+    /// ``PusherClientOptions/requestRetryPolicy``. ``subscriptionStatus`` and ``Pusher/errors`` show such a failure.
+    ///
     /// - Parameter timeout: The time limit of the wait. The subscription continues afterwards. Default: no limit.
     /// - Returns: The channel itself.
-    /// - Throws: ``SubscriptionError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``), if the
-    ///   name is invalid, or if the authorization fails. The method also throws this error if the server refuses the
-    ///   channel or does not answer in time, or if the app unsubscribes meanwhile. ``PusherClientError`` if the client
-    ///   stops for another reason than ``Pusher/disconnect()``. `CancellationError` if the task is cancelled; the
+    /// - Throws: ``SubscriptionError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``, with the last
+    ///   failure as its cause), if the name is invalid, or if the authorization fails for good. The method also throws
+    ///   this error if the server refuses the channel, or if the app unsubscribes meanwhile. ``PusherClientError`` if the
+    ///   client stops for another reason than ``Pusher/disconnect()``. `CancellationError` if the task is cancelled; the
     ///   subscription continues.
     @discardableResult
     public func subscribed(timeout: Duration? = nil) async throws -> PusherChannel {
         if let fault { throw fault }
         let limit = timeout.map { timeout in
             WaitLimit(timeout) { [engine, name] in
-                SubscriptionError(
+                let failure = engine.read { $0.machine.session?.retries[.channel(name)]?.error.subscriptionError }
+                let reason = failure?.message ?? "the connection is in the status \"\(engine.status)\"."
+                return SubscriptionError(
                     .waitTimedOut,
                     channelName: name,
-                    "No subscription within \(timeout.inWords): the connection is in the status \"\(engine.status)\"."
+                    "No subscription within \(timeout.inWords): \(reason)",
+                    httpStatus: failure?.httpStatus,
+                    body: failure?.body,
+                    cause: failure
                 )
             }
         }

@@ -67,6 +67,10 @@ public class PusherChannel: @unchecked Sendable {
     /// Whether the server has confirmed the subscription on the current connection.
     public var isSubscribed: Bool { subscription?.isSubscribed ?? false }
 
+    /// The state of the subscription. If the status is ``SubscriptionStatus/retrying(_:)``, the client is connected, but
+    /// gets no events of the channel yet, and tries again until it does.
+    public var subscriptionStatus: SubscriptionStatus { engine.read { $0.machine.subscriptionStatus(of: name, id) } }
+
     /// Whether the channel is subscribed. New code uses ``isSubscribed``.
     public var subscribed: Bool { isSubscribed }
 
@@ -125,8 +129,8 @@ public class PusherChannel: @unchecked Sendable {
     /// returns at once; ``subscribed(timeout:)`` waits for the outcome.
     ///
     /// The channel keeps its bindings and sequences, and triggered client events that wait. A waiting `send` throws an
-    /// error with the code ``PusherClientError/Code/notSubscribed``. Does nothing if the subscription is under way, if
-    /// there is no connection, if the channel was unsubscribed, or if its name is invalid.
+    /// error with the code ``PusherClientError/Code/notSubscribed``. If the client waits before another try, it tries at once.
+    /// Does nothing if the subscription is under way, if there is no connection, if the channel was unsubscribed, or if its name is invalid.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }

@@ -169,15 +169,19 @@ extension ClientEngine {
         let delay =
             switch id {
             case .connection: options.retryPolicy.delay(for: RetryContext(question, random: random()))
-            case .authorization:
-                options.authorizationRetryPolicy.delay(for: RetryContext(question, random: sharedRandom()))
+            case .request:
+                options.requestRetryPolicy.delay(for: RetryContext(question, random: sharedRandom()))
             }
+        if case .request = id, let delay {
+            let wait = max(delay, question.minimumDelay, .zero)
+            debug("\(question.reason.message) Trying again in \(wait.inWords).")
+        }
         step { state, now in
             state.machine.retryDecided(id, delay: delay, now: now, into: &state.pending)
         }
     }
 
-    /// Returns one number for all authorizations that failed together, so that the client also retries them together.
+    /// Returns one number for all requests that failed together, so that the client also retries them together.
     private func sharedRandom() -> Double {
         if let number = loopState.value.sharedRandom { return number }
         let number = random()

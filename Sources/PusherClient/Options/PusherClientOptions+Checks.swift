@@ -66,7 +66,7 @@ extension PusherClientOptions {
             ("pendingCallbacks", limits.pendingCallbacks),
             ("listenerBufferSize", limits.listenerBufferSize), ("totalBufferSize", limits.totalBufferSize),
             ("authorizationsAtOnce", limits.authorizationsAtOnce),
-            ("authorizationTries", limits.authorizationTries),
+            ("authorizationTries", limits.authorizationTries ?? 1),
             ("authorizationResponseSize", limits.authorizationResponseSize),
             ("queuedClientEvents", limits.queuedClientEvents),
             ("clientEventsPerSecond", limits.clientEventsPerSecond ?? 1),

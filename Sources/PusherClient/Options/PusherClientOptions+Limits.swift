@@ -37,9 +37,10 @@ extension PusherClientOptions {
         /// ``AuthMethod/batchAuthorizer(maximumBatchSize:_:)``. The authorization request for a sign-in does not count,
         /// and never waits. Default: 16.
         public var authorizationsAtOnce: Int = 16
-        /// The maximum number of tries for an authorization, including the first. The client tries again only after
-        /// errors that may be temporary. Default: 3.
-        public var authorizationTries: Int = 3
+        /// The maximum number of tries for an authorization on one connection, including the first. Nil means no limit:
+        /// the client tries again after each failure that may pass, as ``PusherClientOptions/requestRetryPolicy`` decides.
+        /// Default: nil.
+        public var authorizationTries: Int?
         /// The maximum size of an answer to an authorization request, in bytes. A larger answer fails the authorization
         /// (``AuthorizationError/Kind-swift.struct/invalidResponse``). Default: 1 MiB.
         public var authorizationResponseSize: Int = 1_024 * 1_024

@@ -31,7 +31,7 @@ public final class PusherClientOptions: Sendable {
         var attemptsToReturnJSONObject = true
         var timeouts = PusherTimeouts()
         var retryPolicy = standardRetryPolicy
-        var authorizationRetryPolicy = standardAuthorizationRetryPolicy
+        var requestRetryPolicy = standardRetryPolicy
         var clientEventEncoding = ClientEventEncoding.json
         var payloadTransformer: (any PayloadTransformer)?
         var tls = TLSOptions()
@@ -45,10 +45,8 @@ public final class PusherClientOptions: Sendable {
         var logger = warningsOnly
     }
 
-    // All options with the defaults share the memory of the policies.
+    // All options with the defaults share the memory of the policy.
     private static let standardRetryPolicy: any RetryPolicy = .exponential()
-    private static let standardAuthorizationRetryPolicy: any RetryPolicy =
-        .exponential(base: .milliseconds(500), cap: .seconds(5))
 
     /// The methods of authorization. An options object and its copies in clients share the methods.
     private let authorizing: NIOLockedValueBox<Authorizing>
@@ -233,12 +231,18 @@ public final class PusherClientOptions: Sendable {
         set { Self.replace(with: newValue, in: authorizing) { swap(&$0.user, &$1) } }
     }
 
-    /// The policy that decides when the client retries an authorization. The client tries again after transport errors,
-    /// timeouts, and the HTTP statuses 408, 429 and 5xx. ``Limits-swift.struct/authorizationTries`` limits the number
-    /// of tries. Default: exponential with full jitter, from 0.5 s up to 5 s.
-    public var authorizationRetryPolicy: any RetryPolicy {
-        get { self[\.authorizationRetryPolicy] }
-        set { self[\.authorizationRetryPolicy] = newValue }
+    /// The policy that decides when the client tries again to get what the app wants on a connection: authorizations,
+    /// subscriptions, keys of encrypted channels, and the sign-in.
+    ///
+    /// The client tries again after failures that may pass: no connection to the endpoint, a timeout, the HTTP statuses
+    /// 408, 425, 429 and 5xx, an error of your authorizer, or no answer of the Pusher server. It never waits for less than
+    /// the endpoint's `Retry-After`. It does not ask the policy after failures that cannot pass: the statuses 401 and 403,
+    /// an invalid answer, or a refusal of the Pusher server. If the policy returns nil, the failure is final too. The
+    /// client starts again on the next connection. Default: exponential with full jitter, up to 30 s, without a limit on
+    /// tries.
+    public var requestRetryPolicy: any RetryPolicy {
+        get { self[\.requestRetryPolicy] }
+        set { self[\.requestRetryPolicy] = newValue }
     }
 
     // MARK: Staying connected

@@ -84,30 +84,42 @@ extension Pusher {
     ///
     /// The method waits for the user's own channel too. The client then gets every event that your backend sends to the
     /// user afterwards. If the server refuses that channel, or does not answer within ``PusherTimeouts/subscription``,
-    /// the sign-in still succeeds. In this case ``errors`` reports the failure, and the next call subscribes to the
-    /// channel again.
+    /// the sign-in still succeeds, and ``errors`` reports the failure. If the server did not answer, the client tries
+    /// again. After a refusal, the next call does.
+    ///
+    /// A failure of the sign-in that may pass does not end the wait, because the client tries again: see
+    /// ``PusherClientOptions/requestRetryPolicy``.
     ///
     /// - Parameter timeout: The time limit of the wait. The sign-in continues afterwards. Default: no limit.
     /// - Returns: The user.
-    /// - Throws: ``PusherClientError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``), if the
-    ///   authorization fails, or if ``signOut()`` is called. The method also throws this error if the server refuses
-    ///   the sign-in or does not answer within ``PusherTimeouts/signIn``. The method also throws this error if the
-    ///   client stops for another reason than ``disconnect()``. `CancellationError` if the task is cancelled; the
-    ///   sign-in continues.
+    /// - Throws: ``PusherClientError`` if the time limit is reached (``PusherClientError/Code/waitTimedOut``, with the last
+    ///   failure as its cause), if the authorization fails for good, or if ``signOut()`` is called. The method also throws
+    ///   this error if the server refuses the sign-in, or if the client stops for another reason than ``disconnect()``.
+    ///   `CancellationError` if the task is cancelled; the sign-in continues.
     @discardableResult
     public func signedIn(timeout: Duration? = nil) async throws -> PusherUser {
-        let limit = timeout.map { waitLimit($0, "signedIn(timeout:)") }
+        let limit = timeout.map { timeout in
+            waitLimit(timeout, "signedIn(timeout:)") { $0.session?.retries[.signIn]?.error }
+        }
         _ = try await engine.wait(of: "signedIn()", atMost: limit) { machine, waiter, now, effects in
             machine.awaitSignIn(waiter, now: now, into: &effects)
         }
         return user
     }
 
-    private func waitLimit(_ timeout: Duration, _ call: String) -> WaitLimit {
+    /// - Parameter failure: A closure that returns the last failure of the operation, if it is being retried.
+    private func waitLimit(
+        _ timeout: Duration,
+        _ call: String,
+        _ failure: @escaping @Sendable (ClientStateMachine) -> PusherClientError? = { _ in nil }
+    ) -> WaitLimit {
         WaitLimit(timeout) { [engine] in
-            PusherClientError(
+            let failure = engine.read { failure($0.machine) }
+            let reason = failure?.message ?? "the connection is in the status \"\(engine.status)\"."
+            return PusherClientError(
                 .waitTimedOut,
-                "No result of \(call) within \(timeout.inWords): the connection is in the status \"\(engine.status)\"."
+                "No result of \(call) within \(timeout.inWords): \(reason)",
+                cause: failure
             )
         }
     }

@@ -1,5 +1,5 @@
 /// All authorizations of a connection, for channels and for the user. The options limit the number of simultaneous
-/// requests for channels. Each try has a time limit. After an error that may be temporary, the client tries again.
+/// requests for channels. Each try has a time limit. ``Retries`` decides whether another authorization follows a failure.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// The authorization waits until the limit allows a request.
@@ -7,23 +7,16 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         /// A try is under way. The request is `nil` for the user's authorization, which does not count toward the
         /// limit.
         case trying(request: UInt64?)
-        /// The client has asked the retry policy whether and when to try again.
-        case asking(AuthorizationError)
-        /// The wait before the next try.
-        case waiting
     }
 
     package struct Job: Hashable, Sendable {
         package var question: AuthorizationQuestion
-        package var maximumTries: Int
+        /// The number of the try. The second try follows ``AuthorizationError/Recovery/askOnceMore``.
         package var number = 0
         package var phase = Phase.queued
-        package var hasAskedOnceMore = false
         package var since: Instant
 
         var isUser: Bool { question.subject == .user }
-        /// The number of tries that count toward ``maximumTries``.
-        var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
 
     /// The outcome of an authorization.
@@ -44,7 +37,6 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         case cancel(AuthorizationTry)
         case setTimer(AuthorizationID, after: Duration)
         case cancelTimer(AuthorizationID)
-        case askRetryPolicy(AuthorizationTry, RetryQuestion)
         case finish(Outcome)
     }
 
@@ -63,11 +55,10 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     package mutating func begin(
         _ id: AuthorizationID,
         _ question: AuthorizationQuestion,
-        maximumTries: Int,
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
+        jobs[id] = Job(question: question, since: now)
         return enqueue(id, configuration)
     }
 
@@ -133,30 +124,9 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        guard let job = jobs[id] else { return [] }
-        switch job.phase {
-        case .trying:
-            return [.cancel(AuthorizationTry(id, number: job.number))]
-                + settle(id, .failure(.timedOut(after: configuration.timeouts.authorization)), configuration, now: now)
-        case .waiting:
-            return enqueue(id, configuration)
-        case .queued, .asking:
-            return []
-        }
-    }
-
-    package mutating func retryDecided(
-        _ failed: AuthorizationTry,
-        delay: Duration?,
-        _ configuration: CoreConfiguration,
-        now: Instant
-    ) -> [Action] {
-        guard let job = jobs[failed.id], job.number == failed.number, case .asking(let error) = job.phase else {
-            return []
-        }
-        guard let delay else { return finish(failed.id, .failure(error), configuration, now: now) }
-        jobs[failed.id]?.phase = .waiting
-        return [.setTimer(failed.id, after: max(delay, error.earliestRetry, .zero))]
+        guard let job = jobs[id], case .trying = job.phase else { return [] }
+        return [.cancel(AuthorizationTry(id, number: job.number))]
+            + settle(id, .failure(.timedOut(after: configuration.timeouts.authorization)), configuration, now: now)
     }
 
     // MARK: One authorization
@@ -188,7 +158,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         requests[request] = unanswered > 1 ? unanswered - 1 : nil
     }
 
-    /// Handles the outcome of a try. Finishes the authorization, or begins the next try.
+    /// Handles the outcome of a try. Finishes the authorization, or begins the second try.
     private mutating func settle(
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
@@ -196,27 +166,10 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         now: Instant
     ) -> [Action] {
         settleRequest(of: jobs[id])
-        guard var job = jobs[id], case .failure(let error) = result else {
-            return finish(id, result, configuration, now: now)
-        }
-        switch error.recovery {
-        case .askOnceMore where !job.hasAskedOnceMore:
-            job.hasAskedOnceMore = true
-            jobs[id] = job
+        if case .failure(let error) = result, error.recovery == .askOnceMore, jobs[id]?.number == 1 {
             return enqueue(id, configuration)
-        case .retry where job.countedTries < job.maximumTries:
-            job.phase = .asking(error)
-            jobs[id] = job
-            let question = RetryQuestion(
-                retryCount: job.countedTries - 1,
-                elapsed: now - job.since,
-                reason: error.clientError(.authorizationFailed),
-                minimumDelay: error.earliestRetry
-            )
-            return [.askRetryPolicy(AuthorizationTry(id, number: job.number), question)] + gather(configuration)
-        case .none, .askOnceMore, .retry:
-            return finish(id, result, configuration, now: now)
         }
+        return finish(id, result, configuration, now: now)
     }
 
     /// Queues a question about a channel, and asks a question about the user at once. The user's question must not wait
@@ -241,21 +194,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     private mutating func end(_ id: AuthorizationID) -> [Action] {
         guard let job = jobs.removeValue(forKey: id) else { return [] }
-        switch job.phase {
-        case .queued, .asking:
-            return []
-        case .trying:
-            settleRequest(of: job)
-            return [.cancelTimer(id), .cancel(AuthorizationTry(id, number: job.number))]
-        case .waiting:
-            return [.cancelTimer(id)]
-        }
-    }
-}
-
-extension AuthorizationError {
-    /// The minimum wait before the next try.
-    fileprivate var earliestRetry: Duration {
-        if case .retry(let delay) = recovery { delay } else { .zero }
+        guard case .trying = job.phase else { return [] }
+        settleRequest(of: job)
+        return [.cancelTimer(id), .cancel(AuthorizationTry(id, number: job.number))]
     }
 }

@@ -38,10 +38,8 @@ extension ClientStateMachine {
                 statistics.authorizations.tries += questions.count
                 effects.append(.authorize(questions))
             case .cancel(let asked): effects.append(.cancelAuthorization(asked))
-            case .setTimer(let id, let delay): timers.set(.authorization, of: id, after: delay, into: &effects)
-            case .cancelTimer(let id): timers.cancel(.authorization, of: id, into: &effects)
-            case .askRetryPolicy(let asked, let question):
-                effects.append(.askRetryPolicy(.authorization(asked), question))
+            case .setTimer(let id, let delay): timers.set(.authorization, of: id.rawValue, after: delay, into: &effects)
+            case .cancelTimer(let id): timers.cancel(.authorization, of: id.rawValue, into: &effects)
             case .finish(let outcome): finish(outcome, now: now, into: &effects)
             }
         }
@@ -75,7 +73,6 @@ extension ClientStateMachine {
     mutating func beginAuthorization(
         of subject: AuthorizationQuestion.Subject,
         socketID: String,
-        maximumTries: Int? = nil,
         now: Instant,
         into effects: inout [Effect]
     ) -> AuthorizationID {
@@ -84,7 +81,6 @@ extension ClientStateMachine {
         let actions = connection.session?.authorizations.begin(
             id,
             AuthorizationQuestion(subject, socketID: socketID),
-            maximumTries: maximumTries ?? configuration.authorizationTries,
             configuration,
             now: now
         )
@@ -119,7 +115,10 @@ extension ClientStateMachine {
         case .failure(let error):
             let isUsedUp = error.kind == .noMethod && subscriptions[name]?.hasUsedOwnAuthorization == true
             let failure = isUsedUp ? .authorizationUsedUp(name, error) : SubscriptionError(error, channelName: name)
-            failSubscription(name, failure, now: now, into: &effects)
+            guard let delay = retryDelay(after: error, of: .channel(name)) else {
+                return failSubscription(name, failure, now: now, into: &effects)
+            }
+            postponeSubscription(to: name, failure, notBefore: delay, now: now, into: &effects)
         }
     }
 

@@ -12,10 +12,13 @@ package struct Session: Hashable, Sendable {
     let activityTimeout: Duration
     /// The code of the last `pusher:error`. If the error announced a close, the client does not also report the close.
     var reportedCode: ReportedCode?
+    /// Whether the connection was just lost without a known reason.
+    var isLossUnexplained = false
     var liveness: LivenessStateMachine
     var clientSilence: SilenceWatch
     var pingStopwatch = PingStopwatch()
     package var authorizations = AuthorizationStateMachine()
+    package var retries = Retries()
     var requests = UnansweredRequests()
     package var signIn = SignInStateMachine()
     /// The time of the last message that ``ClientStateMachine/sendMessage(_:now:into:)`` sent.

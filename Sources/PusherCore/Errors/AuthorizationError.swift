@@ -6,7 +6,7 @@ public import RealtimePrimitives
 /// The error is the cause of a ``SubscriptionError``, or of the error that ``Pusher/signedIn(timeout:)`` throws. The
 /// closure of ``AuthMethod/authorizer(_:)`` can throw this error with the backend's answer. The error's ``recovery``
 /// determines whether the client tries again. If the closure throws another error, the client makes an error of the
-/// kind ``Kind-swift.struct/authorizerFailed``, with the other error as its cause.
+/// kind ``Kind-swift.struct/authorizerFailed``, with the other error as its cause, and tries again.
 public struct AuthorizationError: Error, Sendable {
     /// The kind of failure. Later versions may add kinds, so keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
@@ -39,11 +39,12 @@ public struct AuthorizationError: Error, Sendable {
     public enum Recovery: Hashable, Sendable {
         /// The client does not try again.
         case none
-        /// The client tries again at once, but only once. The additional try does not count toward the limit of tries.
+        /// The client tries again at once, but only once. This try does not count toward the limit of tries.
         /// Use this case if a token provider may return a fresh token for this try.
         case askOnceMore
-        /// The client tries again after the wait of ``PusherClientOptions/authorizationRetryPolicy``, but not before
-        /// this time. The number of tries is at most ``PusherClientOptions/Limits-swift.struct/authorizationTries``.
+        /// The client tries again after the wait of ``PusherClientOptions/requestRetryPolicy``, but not before this
+        /// time. It does so until it gets an authorization, as long as it is connected and the app wants the channel.
+        /// ``PusherClientOptions/Limits-swift.struct/authorizationTries`` can limit the number of tries.
         case retry(after: Duration)
     }
 

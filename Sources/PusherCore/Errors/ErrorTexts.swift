@@ -205,7 +205,7 @@ extension SubscriptionError {
     static func ownChannelTimedOut(_ name: String, after wait: Duration) -> Self {
         let message = """
             Subscription to the user's own channel failed: the server did not answer within \(wait.inWords). Events for \
-            the user may be missing. Call signIn() to subscribe again.
+            the user may be missing until the client has subscribed. It tries again.
             """
         return Self(.subscriptionTimedOut, channelName: name, message)
     }

@@ -9,7 +9,7 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         isSignInWanted = true
         switch session?.signIn.phase {
-        case nil, .authorizing, .signingIn: break
+        case nil, .authorizing, .signingIn, .retrying: break
         case .signedIn(let user): subscribeToOwnChannel(of: user, now: now, into: &effects)
         case .idle, .failed: beginSignIn(now: now, into: &effects)
         }
@@ -25,7 +25,7 @@ extension ClientStateMachine {
             effects.append(.resume(waiter, .done))
         case .failed(let error):
             effects.append(.resume(waiter, .failed(error)))
-        case nil, .idle, .authorizing, .signingIn, .signedIn:
+        case nil, .idle, .authorizing, .signingIn, .retrying, .signedIn:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             signInWaiters.append(waiter)
         }
@@ -37,6 +37,8 @@ extension ClientStateMachine {
         guard isSignInWanted else { return }
         isSignInWanted = false
         cancelSignInWork(now: now, into: &effects)
+        endRetry(of: .signIn, into: &effects)
+        endRetry(of: .ownChannel, into: &effects)
         connection.session?.signIn.signedOut()
         resumeSignInWaiters(.failed(.signedOut), into: &effects)
         continuePresenceSubscriptions(now: now, into: &effects)
@@ -59,7 +61,11 @@ extension ClientStateMachine {
     ) {
         switch result {
         case .failure(let error):
-            failSignIn(error.clientError(.signInFailed), status: error.httpStatus, now: now, into: &effects)
+            let failure = error.clientError(.signInFailed)
+            guard let delay = retryDelay(after: error, of: .signIn) else {
+                return failSignIn(failure, now: now, into: &effects)
+            }
+            postponeSignIn(failure, notBefore: delay, now: now, into: &effects)
         case .success(let authorization):
             do throws(Authorization.Problem) {
                 connection.session?.signIn.sent(userID: try Self.userID(of: authorization))
@@ -96,6 +102,7 @@ extension ClientStateMachine {
         }
         guard signIn.isMeant(user) else { return countIgnored() }
         cancelSignInWork(now: now, into: &effects)
+        endRetry(of: .signIn, into: &effects)
         connection.session?.signIn.succeeded(user)
         statistics.signIns.succeeded += 1
         subscribeToOwnChannel(of: user, now: now, into: &effects)
@@ -132,24 +139,39 @@ extension ClientStateMachine {
         let wait = configuration.timeouts.signIn
         let words = session?.requests.words(since: .signIn)
         connection.session?.requests.timedOut(.signIn, timeout: wait, now: now)
-        failSignIn(.signInTimedOut(after: wait, serverSaid: words), now: now, into: &effects)
+        postponeSignIn(.signInTimedOut(after: wait, serverSaid: words), now: now, into: &effects)
     }
 
-    mutating func failSignIn(
+    /// Handles a failure that may pass. The client tries again after a wait. Calls that wait for the sign-in, and
+    /// presence channels that need the user, continue to wait.
+    private mutating func postponeSignIn(
         _ error: PusherClientError,
-        status: Int? = nil,
+        notBefore delay: Duration = .zero,
         now: Instant,
         into effects: inout [Effect]
     ) {
         cancelSignInWork(now: now, into: &effects)
+        connection.session?.signIn.postponed()
+        retry(.signIn, after: error, notBefore: delay, now: now, into: &effects)
+    }
+
+    mutating func failSignIn(_ error: PusherClientError, now: Instant, into effects: inout [Effect]) {
+        cancelSignInWork(now: now, into: &effects)
+        endRetry(of: .signIn, into: &effects)
         connection.session?.signIn.failed(error)
-        statistics.signIns.failed += 1
-        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
-        if let status = status ?? error.serverCode { data["status"] = .integer(status) }
-        let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
-        effects.append(.signInFailed(error, event))
+        announceSignInFailure(error, into: &effects)
         resumeSignInWaiters(.failed(error), into: &effects)
         continuePresenceSubscriptions(now: now, into: &effects)
+    }
+
+    /// Tells the app that the sign-in failed.
+    mutating func announceSignInFailure(_ error: PusherClientError, into effects: inout [Effect]) {
+        statistics.signIns.failed += 1
+        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
+        let status = (error.cause as? AuthorizationError)?.httpStatus ?? error.serverCode
+        if let status { data["status"] = .integer(status) }
+        let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
+        effects.append(.signInFailed(error, event))
     }
 
     /// Cancels the authorization and the timer of the sign-in.
@@ -216,6 +238,7 @@ extension ClientStateMachine {
         case .asked: timers.cancel(.ownChannel, into: &effects)
         case .overdue: break
         }
+        endRetry(of: .ownChannel, into: &effects)
         connection.session?.signIn.ownChannels[name] = .subscribed
         settleSignInWaiters(into: &effects)
     }
@@ -224,18 +247,20 @@ extension ClientStateMachine {
     /// the app calls `signIn()`.
     mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
         if signIn.ownChannels[name] == .asked { timers.cancel(.ownChannel, into: &effects) }
+        endRetry(of: .ownChannel, into: &effects)
         connection.session?.signIn.ownChannels[name] = nil
         settleSignInWaiters(into: &effects)
     }
 
-    /// Handles a subscription to the user's own channel that the server did not answer in time.
+    /// Handles a subscription to the user's own channel that the server did not answer in time. The user is signed in, so
+    /// calls that wait for the sign-in return, and the client tries again after a wait.
     mutating func ownChannelTimedOut(now: Instant, into effects: inout [Effect]) {
         guard let name = signIn.awaitedOwnChannel else { return }
         connection.session?.signIn.ownChannels[name] = .overdue
         connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
         guard signIn.user?.channelName == name else { return }
         let error = SubscriptionError.ownChannelTimedOut(name, after: configuration.timeouts.subscription)
-        effects.append(.report(error.clientError))
+        retry(.ownChannel, after: error.clientError, now: now, into: &effects)
         settleSignInWaiters(into: &effects)
     }
 

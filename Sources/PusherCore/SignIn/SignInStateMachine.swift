@@ -29,7 +29,9 @@ package struct SignInStateMachine: Hashable, Sendable {
         case authorizing(AuthorizationID)
         case signingIn
         case signedIn(SignedInUser)
-        /// The sign-in failed. The client tries again on the next connection, or when the app calls `signIn()`.
+        /// The sign-in failed for a reason that may pass. The client tries again after a wait (``Retries``).
+        case retrying
+        /// The sign-in failed for good. The client tries again on the next connection, or when the app calls `signIn()`.
         case failed(PusherClientError)
     }
 
@@ -65,7 +67,7 @@ package struct SignInStateMachine: Hashable, Sendable {
     /// Whether the outcome of the sign-in is pending.
     package var isUnderWay: Bool {
         switch phase {
-        case .authorizing, .signingIn: true
+        case .authorizing, .signingIn, .retrying: true
         case .idle, .signedIn, .failed: false
         }
     }
@@ -97,6 +99,9 @@ package struct SignInStateMachine: Hashable, Sendable {
     mutating func succeeded(_ user: SignedInUser) { phase = .signedIn(user) }
 
     mutating func failed(_ error: PusherClientError) { phase = .failed(error) }
+
+    /// Handles a failure that may pass.
+    mutating func postponed() { phase = .retrying }
 
     /// Handles a sign-out by the app.
     mutating func signedOut() {

@@ -120,8 +120,10 @@ extension PusherStatistics {
         public var resubscribed = 0
         /// Subscriptions that the client sent again because the server's rate limit may have dropped them.
         public var repeated = 0
-        /// Subscriptions that failed, for any reason.
+        /// Failures that the client reported. If the client tries again after a failure, it reports only the first.
         public var failed = 0
+        /// Further tries of subscriptions, after failures that may pass. The user's own channel counts too.
+        public var retried = 0
 
         package init() {}
     }
@@ -130,10 +132,11 @@ extension PusherStatistics {
     ///
     /// Each authorization that was ``begun`` has ``succeeded``, ``failed``, was ``cancelled``, or is still under way.
     public struct Authorizations: Hashable, Sendable {
-        /// Authorizations that the client requested.
+        /// Authorizations that the client requested. A further try after a failure that may pass is a new authorization.
         public var begun = 0
-        /// Tries of all authorizations, including retries. If one call or request is for several channels, it counts
-        /// once for each channel.
+        /// Calls of authorizers and requests to endpoints. An authorization has a second try after
+        /// ``AuthorizationError/Recovery-swift.enum/askOnceMore``. If one call or request is for several channels, it
+        /// counts once for each channel.
         public var tries = 0
         /// Authorizations that the authorizer returned. The client can still reject them, and the server can still
         /// refuse them.
@@ -143,7 +146,7 @@ extension PusherStatistics {
         /// Authorizations that were not needed any more, for example because the connection was lost, the channel was
         /// unsubscribed, or the user was signed out.
         public var cancelled = 0
-        /// The times until authorizations succeeded, including waits and further tries.
+        /// The times until authorizations succeeded, including the wait for other authorizations.
         public var latency = Timing()
 
         package init() {}
@@ -153,8 +156,10 @@ extension PusherStatistics {
     public struct SignIns: Hashable, Sendable {
         /// Sign-ins that the server confirmed, including sign-ins after a loss.
         public var succeeded = 0
-        /// Sign-ins that failed, for any reason.
+        /// Failures that the client reported. If the client tries again after a failure, it reports only the first.
         public var failed = 0
+        /// Further tries of the sign-in, after failures that may pass.
+        public var retried = 0
 
         package init() {}
     }

@@ -27,25 +27,25 @@ extension ClientStateMachine {
                 statistics.events.undecryptable += 1
                 effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, reason)))
             case .refreshKey:
-                // A pending authorization of the subscription brings the key. Without a connection, the next
-                // subscription brings the key.
-                guard let socketID, subscriptions.read(name, { $0.isAuthorizing }) == false else {
-                    subscriptions.update(name) { $0.decryption?.awaitNextKey() }
-                    break
-                }
-                let authorization = beginAuthorization(
-                    of: .channel(name),
-                    socketID: socketID,
-                    maximumTries: DecryptionStateMachine.triesPerRefresh,
-                    now: now,
-                    into: &effects
-                )
-                subscriptions.update(name) { $0.decryption?.refreshBegan(authorization) }
+                beginKeyRefresh(of: name, now: now, into: &effects)
             }
         }
     }
 
+    /// Fetches the key of an encrypted channel again.
+    mutating func beginKeyRefresh(of name: String, now: Instant, into effects: inout [Effect]) {
+        // A pending authorization of the subscription brings the key. Without a connection, the next subscription brings
+        // the key.
+        guard let socketID, subscriptions.read(name, { $0.isAuthorizing }) == false else {
+            subscriptions.update(name) { $0.decryption?.awaitNextKey() }
+            return
+        }
+        let authorization = beginAuthorization(of: .channel(name), socketID: socketID, now: now, into: &effects)
+        subscriptions.update(name) { $0.decryption?.refreshBegan(authorization) }
+    }
+
     /// Handles the outcome of fetching the key of an encrypted channel again. The subscription itself does not change.
+    /// After a failure that may pass, the channel's events continue to wait for the key.
     mutating func keyRefreshed(
         _ name: String,
         _ result: Result<Authorization, AuthorizationError>,
@@ -57,13 +57,35 @@ extension ClientStateMachine {
         case .success(let authorization):
             let secret = authorization.sharedSecret
             if let key = secret.flatMap(SecretKey.init(base64:)) {
+                endRetry(of: .key(channel: name), into: &effects)
                 return updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             }
             failure = .invalidAuthorization(name, secret == nil ? .noSharedSecret : .malformedSharedSecret)
         case .failure(let error):
             failure = SubscriptionError(error, channelName: name)
+            if let delay = retryDelay(after: error, of: .key(channel: name)) {
+                subscriptions.update(name) { $0.decryption?.refreshPostponed() }
+                return retry(
+                    .key(channel: name),
+                    after: failure.clientError,
+                    notBefore: delay,
+                    now: now,
+                    into: &effects
+                )
+            }
         }
-        updateDecryption(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
+        failKeyRefresh(of: name, failure, now: now, into: &effects)
+    }
+
+    /// Handles a failure that cannot pass, while the client fetches the key again.
+    mutating func failKeyRefresh(
+        of name: String,
+        _ error: SubscriptionError,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        endRetry(of: .key(channel: name), into: &effects)
+        updateDecryption(name, now: now, into: &effects) { $0.refreshFailed(error, now: now) }
     }
 }
 

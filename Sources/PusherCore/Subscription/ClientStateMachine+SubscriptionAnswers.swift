@@ -38,6 +38,7 @@ extension ClientStateMachine {
         if let needless = confirmation.needlessAuthorization {
             cancelAuthorizations([needless], now: now, into: &effects)
         }
+        endRetry(of: .channel(name), into: &effects)
         statistics.subscriptions.succeeded += 1
         if confirmation.away != nil { statistics.subscriptions.resubscribed += 1 }
         var event = envelope
@@ -56,7 +57,7 @@ extension ClientStateMachine {
     private func unsubscribeUnknown(_ name: String, into effects: inout [Effect]) {
         switch subscriptions.read(name, { $0.phase }) {
         case .subscribing, .subscribingUnwanted, .subscribed, .invalid, nil: break
-        case .idle, .authorizing, .awaitingSignIn, .queued, .failed: send(.unsubscribe(channel: name), into: &effects)
+        case .idle, .authorizing, .awaitingSignIn, .queued, .retrying, .failed: send(.unsubscribe(channel: name), into: &effects)
         }
     }
 
@@ -93,14 +94,18 @@ extension ClientStateMachine {
     ) {
         guard var subscription = subscriptions[name] else { return }
         guard subscription.isWanted else {
-            cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
+            cancelWork(of: subscription, now: now, into: &effects)
             subscriptions[name] = nil
             return
         }
         // After a timeout, the server may still send events. The client therefore keeps its key, or continues to fetch
         // a new key.
         let keepsKey = error.kind == .subscriptionTimedOut && subscription.decryption?.hasKey == true
-        if !keepsKey { cancelAuthorizations(subscription.authorizations, now: now, into: &effects) }
+        if keepsKey {
+            endRetry(of: .channel(name), into: &effects)
+        } else {
+            cancelWork(of: subscription, now: now, into: &effects)
+        }
         subscription.failed(error)
         if error.kind == .subscriptionRefused, subscription.kind.requiresAuthorization,
             subscription.ownAuthorization != nil,
@@ -111,13 +116,18 @@ extension ClientStateMachine {
             subscriptions[name] = subscription
             return beginSubscription(to: name, now: now, into: &effects)
         }
-        statistics.subscriptions.failed += 1
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
         if !keepsKey { updateDecryption(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
-        effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
+        announceFailure(of: subscription.id, error, into: &effects)
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
+    }
+
+    /// Tells the app that a subscription failed.
+    mutating func announceFailure(of id: ChannelID, _ error: SubscriptionError, into effects: inout [Effect]) {
+        statistics.subscriptions.failed += 1
+        effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
     }
 
     /// Makes the event `pusher:subscription_error` for an error. The event's data has the members that pusher-js uses.

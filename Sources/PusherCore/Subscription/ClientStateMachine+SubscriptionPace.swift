@@ -75,7 +75,8 @@ extension ClientStateMachine {
     }
 
     /// Resets the pace, and keeps the learned limit.
-    mutating func losePace(_ requests: UnansweredRequests, now: Instant, into effects: inout [Effect]) {
+    mutating func losePace(_ session: Session, now: Instant, into effects: inout [Effect]) {
+        let requests = session.requests
         timers.cancel(.subscriptionPace, into: &effects)
         // A server that closes connections because of its limit counts all messages, including subscriptions, the
         // sign-in and the subscription to the user's own channel.
@@ -86,8 +87,16 @@ extension ClientStateMachine {
         }
         let message = pace.hit?.message
         let names = subscriptionsHit(requests)
-        let suspectCount = pace.hit.map { hit in requests.sent.values.count { $0.number <= hit.lastNumber } } ?? 0
-        let goesOn = pace.connectionLost(unansweredCount: names.count, otherCount: suspectCount - names.count, now: now)
+        // Without an error, each unanswered request may have exceeded a limit.
+        let unansweredCount = message == nil ? subscriptions.pendingCount : names.count
+        let suspectCount =
+            pace.hit.map { hit in requests.sent.values.count { $0.number <= hit.lastNumber } } ?? requests.sent.count
+        let goesOn = pace.connectionLost(
+            isUnexplained: session.isLossUnexplained,
+            unansweredCount: unansweredCount,
+            otherCount: suspectCount - unansweredCount,
+            now: now
+        )
         guard !goesOn, let message else { return }
         for name in names { subscriptions.update(name) { $0.queue() } }
         failQueued(message, now: now, into: &effects)

@@ -64,8 +64,7 @@ extension ClientStateMachine {
         } catch {
             let error = SubscriptionError.invalidChannelName(name, error)
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
-            statistics.subscriptions.failed += 1
-            effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
+            announceFailure(of: id, error, into: &effects)
         }
         return SubscribeResult(id: id, isNew: true)
     }
@@ -75,14 +74,14 @@ extension ClientStateMachine {
         if case .authorizing(let id)? = subscriptions[name]?.phase {
             cancelAuthorizations([id], now: now, into: &effects)
         }
+        endRetry(of: .channel(name), into: &effects)
         subscriptions.update(name) { $0.stopAuthorizing() }
     }
 
     /// Returns the id of a channel that cannot be subscribed, and reports the reason.
     package mutating func makeFailedChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
-        statistics.subscriptions.failed += 1
-        effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
+        announceFailure(of: id, error, into: &effects)
         return id
     }
 
@@ -120,7 +119,7 @@ extension ClientStateMachine {
         resumeSubscriptionWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
-        cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
+        cancelWork(of: subscription, now: now, into: &effects)
         countDroppedHeld(subscription.decryption?.held.count ?? 0)
         let step = subscription.unsubscribe()
         subscription.waiters = []
@@ -138,6 +137,9 @@ extension ClientStateMachine {
             unsubscribeAtServer(subscription, now: now, into: &effects)
             subscription.lost(now: now)
             subscriptions[name] = subscription
+        } else if case .retrying = subscription.phase {
+            endRetry(of: .channel(name), into: &effects)
+            subscriptions.update(name) { $0.stopAuthorizing() }
         }
         beginSubscription(to: name, now: now, into: &effects)
     }
@@ -162,7 +164,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
+        cancelWork(of: subscription, now: now, into: &effects)
         loseClientEvents(of: subscription.id, into: &effects)
         send(.unsubscribe(channel: subscription.name), into: &effects)
     }
@@ -182,15 +184,17 @@ extension ClientStateMachine {
     /// Begins a subscription or its authorization, if there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard let socketID,
-            let (canBegin, kind, keyAuthorization) = subscriptions.read(
+            let (canBegin, kind, isRefreshingKey) = subscriptions.read(
                 name,
-                { ($0.canBegin, $0.kind, $0.keyAuthorization) }
+                { ($0.canBegin, $0.kind, $0.isRefreshingKey) }
             ),
             canBegin
         else { return }
-        if let id = keyAuthorization {
+        if isRefreshingKey {
             // The authorization of the subscription brings the key.
-            cancelAuthorizations([id], now: now, into: &effects)
+            let id = subscriptions.read(name) { $0.keyAuthorization } ?? nil
+            cancelAuthorizations(id.map { [$0] } ?? [], now: now, into: &effects)
+            endRetry(of: .key(channel: name), into: &effects)
             subscriptions.update(name) { $0.decryption?.awaitNextKey() }
         }
         guard kind.requiresAuthorization else {
@@ -201,6 +205,37 @@ extension ClientStateMachine {
         }
         let id = beginAuthorization(of: .channel(name), socketID: socketID, now: now, into: &effects)
         subscriptions.update(name) { $0.authorizationBegan(id) }
+    }
+
+    /// Cancels the authorizations and the retries of a subscription.
+    mutating func cancelWork(of subscription: SubscriptionStateMachine, now: Instant, into effects: inout [Effect]) {
+        cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
+        endRetry(of: .channel(subscription.name), into: &effects)
+        endRetry(of: .key(channel: subscription.name), into: &effects)
+    }
+
+    /// Handles a failure that may pass. The client tries again after a wait. Calls that wait for the subscription
+    /// continue to wait.
+    mutating func postponeSubscription(
+        to name: String,
+        _ error: SubscriptionError,
+        notBefore delay: Duration = .zero,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        subscriptions.update(name) { $0.postponed() }
+        retry(.channel(name), after: error.clientError, notBefore: delay, now: now, into: &effects)
+    }
+
+    /// Tries again to subscribe to a channel. The client repeats a request that the server did not answer, unless the app
+    /// has set another authorization.
+    mutating func retrySubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+        guard let subscription = subscriptions[name], case .retrying(let request) = subscription.phase else { return }
+        if let request, subscription.ownAuthorization == nil {
+            return sendSubscription(to: name, request, now: now, into: &effects)
+        }
+        subscriptions.update(name) { $0.stopAuthorizing() }
+        beginSubscription(to: name, now: now, into: &effects)
     }
 
     /// Sends the subscription as soon as the server's known rate limit allows it.
@@ -268,9 +303,11 @@ extension ClientStateMachine {
             let words = session?.requests.words(since: .channel(name))
             connection.session?.requests.timedOut(.channel(name), timeout: wait, now: now)
             let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
-            failSubscription(name, error, now: now, into: &effects)
-            // If the server is only slow, it may still subscribe the client, so the client must unsubscribe.
-            if !wasWanted {
+            if wasWanted {
+                postponeSubscription(to: name, error, now: now, into: &effects)
+            } else {
+                // If the server is only slow, it may still subscribe the client, so the client must unsubscribe.
+                failSubscription(name, error, now: now, into: &effects)
                 connection.session?.requests.abandon(.channel(name))
                 send(.unsubscribe(channel: name), into: &effects)
             }

@@ -8,8 +8,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         /// The next subscription brings the key.
         case awaitingKey
         case open
-        /// The client is fetching the key, because the machine cannot decrypt the first held event.
-        case refreshing(AuthorizationID)
+        /// The client is fetching the key, because the machine cannot decrypt the first held event. The authorization is
+        /// nil while the client waits before another try.
+        case refreshing(AuthorizationID?)
     }
 
     private enum Key: Hashable, Sendable {
@@ -44,8 +45,6 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// cause a flood of requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
-    /// The maximum number of tries for one fetch.
-    static let triesPerRefresh = 2
 
     package private(set) var phase = Phase.awaitingKey
     /// The key of the last authorization; nil before the first authorization.
@@ -89,6 +88,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
 
     /// Notes that the machine is fetching the key.
     package mutating func refreshBegan(_ id: AuthorizationID) { phase = .refreshing(id) }
+
+    /// Notes that fetching the key failed for a reason that may pass.
+    package mutating func refreshPostponed() { phase = .refreshing(nil) }
 
     /// Handles a key from a subscription or a fetch.
     package mutating func received(_ key: SecretKey, now: Instant) -> [Step] {

@@ -5,6 +5,10 @@
 /// sends at most as many subscriptions in a window as the server answered in the last window. If the server answers no
 /// subscription in a window, the next wait is longer. If the server also drops the connection, the client halves the
 /// number, and does not increase it again.
+///
+/// With Reverb's option to terminate at the limit, there is no error: the server drops the connection. Two losses in a
+/// row within a second after a burst of subscriptions are evidence of such a limit. The number of subscriptions that the
+/// server answered before the losses is the number that the client may send in a window.
 struct SubscriptionPace: Hashable, Sendable {
     private struct Window: Hashable, Sendable {
         /// Whether the next wait must be longer if the server answers no subscription of this window.
@@ -49,6 +53,9 @@ struct SubscriptionPace: Hashable, Sendable {
     /// the server has reported the limit and dropped the connection.
     private var mayGrow = true
     private var lastHit: Instant?
+    /// The smallest number of subscriptions that the server answered before it dropped the connection in the middle of a
+    /// burst, without an error; nil if it did not drop the last connection so.
+    private var answeredBeforeLoss: Int?
 
     // These values belong to the current connection.
 
@@ -164,25 +171,52 @@ struct SubscriptionPace: Hashable, Sendable {
         return false
     }
 
-    /// Handles the loss of the connection. If the server had just reported the limit, the limit counts as the reason.
+    /// Handles the loss of the connection. If the server had just reported the limit, the limit counts as the reason. The
+    /// limit is also the reason if the server drops the connection in the middle of a burst, and the client has seen this
+    /// before.
     ///
     /// - Parameters:
+    ///   - isUnexplained: Whether the loss has no other reason that is known.
     ///   - unansweredCount: The number of unanswered subscriptions that the limit may concern.
     ///   - otherCount: The number of other unanswered requests that the limit may concern. They count only if the
     ///     subscriptions of the current window may have used up the limit.
     /// - Returns: `false` if many connections were lost without an answered subscription. The client then reports the
     ///   failure.
-    mutating func connectionLost(unansweredCount: Int, otherCount: Int, now: Instant) -> Bool {
+    mutating func connectionLost(
+        isUnexplained: Bool,
+        unansweredCount: Int,
+        otherCount: Int,
+        now: Instant
+    ) -> Bool {
         defer { (window, lastAnswer, hit) = (nil, nil, nil) }
-        guard hit != nil, !hasHitEnded(now: now) else { return true }
+        let isReported = hit != nil && !hasHitEnded(now: now)
+        guard isReported || isCutByLimit(isUnexplained, unansweredCount + otherCount, now: now) else { return true }
         mayGrow = false
         let half = quota.map { max($0 / 2, 1) }
+        if !isReported {
+            lastHit = now
+            if let least = answeredBeforeLoss, let answered = window?.answered { window?.answered = min(answered, least) }
+            answeredBeforeLoss = nil
+        }
         // If the server answers no subscription, a new connection does not help, so the next wait must be longer.
         if window?.answered == 0 { window?.hasWaited = true }
         let isRecent = window.map { now - $0.start < Self.longestHit } ?? false
         let goesOn = endHit(unansweredCount: unansweredCount + (isRecent ? otherCount : 0), now: now)
         if let half { quota = half }
         return goesOn
+    }
+
+    /// Returns whether a loss without an error is evidence of a limit. Without a known limit, this takes two losses in a
+    /// row, because the server may have been restarted.
+    private mutating func isCutByLimit(_ isUnexplained: Bool, _ unansweredCount: Int, now: Instant) -> Bool {
+        guard isUnexplained, unansweredCount > 0, let window, now - window.start < Self.quiet else {
+            answeredBeforeLoss = nil
+            return false
+        }
+        guard quota == nil else { return true }
+        guard window.answered > 0 else { return false }
+        defer { answeredBeforeLoss = min(answeredBeforeLoss ?? .max, window.answered) }
+        return answeredBeforeLoss != nil
     }
 
     /// Forgets a limit that the client learned long ago.

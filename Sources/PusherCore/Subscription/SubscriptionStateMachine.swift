@@ -18,8 +18,11 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         /// after the answer, because servers do not accept this message before they have subscribed the client.
         case subscribingUnwanted(deadline: Instant, Request)
         case subscribed
-        /// The authorization failed, or the server refused the subscription or did not answer in time. The client tries
-        /// again on the next connection, or when the app subscribes again.
+        /// The authorization failed for a reason that may pass, or the server did not answer in time. The client tries
+        /// again after a wait (``Retries``). It then sends the unanswered request again, if there is one.
+        case retrying(Request?)
+        /// The authorization failed for good, or the server refused the subscription. The client tries again on the
+        /// next connection, or when the app subscribes again.
         case failed(SubscriptionError)
         /// The name can never be subscribed. The client sends nothing.
         case invalid(SubscriptionError)
@@ -104,7 +107,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var deadline: Instant? {
         switch phase {
         case .subscribing(let deadline, _), .subscribingUnwanted(let deadline, _): deadline
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .failed, .invalid: nil
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .retrying, .failed, .invalid: nil
         }
     }
 
@@ -127,13 +130,20 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var canBegin: Bool {
         switch phase {
         case .idle, .failed: true
-        case .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted, .subscribed, .invalid: false
+        case .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted, .subscribed, .retrying,
+            .invalid:
+            false
         }
     }
 
     /// The authorization that brings a new key; `nil` if no such authorization is under way.
     package var keyAuthorization: AuthorizationID? {
         if case .refreshing(let id)? = decryption?.phase { id } else { nil }
+    }
+
+    /// Whether the client is fetching the key again, or will do so after a wait.
+    package var isRefreshingKey: Bool {
+        if case .refreshing? = decryption?.phase { true } else { false }
     }
 
     /// The authorizations that are under way, for the subscription or for its key.
@@ -154,10 +164,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// Notes that the authorization has begun.
     mutating func authorizationBegan(_ id: AuthorizationID) { phase = .authorizing(id) }
 
-    /// Stops waiting for an authorization or for the sign-in. In other phases, the method does nothing.
+    /// Stops waiting for an authorization, for the sign-in or for the next try. In other phases, the method does nothing.
     mutating func stopAuthorizing() {
         switch phase {
-        case .authorizing, .awaitingSignIn: phase = .idle
+        case .authorizing, .awaitingSignIn, .retrying: phase = .idle
         case .idle, .queued, .subscribing, .subscribingUnwanted, .subscribed, .failed, .invalid: break
         }
     }
@@ -206,7 +216,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// Handles an unsubscribe by the app.
     package mutating func unsubscribe() -> UnsubscribeStep {
         switch phase {
-        case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .retrying, .failed, .invalid:
             return earlierRequest == .unanswered ? .send : .forget
         case .subscribed:
             return .send
@@ -235,7 +245,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
         case .subscribing: break
-        case .failed, .authorizing, .awaitingSignIn, .queued:
+        case .retrying, .failed, .authorizing, .awaitingSignIn, .queued:
             guard earlierRequest != nil else { return nil }
             if case .authorizing(let id) = phase { confirmation.needlessAuthorization = id }
         case .idle, .subscribingUnwanted, .subscribed, .invalid: return nil
@@ -253,6 +263,19 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         if case .subscribingUnwanted = phase { return }
         if isPending { earlierRequest = .unanswered }
         phase = .queued(request)
+    }
+
+    /// Handles a failure that may pass.
+    mutating func postponed() {
+        switch phase {
+        case .subscribing(_, let request):
+            earlierRequest = .unanswered
+            phase = .retrying(request)
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .retrying, .failed:
+            phase = .retrying(nil)
+        case .subscribingUnwanted, .invalid:
+            break
+        }
     }
 
     package mutating func failed(_ error: SubscriptionError) {
@@ -279,7 +302,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .subscribed:
             lostAt = now
             phase = .idle
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .failed:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .retrying, .failed:
             phase = .idle
         case .subscribingUnwanted, .invalid:
             break

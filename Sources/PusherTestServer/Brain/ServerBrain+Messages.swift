@@ -46,8 +46,8 @@ extension ServerBrain {
         switch message {
         case .text where !takeMessageAllowance(of: id):
             record(.messageRejected, id)
+            guard options.messageLimit?.endsConnection != true else { return end(id) }
             say(dialect.error(code: 4301, message: "Rate limit exceeded"), to: id)
-            if options.messageLimit?.endsConnection == true { end(id) }
         case .text(let text):
             do {
                 obey(try Envelope(decoding: text), on: id)

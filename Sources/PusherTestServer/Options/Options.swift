@@ -117,7 +117,9 @@ extension PusherTestServer {
         public var count: Int
         /// The length of a window. A window begins with the first message after the previous window.
         public var window: Duration
-        /// Whether the server drops a connection that exceeds the limit, after the error and without a close frame.
+        /// Whether the server drops a connection that exceeds the limit, without an error and without a close frame, as
+        /// Reverb does with its option to terminate at the limit. If `false`, the server drops only the message, and
+        /// answers with error 4301. Default: `false`.
         public var endsConnection: Bool
 
         /// Creates a limit.

@@ -45,7 +45,7 @@ struct AuthorizerTests {
     func nothing() async {
         let error = await Self.completing { $2(nil) }.authorize(in: context).error
         #expect(error?.kind == .authorizerFailed)
-        #expect(error?.recovery == AuthorizationError.Recovery.none)
+        #expect(error?.recovery == .retry(after: .zero))
         #expect(error?.message.contains("channel 'private-a' failed: the authorizer gave nil") == true)
     }
 

@@ -103,11 +103,11 @@ struct AuthorizationTests {
                 "stop authorization", "ask retry 0", "authorize private-2 for 1.1", "set authorization 10s",
             ]
         )
-        #expect(client.decide(.seconds(1)).timers == ["set authorization 1s"])
+        #expect(client.decide(.seconds(1)).timers == ["set nextTry 1s"])
         // The second try waits, because other authorizations entered the queue earlier.
         #expect(client.advance(by: .seconds(1)).authorizations == [])
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
-        #expect(client.authorized("private-3").authorizations == ["authorize private-1 for 1.1 again 2"])
+        #expect(client.authorized("private-3").authorizations == ["authorize private-1 for 1.1"])
     }
 
     // MARK: Time
@@ -124,23 +124,27 @@ struct AuthorizationTests {
         #expect(transcript.changes == ["ask retry 0"])
     }
 
-    @Test("A channel fails after three tries if its authorizer never answers, and delays no other channel")
+    @Test("The client asks an authorizer that never answers for ever, and delays no other channel")
     func hanging() {
         var client = client(["private-1", "private-2"], atOnce: 1)
-        for number in 1...2 {
+        client.awaitSubscription("private-1")
+        for number in 1...20 {
             #expect(client.advance(by: .seconds(10)).changes == ["ask retry \(number - 1)"])
-            client.decide(.seconds(1))
+            // The first failure is reported.
+            #expect(
+                client.decide(.seconds(1)).told == (number == 1 ? ["failed private-1 authorizationFailed"] : [])
+            )
             // The other channel was authorized in the meantime.
             client.authorized("private-2")
             client.received(.success("private-2"))
-            #expect(
-                client.advance(by: .seconds(1)).authorizations == ["authorize private-1 for 1.1 again \(number + 1)"]
-            )
+            #expect(client.advance(by: .seconds(1)).authorizations == ["authorize private-1 for 1.1"])
         }
         #expect(client.machine.subscriptions["private-2"]?.isSubscribed == true)
-        #expect(client.advance(by: .seconds(10)).told == ["failed private-1 authorizationFailed"])
-        #expect(client.machine.authorizations.isEmpty)
-        #expect(client.advance(by: .seconds(60)).authorizations == [])
+        #expect(client.machine.statistics(now: client.now).subscriptions.retried == 20)
+        client.authorized("private-1")
+        let transcript = client.received(.success("private-1"))
+        #expect(transcript.told == ["subscribed private-1"] && transcript.outcomes == ["resume 1 done"])
+        #expect(client.machine.session?.retries.isEmpty == true)
     }
 
     // MARK: Tries
@@ -149,32 +153,103 @@ struct AuthorizationTests {
     func retryAfter() {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", busy(429, after: .seconds(7))).changes == ["ask retry 0 at least 7s"])
-        #expect(client.decide(.seconds(2)).timers == ["set authorization 7s"])
-        #expect(client.advance(by: .seconds(7)).authorizations == ["authorize private-1 for 1.1 again 2"])
+        #expect(client.decide(.seconds(2)).timers == ["set nextTry 7s"])
+        #expect(client.advance(by: .seconds(7)).authorizations == ["authorize private-1 for 1.1"])
         #expect(client.authorized("private-1", busy()).changes == ["ask retry 1"])
-        #expect(client.decide(.seconds(2)).timers == ["set authorization 2s"])
-        #expect(client.advance(by: .seconds(2)).authorizations == ["authorize private-1 for 1.1 again 3"])
-        #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
+        #expect(client.decide(.seconds(2)).timers == ["set nextTry 2s"])
+        #expect(client.advance(by: .seconds(2)).authorizations == ["authorize private-1 for 1.1"])
+    }
+
+    @Test("The channel's status shows that the client tries again, until the channel is subscribed")
+    func status() {
+        var client = CoreClient()
+        client.subscribe("private-1")
+        let id = client.id(ofChannel: "private-1")
+        func status() -> SubscriptionStatus { client.machine.subscriptionStatus(of: "private-1", id) }
+        #expect(status() == .waitingForConnection)
+        client.connect()
+        client.establish()
+        #expect(status() == .subscribing)
+        client.authorized("private-1", busy())
+        client.decide(.seconds(1))
+        guard case .retrying(let error) = status() else {
+            Issue.record("\(status())")
+            return
+        }
+        #expect(error.kind == .authorizationFailed && error.httpStatus == 503)
+        client.advance(by: .seconds(1))
+        #expect(status() == .retrying(error))
+        client.authorized("private-1")
+        #expect(status() == .retrying(error))
+        client.received(.success("private-1"))
+        #expect(status() == .subscribed)
+        client.closed()
+        #expect(status() == .waitingForConnection)
+        client.unsubscribe("private-1")
+        #expect(status() == .unsubscribed)
+    }
+
+    @Test("After a new connection, the first failure is reported again, and the waits begin again")
+    func newConnection() {
+        var client = client(["private-1"])
+        for number in 0...3 {
+            #expect(client.authorized("private-1", busy()).changes == ["ask retry \(number)"])
+            client.decide(.zero)
+            client.advance(by: .zero)
+        }
+        client.closed()
+        client.connect()
+        client.establish()
+        #expect(client.authorized("private-1", busy()).changes == ["ask retry 0"])
+        #expect(client.decide(.zero).told == ["failed private-1 authorizationFailed"])
+    }
+
+    @Test("While the client waits before another try, only resubscribe() tries at once")
+    func callsWhileWaiting() {
+        var client = client(["private-1"])
+        client.authorized("private-1", busy())
+        client.decide(.seconds(20))
+        #expect(client.subscribe("private-1") == [])
+        #expect(
+            client.resubscribe("private-1") == [
+                "stop nextTry", "authorize private-1 for 1.1", "set authorization 10s",
+            ]
+        )
+    }
+
+    @Test("A failure that cannot pass ends the retries")
+    func thenRefused() {
+        var client = client(["private-1"])
+        client.awaitSubscription("private-1")
+        client.authorized("private-1", busy())
+        client.decide(.zero)
+        client.advance(by: .zero)
+        let transcript = client.authorized("private-1", forbidden)
+        #expect(transcript.told == ["failed private-1 authorizationFailed"])
+        #expect(transcript.outcomes == ["resume 1 failed authorizationFailed"])
+        #expect(client.advance(by: .seconds(60)) == [])
     }
 
     @Test("A negative wait counts as zero", arguments: [Duration.seconds(-3), .zero])
     func senselessWait(delay: Duration) {
         var client = client(["private-1"])
         client.authorized("private-1", busy(after: delay))
-        #expect(client.decide(.seconds(-1)).timers == ["set authorization 0s"])
-        #expect(client.advance(by: .zero).authorizations == ["authorize private-1 for 1.1 again 2"])
+        #expect(client.decide(.seconds(-1)).timers == ["set nextTry 0s"])
+        #expect(client.advance(by: .zero).authorizations == ["authorize private-1 for 1.1"])
     }
 
-    @Test("The number of tries is limited", arguments: 1...4)
+    @Test("The options can limit the number of tries", arguments: 1...4)
     func tries(count: Int) {
         var client = CoreClient.connected { $0.authorizationTries = count }
         client.subscribe("private-1")
-        for _ in 1..<max(count, 1) {
+        for number in 1..<max(count, 1) {
             #expect(client.authorized("private-1", busy()).told == [])
-            client.decide(.zero)
+            let report = number == 1 ? ["failed private-1 authorizationFailed"] : []
+            #expect(client.decide(.zero).told.words == report)
             client.advance(by: .zero)
         }
         #expect(client.authorized("private-1", busy()).told == ["failed private-1 authorizationFailed"])
+        #expect(client.advance(by: .seconds(60)) == [])
     }
 
     @Test("The subscription fails with the last error if the policy stops the retries")
@@ -207,7 +282,8 @@ struct AuthorizationTests {
 
     @Test("The recovery `askOnceMore` leads to one immediate retry that does not count as a try")
     func askOnceMore() {
-        var client = client(["private-1"])
+        var client = CoreClient.connected { $0.authorizationTries = 3 }
+        client.subscribe("private-1")
         #expect(
             client.authorized("private-1", expired) == [
                 "stop authorization", "authorize private-1 for 1.1 again 2", "set authorization 10s",
@@ -231,7 +307,7 @@ struct AuthorizationTests {
             client.advance(by: .zero)
         }
         #expect(
-            client.authorized("private-1", expired).authorizations == ["authorize private-1 for 1.1 again \(tries + 1)"]
+            client.authorized("private-1", expired).authorizations == ["authorize private-1 for 1.1 again 2"]
         )
         #expect(client.authorized("private-1", expired).told == ["failed private-1 authorizationFailed"])
     }

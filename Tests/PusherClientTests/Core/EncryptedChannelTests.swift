@@ -194,16 +194,33 @@ struct EncryptedChannelTests {
         #expect(!"\(error)".contains("secret!"))
     }
 
-    @Test("A refresh has two tries, even if the authorizer hangs")
+    @Test("The client fetches the key until it gets an answer, and then delivers the held events in order")
     func refreshTimesOut() throws {
         var client = subscribed()
         _ = try client.received(event("e1", .second))
-        _ = try client.received(event("e2"))
-        #expect(client.advance(by: .seconds(10)).changes == ["ask retry 0"])
-        client.decide(.seconds(1))
-        #expect(client.advance(by: .seconds(1)).authorizations == ["authorize private-encrypted-a for 1.1 again 2"])
+        _ = try client.received(event("e2", .second))
+        for number in 1...5 {
+            #expect(client.advance(by: .seconds(10)).changes == ["ask retry \(number - 1)"])
+            // Only the first failure is reported.
+            let report = number == 1 ? ["report authorizationFailed of \(name)"] : []
+            #expect(client.decide(.seconds(1)).told.words == report)
+            #expect(client.advance(by: .seconds(1)).authorizations == ["authorize private-encrypted-a for 1.1"])
+        }
         #expect(
-            client.advance(by: .seconds(10)).told == [
+            client.authorized(name, key(.second)).told == [
+                "deliver private-encrypted-a e1", "deliver private-encrypted-a e2",
+            ]
+        )
+    }
+
+    @Test("An event fails if the policy stops the fetch of its key, and later events use the known key")
+    func refreshStops() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        _ = try client.received(event("e2"))
+        client.advance(by: .seconds(10))
+        #expect(
+            client.decide(nil).told == [
                 "unreadable private-encrypted-a e1 decryptionFailed", "deliver private-encrypted-a e2",
             ]
         )
@@ -308,9 +325,10 @@ struct EncryptedChannelTests {
         client.subscribe(name)
         client.authorized(name)
         client.advance(by: .seconds(10))
+        client.decide(.seconds(1))
         // The first events of a slow server come before or after its answer.
         #expect(try client.received(event("e1")) == ["deliver private-encrypted-a e1"])
-        #expect(client.received(.success(name)) == ["subscribed private-encrypted-a"])
+        #expect(client.received(.success(name)) == ["stop nextTry", "subscribed private-encrypted-a"])
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
     }
 
@@ -321,7 +339,8 @@ struct EncryptedChannelTests {
         client.authorized(name)
         client.advance(by: .seconds(9))
         #expect(try client.received(event("e1", .second)).authorizations == ["authorize \(name) for 1.1"])
-        #expect(client.advance(by: .seconds(1)).told == ["failed \(name) subscriptionTimedOut"])
+        client.advance(by: .seconds(1))
+        #expect(client.decide(nil).told == ["failed \(name) subscriptionTimedOut"])
         var (anew, late) = (client, client)
         #expect(client.authorized(name, key(.second)) == ["stop authorization", "deliver \(name) e1"])
         #expect(

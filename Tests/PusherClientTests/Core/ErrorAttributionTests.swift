@@ -61,8 +61,9 @@ struct ErrorAttributionTests {
         var client = client(pending: ["chat", "chat-1"])
         #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
         // The subscriptions fail only at their timeout.
+        client.advance(by: .seconds(10))
         #expect(
-            client.advance(by: .seconds(10)).told == [
+            client.decide(nil, last: 2).told == [
                 "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",
             ]
         )

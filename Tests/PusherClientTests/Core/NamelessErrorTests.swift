@@ -118,7 +118,8 @@ struct NamelessErrorTests {
     func timeout() throws {
         var client = client(pending: "a", "b")
         client.received(refusal)
-        var transcript = client.advance(by: .seconds(10))
+        client.advance(by: .seconds(10))
+        var transcript = client.decide(nil, last: 2)
         #expect(transcript.told == ["failed a subscriptionTimedOut", "failed b subscriptionTimedOut"])
         for name in ["a", "b"] {
             guard case .failed(let error) = client.machine.subscriptions[name]?.phase else {
@@ -131,6 +132,7 @@ struct NamelessErrorTests {
         #expect(transcript.told == ["subscribed b"])
         client.subscribe("c")
         client.advance(by: .seconds(10))
+        client.decide(nil)
         guard case .failed(let error) = client.machine.subscriptions["c"]?.phase else { return }
         // The client sent this subscription after the error, so the failure does not repeat the error's words.
         #expect(!error.message.contains("unauthorized"))
@@ -198,7 +200,8 @@ struct NamelessErrorTests {
         var client = client(pending: "a", "b")
         client.received(.success("b"))
         client.advance(by: .seconds(10))
-        client.subscribe("a")
+        client.decide(.zero)
+        client.advance(by: .zero)
         client.subscribe("c")
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a"])
@@ -300,6 +303,7 @@ struct NamelessErrorTests {
         var client = signingIn(pending: "a")
         client.received(.error(4200, "Generic reconnect immediately"))
         client.advance(by: .seconds(10))
+        client.decide(nil, last: 2)
         guard case .failed(let error) = client.machine.signIn.phase else {
             Issue.record("the sign-in has not failed")
             return

@@ -75,7 +75,7 @@ struct SubscriptionPaceTests {
         // The other subscriptions wait for the answer to the probe.
         #expect(client.advance(by: .milliseconds(9_999)).wire == [])
         let transcript = client.advance(by: .milliseconds(1_001))
-        #expect(transcript.told == ["failed a2 subscriptionTimedOut"])
+        #expect(client.decide(.seconds(60)).told == ["failed a2 subscriptionTimedOut"])
         #expect(transcript.wire == sent(3...3))
         #expect(client.phase(of: "a3") == "subscribing")
     }
@@ -212,6 +212,43 @@ struct SubscriptionPaceTests {
             #expect(client.advance(by: .seconds(1)).wire == sent((first + 5)...(first + 9), on: 2))
         }
         #expect(isSubscribed(client, 1...20))
+    }
+
+    @Test("Two losses in the middle of a burst, without an error, limit the next bursts to what the server answered")
+    func droppedWithoutError() {
+        var client = CoreClient.connected()
+        for number in 1...12 { client.subscribe("a\(number)") }
+        for attempt in 1...2 {
+            answer(&client, 1...5, taken: 5)
+            client.closed()
+            client.connect()
+            let count = attempt == 1 ? 12 : 5
+            #expect(client.establish().wire == sent(1...count, on: attempt + 1))
+        }
+        for first in [1, 6, 11] {
+            answer(&client, first...min(first + 4, 12), taken: 5)
+            guard first < 11 else { break }
+            #expect(client.advance(by: .seconds(1)).wire == sent((first + 5)...min(first + 9, 12), on: 3))
+        }
+        #expect(isSubscribed(client, 1...12))
+    }
+
+    @Test(
+        "Two losses limit no burst if one has a reason, comes late, or comes before any answer",
+        arguments: ["reason", "late", "unanswered", "none pending"]
+    )
+    func droppedForAnotherReason(kind: String) {
+        var client = CoreClient.connected()
+        for number in 1...12 { client.subscribe("a\(number)") }
+        for attempt in 1...2 {
+            let isSecond = attempt == 2
+            let taken = kind == "none pending" ? 12 : kind == "unanswered" && isSecond ? 0 : 5
+            if taken > 0 { answer(&client, 1...taken, taken: taken) }
+            if kind == "late", isSecond { client.advance(by: .seconds(2)) }
+            client.closed(code: kind == "reason" && isSecond ? 4200 : nil)
+            client.connect()
+            #expect(client.establish().wire == sent(1...12, on: attempt + 1))
+        }
     }
 
     @Test("The client halves the pace after a lost connection if other messages exceeded the limit")
@@ -366,15 +403,15 @@ struct SubscriptionPaceTests {
         client.subscribe("a2")
         client.received(exceeded)
         #expect(client.received(.success("a2")).told == ["subscribed a2"])
-        var transcript = client.advance(by: .seconds(10))
+        let transcript = client.advance(by: .seconds(10))
         #expect(transcript.wire == sent(1...1) && transcript.told == [])
         // The client now knows that the server counts subscriptions.
         client.trigger("client-2", on: "private-a")
         #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
         // This time the server sent no error.
-        transcript = client.advance(by: .seconds(10))
-        #expect(transcript.told == ["failed a1 subscriptionTimedOut"])
+        client.advance(by: .seconds(10))
+        #expect(client.decide(nil).told == ["failed a1 subscriptionTimedOut"])
     }
 
     @Test("A rate-limit error belongs to a subscription if the server then drops the connection")

@@ -87,7 +87,7 @@ struct SubscriptionTableTests {
         .authorized: "subscribing, send 1 subscribe x",
         .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
         .authorizationUnusable: "failed invalidAuthorization, failed x invalidAuthorization",
-        .authorizationTimer: "authorizing, forget the authorization",
+        .authorizationTimer: "retrying, forget the authorization", .authorizationPostponed: "retrying",
         .loss: "idle, forget the authorization", .disconnect: "idle, forget the authorization",
         .reconnect: "authorizing, forget the authorization, {ask 2}",
     ]
@@ -119,7 +119,7 @@ struct SubscriptionTableTests {
             .unsubscribe: "subscribingUnwanted, retired x", .success: "{subscribed}",
             .error: "failed subscriptionRefused, report serverError of x, failed x subscriptionRefused",
             .refusal: "failed subscriptionRefused, failed x subscriptionRefused 401", .existing: "{existing}",
-            .subscriptionTimer: "failed subscriptionTimedOut, failed x subscriptionTimedOut",
+            .subscriptionTimer: "retrying",
             .loss: "idle", .disconnect: "idle", .reconnect: "{begin 2}",
         ],
         .unwanted: [
@@ -136,9 +136,11 @@ struct SubscriptionTableTests {
         // The client accepts a late success. The server may only have been slow, or the error may belong to another
         // request.
         .refused: failed.merging([.success: "{subscribed}"]) { _, new in new },
-        .timedOut: failed.merging([
+        .timedOut: retrying.merging([
             .success: "{subscribed}", .unsubscribe: "gone, retired x, send 1 unsubscribe x",
+            .nextTry: "subscribing, send 1 subscribe x",
         ]) { _, new in new },
+        .postponed: retrying,
         .unauthorized: failed.merging([
             .success: "failed authorizationFailed, send 1 unsubscribe x"
         ]) { _, new in new },
@@ -146,6 +148,12 @@ struct SubscriptionTableTests {
             .success: "failed invalidAuthorization, send 1 unsubscribe x"
         ]) { _, new in new },
         .invalid: [.unsubscribe: "gone, retired x"],
+    ]
+
+    static let retrying: Row = [
+        .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x", .nextTry: "{begin 1}",
+        .success: "retrying, send 1 unsubscribe x",
+        .unsubscribe: "gone, retired x", .loss: "idle", .disconnect: "idle", .reconnect: "{begin 2}",
     ]
 
     static let failed: Row = [

@@ -131,7 +131,7 @@ struct RefusedCertificateTests {
                         port: server.port,
                         useTLS: false,
                         timeouts: .patient,
-                        authorizationRetryPolicy: .delays([.milliseconds(1)]),
+                        requestRetryPolicy: .delays([], repeatsLast: false),
                         tls: TLSOptions(trustRoots: .only(pem: chain.rootPEM)),
                         callbackQueue: .eventLoop,
                         logger: .quiet

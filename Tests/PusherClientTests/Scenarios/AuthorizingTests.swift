@@ -80,18 +80,69 @@ struct AuthorizingTests {
         #expect(channel.subscribed)
     }
 
-    @Test("the client retries an authorization after a server error")
+    @Test("the client asks for an authorization until the backend is back, and reports the first failure")
     func retries() async throws {
-        world.server.failAuthorizations(2, with: .status(503))
-        let pusher = try await world.makeConnectedClient()
+        world.server.failAuthorizations(20, with: .status(503))
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(
+            .virtual(requestRetryPolicy: .delays([.seconds(1)]), logger: lines.logger(.debug))
+        )
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
         let channel = pusher.subscribe("private-orders")
-        for count in 1...2 {
+        let waiting = Task { try await channel.subscribed(timeout: .seconds(3_600)) }
+        for count in 1...20 {
             await world.runUntil { world.server.authorizationRequests.count == count }
+            await world.runUntil { pusher.isWaitingForNextTry }
+            guard case .retrying(let error) = channel.subscriptionStatus else {
+                Issue.record("\(channel.subscriptionStatus)")
+                return
+            }
+            #expect(error.httpStatus == 503)
+            await world.advance(by: .seconds(1))
+        }
+        _ = try await world.complete { try await waiting.value }
+        #expect(channel.subscriptionStatus == .subscribed)
+        #expect(world.server.authorizationRequests.count == 21)
+        #expect(delegate.failures.elements == ["private-orders"])
+        #expect(pusher.statistics.subscriptions.retried == 20 && pusher.statistics.subscriptions.failed == 1)
+        #expect(lines.messages.count { $0.contains("Trying again in 1 s.") } == 20)
+    }
+
+    @Test("subscribed(timeout:) throws the last failure if the backend does not come back in time")
+    func backendStaysDown() async throws {
+        world.server.failAuthorizations(with: .status(503))
+        let pusher = try await world.makeConnectedClient(
+            .virtual(requestRetryPolicy: .delays([.seconds(1)]))
+        )
+        let channel = pusher.subscribe("private-orders")
+        let waiting = Task { try await channel.subscribed(timeout: .seconds(5)) }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        for _ in 1...5 {
             await world.runUntil { pusher.isWaitingForNextTry }
             await world.advance(by: .seconds(1))
         }
-        await world.runUntil { channel.subscribed }
-        #expect(world.server.authorizationRequests.count == 3)
+        let error = await #expect(throws: SubscriptionError.self) { try await world.complete { try await waiting.value } }
+        #expect(error?.kind == .waitTimedOut && error?.httpStatus == 503)
+        #expect((error?.cause as? SubscriptionError)?.kind == .authorizationFailed)
+        #expect(error?.message.contains("answered with status 503") == true)
+    }
+
+    @Test("clients whose backend comes back ask it spread over the longest wait")
+    func spread() {
+        // The wait before the tenth try: the default policy has reached its cap.
+        let policy = PusherClientOptions(authMethod: .noMethod).requestRetryPolicy
+        let error = AuthorizationError(.refused, "busy")
+        let waits = (0..<1_000).compactMap { client in
+            policy.delay(
+                for: RetryContext(retryCount: 10, elapsed: .seconds(100), reason: error, random: Double(client) / 1_000)
+            )
+        }
+        #expect(waits.count == 1_000)
+        for second in 0..<30 {
+            let count = waits.count { $0 >= .seconds(second) && $0 < .seconds(second + 1) }
+            #expect((20...50).contains(count), "\(count) clients in second \(second)")
+        }
     }
 
     @Test("the client retries a refusal once if a header provider may return a fresh token")
@@ -121,12 +172,13 @@ struct AuthorizingTests {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .authorizer(authorizer: Nobody())))
         pusher.delegate = delegate
-        let channel = pusher.subscribe("private-orders")
-        let error = await #expect(throws: SubscriptionError.self) {
-            try await world.complete { try await channel.subscribed() }
-        }
+        pusher.subscribe("private-orders")
+        await world.runUntil { delegate.failures.count == 1 }
+        let error = delegate.subscriptionErrors.elements.first
         #expect((error?.cause as? AuthorizationError)?.kind == .authorizerFailed)
         #expect(delegate.failures.elements == ["private-orders"])
+        // The app's code may fail for a reason that passes, so the client calls it again.
+        #expect(pusher.isWaitingForNextTry)
     }
 
     @Test("an authorizer that never answers delays neither events nor other channels (PusherSwift)")
@@ -146,14 +198,12 @@ struct AuthorizingTests {
         try world.server.publish(event: "created", data: "1", to: "orders")
         await world.run()
         #expect(events.elements == ["1"])
-        let waiting = Task { try await stuck.subscribed() }
-        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
-        for _ in 1...3 {
-            await world.advance(by: .seconds(10))
-            await world.advance(by: .seconds(1))
+        await world.advance(by: .seconds(10))
+        guard case .retrying(let error) = stuck.subscriptionStatus else {
+            Issue.record("\(stuck.subscriptionStatus)")
+            return
         }
-        let error = await #expect(throws: SubscriptionError.self) { try await waiting.value }
-        #expect((error?.cause as? AuthorizationError)?.kind == .timedOut)
+        #expect((error.cause as? AuthorizationError)?.kind == .timedOut)
     }
 
     @Test("a channel that is unsubscribed during its authorization stays unsubscribed (pusher-js)")
@@ -290,11 +340,9 @@ struct AuthorizingTests {
         client.append(pusher)
         defer { _ = client.take() }
         let channel = pusher.subscribe("private-orders")
-        let kind = await #expect(throws: SubscriptionError.self) {
-            try await world.complete { try await channel.subscribed() }
-        }?.kind
-        #expect(kind == .authorizationFailed)
+        await world.runUntil { pusher.isWaitingForNextTry }
         #expect(calls.count == 0)
+        _ = channel
         pusher.unsubscribe("private-orders")
         await world.runUntil { calls.count == 1 }
         #expect(calls.elements == [.connected])
@@ -322,9 +370,8 @@ extension Pusher {
     /// Whether an authorization waits for its next try.
     fileprivate var isWaitingForNextTry: Bool {
         engine.read { state in
-            state.machine.authorizations.jobs.values.contains { job in
-                if case .waiting = job.phase { true } else { false }
-            }
+            let retries = state.machine.session?.retries ?? Retries()
+            return retries.subjects.contains { retries[$0]?.phase == .waiting }
         }
     }
 }

@@ -90,7 +90,8 @@ struct ReleaseTests {
         case .authorizing: await runUntil(pusher) { !$0.authorizations.isEmpty }
         case .reauthorizing:
             await runUntil(pusher) { machine in
-                machine.authorizations.jobs.values.contains { if case .waiting = $0.phase { true } else { false } }
+                let retries = machine.session?.retries ?? Retries()
+                return retries.subjects.contains { retries[$0]?.phase == .waiting }
             }
         case .signingIn: await runUntil(pusher) { $0.signIn.isUnderWay }
         }

@@ -106,7 +106,7 @@ struct SecrecyOfFailuresTests {
             useTLS: false,
             userAuthMethod: userAuthMethod,
             retryPolicy: .delays([.seconds(1)]),
-            authorizationRetryPolicy: .delays([.seconds(1)]),
+            requestRetryPolicy: .delays([.seconds(1), .seconds(1)], repeatsLast: false),
             proxy: .server(host: "127.77.0.1", port: 9, credentials: .init(username: "ada", password: "hush-proxy")),
             headers: ["Authorization": "Bearer hush-upgrade", "Cookie": "hush-upgrade-cookie"],
             queryItems: [URLQueryItem(name: "token", value: "hush-query")],
@@ -221,18 +221,32 @@ struct SecrecyOfFailuresTests {
             .virtual(
                 authMethod: .authorizer { _ in throw Failure() },
                 userAuthMethod: .authenticator { _ in throw Failure() },
+                requestRetryPolicy: .delays([.seconds(1)], repeatsLast: false),
                 logger: lines.logger(.trace)
             )
         )
         let errors = pusher.errors
         for name in Self.names {
             let channel = pusher.subscribe(name)
+            let waiting = Task { try await channel.subscribed() }
+            await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+            // The policy of this client stops after the second try.
+            for _ in 1...2 {
+                await world.run()
+                await world.advance(by: .seconds(1))
+            }
             let error = await #expect(throws: SubscriptionError.self) {
-                try await world.complete { try await channel.subscribed() }
+                try await world.complete { try await waiting.value }
             }
             #expect(error?.description.contains("hush") == false)
         }
-        await #expect(throws: PusherClientError.self) { try await world.complete { try await pusher.signedIn() } }
+        let waiting = Task { try await pusher.signedIn() }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        for _ in 1...2 {
+            await world.run()
+            await world.advance(by: .seconds(1))
+        }
+        await #expect(throws: PusherClientError.self) { try await world.complete { try await waiting.value } }
         var iterator = errors.makeAsyncIterator()
         for _ in 1...4 { #expect(await iterator.next()?.description.contains("hush") == false) }
         for line in lines.messages { #expect(SecretSearch.secret(in: line) == nil) }

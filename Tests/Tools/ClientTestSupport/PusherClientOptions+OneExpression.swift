@@ -16,7 +16,7 @@ extension PusherClientOptions {
         userAuthMethod: UserAuthMethod = .noMethod,
         timeouts: PusherTimeouts = PusherTimeouts(),
         retryPolicy: any RetryPolicy = .exponential(),
-        authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
+        requestRetryPolicy: any RetryPolicy = .exponential(),
         clientEventEncoding: ClientEventEncoding = .json,
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
@@ -36,7 +36,7 @@ extension PusherClientOptions {
         self.userAuthMethod = userAuthMethod
         self.timeouts = timeouts
         self.retryPolicy = retryPolicy
-        self.authorizationRetryPolicy = authorizationRetryPolicy
+        self.requestRetryPolicy = requestRetryPolicy
         self.clientEventEncoding = clientEventEncoding
         self.payloadTransformer = payloadTransformer
         self.tls = tls
@@ -60,7 +60,7 @@ extension PusherClientOptions.Limits {
         listenerBufferSize: Int = PusherClientOptions.Limits().listenerBufferSize,
         totalBufferSize: Int = PusherClientOptions.Limits().totalBufferSize,
         authorizationsAtOnce: Int = PusherClientOptions.Limits().authorizationsAtOnce,
-        authorizationTries: Int = PusherClientOptions.Limits().authorizationTries,
+        authorizationTries: Int? = PusherClientOptions.Limits().authorizationTries,
         authorizationResponseSize: Int = PusherClientOptions.Limits().authorizationResponseSize,
         queuedClientEvents: Int = PusherClientOptions.Limits().queuedClientEvents,
         clientEventsPerSecond: Int? = PusherClientOptions.Limits().clientEventsPerSecond,

@@ -1,6 +1,6 @@
 package import PusherClient
 
-/// The rules that the counts of the statistics always satisfy.
+/// The rules that the counts of the statistics, and the retries, always satisfy.
 package struct StatisticsBalance {
     /// The rules that are violated; empty if there are none.
     package private(set) var violations: [String] = []
@@ -26,6 +26,7 @@ package struct StatisticsBalance {
                 && subscriptions.wantedCount == subscriptions.values.count(where: \.isWanted),
             "\(subscriptions.subscribedCount) of \(subscriptions.wantedCount) wanted channels are subscribed"
         )
+        checkRetries(machine)
         let waiting = subscriptions.values.reduce(0) { $0 + machine.clientEvents.count(of: $1.id) }
         let clientEvents = statistics.clientEvents
         expect(clientEvents.waiting == waiting, "\(clientEvents), but \(waiting) are waiting")
@@ -33,6 +34,38 @@ package struct StatisticsBalance {
         // The client is writing the remaining events to a socket at the moment.
         let missing = clientEvents.accepted - isOver
         expect(written.map { $0 == missing } ?? (missing >= 0), "\(clientEvents), but \(missing) are missing")
+    }
+
+    /// Checks that the client is about to try again exactly if it has failed, and the app still wants the subject.
+    private mutating func checkRetries(_ machine: ClientStateMachine) {
+        let retries = machine.session?.retries ?? Retries()
+        for subject in retries.subjects {
+            let isTrying = retries[subject]?.phase == .trying
+            switch subject {
+            case .channel(let name):
+                let phase = machine.subscriptions[name]?.phase
+                var isRetrying = false
+                if case .retrying? = phase { isRetrying = true }
+                expect(phase != nil && isRetrying != isTrying, "\(name) is retried in \(String(describing: phase))")
+            case .key(let name):
+                let subscription = machine.subscriptions[name]
+                expect(
+                    subscription?.isRefreshingKey == true && (subscription?.keyAuthorization != nil) == isTrying,
+                    "the key of \(name) is retried in \(String(describing: subscription?.decryption?.phase))"
+                )
+            case .signIn:
+                expect(
+                    machine.isSignInWanted && (machine.signIn.phase == .retrying) != isTrying,
+                    "the sign-in is retried in \(machine.signIn.phase)"
+                )
+            case .ownChannel:
+                expect(machine.signIn.user != nil, "a user's own channel is retried in \(machine.signIn.phase)")
+            }
+        }
+        for subscription in machine.wantedSubscriptions {
+            guard case .retrying = subscription.phase else { continue }
+            expect(retries[.channel(subscription.name)] != nil, "nothing retries \(subscription.name)")
+        }
     }
 
     private mutating func check(
@@ -57,6 +90,6 @@ package struct StatisticsBalance {
     }
 
     private mutating func expect(_ condition: Bool, _ counts: @autoclosure () -> String) {
-        if !condition { violations.append("the counts are inconsistent: \(counts())") }
+        if !condition { violations.append("the state is inconsistent: \(counts())") }
     }
 }

@@ -19,7 +19,7 @@ package struct TimerRules {
                     [],
                     [
                         .activity, .pong, .keepAlive, .subscription, .subscriptionPace, .authorization, .signIn,
-                        .ownChannel,
+                        .ownChannel, .nextTry,
                         .clientEvents,
                     ], true,
                     "connected"
@@ -35,7 +35,7 @@ package struct TimerRules {
         let isSound =
             required.allSatisfy(running.contains)
             && running.allSatisfy { purpose in
-                allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
+                allowed.contains(purpose) && ([.authorization, .nextTry].contains(purpose) || running.count { $0 == purpose } == 1)
             }
         guard isSound else { return "in the state \(state), the wrong timers run: \(running)" }
         guard isConnected, running.contains(.activity) == running.contains(.pong) else { return nil }

@@ -77,7 +77,8 @@ extension AuthMethod {
                 AuthorizationError(
                     .authorizerFailed,
                     "Authorization of channel '\(request.channelName)' failed: the authorizer gave nil. "
-                        + "To give a reason, use .authorizer { } with async code, and throw an error."
+                        + "To give a reason, use .authorizer { } with async code, and throw an error.",
+                    recovery: .retry(after: .zero)
                 )
             )
         }

@@ -73,12 +73,14 @@ extension AuthorizationError {
     }
 
     /// Makes the error for a failure in the app's code. The message does not contain the description of the app's
-    /// error, because the description may contain secrets.
+    /// error, because the description may contain secrets. The client cannot know whether such a failure passes, so it
+    /// tries again. Code that knows throws an ``AuthorizationError``.
     static func thrown(_ error: any Error, by who: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         if let error = error as? AuthorizationError { return error }
         return AuthorizationError(
             .authorizerFailed,
             "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. See the error's cause.",
+            recovery: .retry(after: .zero),
             cause: error
         )
     }

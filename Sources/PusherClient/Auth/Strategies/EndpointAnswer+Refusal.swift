@@ -23,7 +23,7 @@ extension EndpointAnswer {
     private func recovery(_ status: Int) -> AuthorizationError.Recovery {
         switch status {
         case 401, 403: canAskOnceMore ? .askOnceMore : .none
-        case 408, 429, 500...599: .retry(after: Self.retryDelay(response.headers["Retry-After"], now: Date()))
+        case 408, 425, 429, 500...599: .retry(after: Self.retryDelay(response.headers["Retry-After"], now: Date()))
         default: .none
         }
     }

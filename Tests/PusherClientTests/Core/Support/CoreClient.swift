@@ -240,6 +240,12 @@ struct CoreClient {
         return input { $0.retryDecided(question, delay: delay, now: $1, into: &$2) }
     }
 
+    /// Answers the last questions to the retry policy, oldest first.
+    @discardableResult
+    mutating func decide(_ delay: Duration?, last count: Int) -> Transcript {
+        ledger.questions.suffix(count).map { decide(delay, question: $0) }.reduce([], +)
+    }
+
     @discardableResult
     mutating func awaitConnection() -> Transcript {
         let waiter = makeWaiter()

@@ -9,7 +9,7 @@ struct Coverage {
     static let required: Set<String> = [
         "sign-in", "sign-in failed", "members", "members with a difference", "member added", "member removed",
         "event held", "key refresh", "read after a refresh", "unreadable", "client event", "client event paced",
-        "authorization retried", "authorization queued", "authorization timed out", "presence waits for sign-in",
+        "retried", "authorization queued", "authorization timed out", "presence waits for sign-in",
         "started over", "wanted again", "refused", "timed out", "confirmed late", "own event of the user",
         "keep-alive",
         "subscription queued", "subscriptions paced",
@@ -29,12 +29,13 @@ struct Coverage {
             case .failedToDecrypt: count("unreadable")
             case .sendClientEvent: count("client event")
             case .schedule(let timer, _) where timer.purpose == .clientEvents: count("client event paced")
+            case .schedule(let timer, _) where timer.purpose == .nextTry: count("retried")
             case .schedule(let timer, _) where timer.purpose == .keepAlive: count("keep-alive")
             case .schedule(let timer, _) where timer.purpose == .subscriptionPace: count("subscriptions paced")
             case .authorize(let questions):
                 if questions.count > 1 { count("authorizations in one request") }
                 for (id, question) in questions { authorize(id, question, machine) }
-            case .askRetryPolicy(.authorization, let context):
+            case .askRetryPolicy(.request, let context):
                 if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
             case .subscriptionFailed(_, let error, _) where error.kind == .refused: count("refused")
             case .subscriptionFailed(_, let error, _) where error.kind == .timedOut: count("timed out")
@@ -50,7 +51,6 @@ struct Coverage {
         _ question: AuthorizationQuestion,
         _ machine: ClientStateMachine
     ) {
-        if id.number > 1 { count("authorization retried") }
         guard case .channel(let name) = question.subject else { return }
         if machine.subscriptions[name]?.decryption?.phase == .refreshing(id.id) { count("key refresh") }
     }
@@ -67,7 +67,10 @@ struct Coverage {
         for old in before.subscriptions.values {
             guard let new = after.subscriptions[old.name] else { continue }
             if !old.isWanted, new.isWanted { count("wanted again") }
-            if case .failed = old.phase, new.phase == .subscribed { count("confirmed late") }
+            switch old.phase {
+            case .failed, .retrying: if new.phase == .subscribed { count("confirmed late") }
+            default: break
+            }
             guard case .refreshing? = old.decryption?.phase else { continue }
             let isRead = effects.contains { effect in
                 if case .deliver(.channel(new.id), let event) = effect { event.event.hasPrefix("e") } else { false }

@@ -103,6 +103,8 @@ struct Ledger {
         case .askRetryPolicy(let id, let question):
             questions.append(id)
             lastQuestion = question
+            // After a timeout, the client may subscribe again.
+            if question.reason.code == .subscriptionTimedOut, let name = question.reason.channelName { answered(name) }
         case .stateChanged(let old, let new):
             check(old == state && old != new, "\(old) → \(new) is reported after \(state)")
             self.state = new

@@ -380,7 +380,7 @@ extension RetryQuestionID {
     fileprivate var stale: Self {
         switch self {
         case .connection(let number): .connection(number - 1)
-        case .authorization(let asked): .authorization(AuthorizationTry(asked.id, number: asked.number - 1))
+        case .request(let id, let failures): .request(id, failures: failures - 1)
         }
     }
 }

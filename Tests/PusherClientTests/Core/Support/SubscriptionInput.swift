@@ -4,8 +4,8 @@ import PusherProtocol
 /// All inputs of a subscription.
 enum SubscriptionInput: CaseIterable {
     case subscribe, subscribeWithOwnAuthorization, unsubscribe
-    case authorized, authorizationFailed, authorizationUnusable, authorizationTimer
-    case success, error, refusal, existing, subscriptionTimer
+    case authorized, authorizationFailed, authorizationPostponed, authorizationUnusable, authorizationTimer
+    case success, error, refusal, existing, subscriptionTimer, nextTry
     case loss, reconnect, disconnect
     case signInSucceeded, signInFailed
     case staleAnswer, staleTimer
@@ -20,6 +20,7 @@ extension SubscriptionInput {
         case .unsubscribe: return client.unsubscribe(name)
         case .authorized: return client.authorized(name)
         case .authorizationFailed: return client.authorized(name, .failure(AuthorizationError(.refused, "no")))
+        case .authorizationPostponed: return client.authorized(name, .busy)
         case .authorizationUnusable: return client.authorized(name, .success(Authorization(auth: "")))
         case .authorizationTimer: return client.fire(.authorization)
         case .success: return client.received(.anySuccess(name))
@@ -29,6 +30,7 @@ extension SubscriptionInput {
         case .subscriptionTimer:
             client.suspend(for: .seconds(10))
             return client.fire(.subscription)
+        case .nextTry: return client.fire(.nextTry)
         case .loss: return client.closed()
         case .reconnect: return client.closed() + client.connect() + client.establish()
         case .disconnect: return client.disconnect()
@@ -48,4 +50,9 @@ extension SubscriptionInput {
             return TimerID.Purpose.allCases.map { client.fire(TimerID($0, .max)) }.reduce([], +)
         }
     }
+}
+
+extension Result<Authorization, AuthorizationError> {
+    /// A failure that may pass.
+    static let busy = Self.failure(AuthorizationError(.refused, "busy", httpStatus: 503, recovery: .retry(after: .zero)))
 }

@@ -13,7 +13,9 @@ enum SubscriptionSituation: CaseIterable {
     /// The app has unsubscribed, and the server has not answered.
     case unwanted
     case subscribed
-    case refused, timedOut, unauthorized, unusable
+    case refused, unauthorized, unusable
+    /// The client waits before it tries again, because the server, or the backend, did not answer.
+    case timedOut, postponed
     case invalid
 
     var phase: String {
@@ -22,7 +24,7 @@ enum SubscriptionSituation: CaseIterable {
         case .unwanted: "subscribingUnwanted"
         case .authorizingAnew: "authorizing"
         case .refused: "failed subscriptionRefused"
-        case .timedOut: "failed subscriptionTimedOut"
+        case .timedOut, .postponed: "retrying"
         case .unauthorized: "failed authorizationFailed"
         case .unusable: "failed invalidAuthorization"
         case .idle, .authorizing, .awaitingSignIn, .subscribing, .subscribed, .invalid: "\(self)"
@@ -36,7 +38,7 @@ enum SubscriptionSituation: CaseIterable {
     func exists(for kind: ChannelKind) -> Bool {
         switch self {
         case .awaitingSignIn: kind.base == .presence
-        case .authorizing, .authorizingAnew, .unauthorized, .unusable: kind.requiresAuthorization
+        case .authorizing, .authorizingAnew, .unauthorized, .postponed, .unusable: kind.requiresAuthorization
         case .absent, .idle, .subscribing, .unwanted, .subscribed, .refused, .timedOut, .invalid: true
         }
     }
@@ -53,6 +55,9 @@ enum SubscriptionSituation: CaseIterable {
         switch self {
         case .absent, .idle, .authorizing, .invalid: return client
         case .unauthorized: client.authorized(name, .failure(AuthorizationError(.refused, "no")))
+        case .postponed:
+            client.authorized(name, .busy)
+            client.decide(.seconds(1))
         case .unusable: client.authorized(name, .success(Authorization(auth: "")))
         case .awaitingSignIn: client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)")))
         case .subscribing, .authorizingAnew, .unwanted, .subscribed, .refused, .timedOut: client.authorized(name)
@@ -61,11 +66,16 @@ enum SubscriptionSituation: CaseIterable {
         case .unwanted: client.unsubscribe(name)
         case .subscribed: client.received(.anySuccess(name))
         case .refused: client.received(.refusal(name))
-        case .timedOut: client.advance(by: .seconds(10))
+        case .timedOut:
+            client.advance(by: .seconds(10))
+            client.decide(.seconds(1))
         case .authorizingAnew:
             client.advance(by: .seconds(10))
+            client.decide(nil)
             client.subscribe(name)
-        case .absent, .idle, .authorizing, .awaitingSignIn, .subscribing, .unauthorized, .unusable, .invalid: break
+        case .absent, .idle, .authorizing, .awaitingSignIn, .subscribing, .unauthorized, .postponed, .unusable,
+            .invalid:
+            break
         }
         return client
     }
@@ -90,6 +100,7 @@ extension CoreClient {
         case .subscribing: "subscribing"
         case .subscribingUnwanted: "subscribingUnwanted"
         case .subscribed: "subscribed"
+        case .retrying: "retrying"
         case .failed(let error): "failed \(error.kind)"
         case .invalid: "invalid"
         }

@@ -49,19 +49,19 @@ struct ClientEnding {
         }
     }
 
-    /// The channels that are neither subscribed nor failed.
+    /// The channels that are neither subscribed nor failed, although no failure is followed by a wait.
     private var unfinished: [String] {
         guard let machine = world.client?.engine.machine else { return [] }
         var names: [String] = []
         for subscription in machine.wantedSubscriptions {
             switch subscription.phase {
-            case .subscribed, .failed, .invalid: break
+            case .subscribed, .retrying, .failed, .invalid: break
             case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribingUnwanted:
                 names.append(subscription.name)
             }
         }
         switch machine.signIn.phase {
-        case .signedIn, .failed: break
+        case .signedIn, .retrying, .failed: break
         case .idle where !machine.isSignInWanted: break
         case .idle, .authorizing, .signingIn: names.append("the sign-in")
         }

@@ -62,7 +62,7 @@ final class ClientWorld {
         useTLS: false,
         userAuthMethod: .endpoint("http://server.test/user"),
         retryPolicy: .delays([.seconds(1)]),
-        authorizationRetryPolicy: .delays([.seconds(1)]),
+        requestRetryPolicy: .delays([.seconds(1)]),
         limits: .init(
             messageSize: ScriptedNetwork.options.maximumMessageSize,
             sequenceBuffer: 16,

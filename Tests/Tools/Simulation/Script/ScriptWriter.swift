@@ -280,8 +280,9 @@ extension ScriptWriter {
         ])
     }
 
-    private mutating func authorizationFault() -> Action { .failAuthorizations(fault(), count: draw([1, 1, 4])) }
-    private mutating func signInFault() -> Action { .failSignIns(fault(), count: draw([1, 1, 4])) }
+    // With the high count, the backend stays down until the faults end.
+    private mutating func authorizationFault() -> Action { .failAuthorizations(fault(), count: draw([1, 1, 4, 1_000])) }
+    private mutating func signInFault() -> Action { .failSignIns(fault(), count: draw([1, 1, 4, 1_000])) }
 
     private mutating func subscriptionFault() -> PusherTestServer.SubscriptionFault? {
         draw([

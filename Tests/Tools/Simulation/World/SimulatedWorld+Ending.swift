@@ -110,13 +110,13 @@ extension SimulatedWorld {
         checkInvariants()
     }
 
-    /// Checks that each channel is subscribed, or was reported as failed. A failed channel must be subscribed when the
-    /// app tries again.
+    /// Checks that each channel is subscribed, or was reported as failed for a reason that cannot pass. A failed channel
+    /// must be subscribed when the app tries again.
     private func checkAllSubscribed() {
         guard let pusher = application.pusher else { return }
         var failed: [String] = []
         for subscription in pusher.engine.machine.wantedSubscriptions where !subscription.isSubscribed {
-            guard case .failed = subscription.phase else {
+            guard case .failed(let error) = subscription.phase, !error.mayPass else {
                 return violations.add("\(subscription.name) is stuck: \(subscription.phase)")
             }
             let outcome = application.state.withLockedValue { $0.outcomes[subscription.name] }
@@ -128,8 +128,7 @@ extension SimulatedWorld {
         // With a message limit, the client may have learned to wait for 90 seconds.
         advance(by: .seconds(settings.messageLimit == nil ? 60 : 200))
         if settings.messageLimit != nil {
-            // Because of its limit, the server may have dropped the sign-in, which the client does not repeat.
-            signInAgain(pusher)
+            // Because of its limit, the server may have dropped the sign-in, so the client gets time for another try.
             advance(by: .seconds(60))
         }
         // A server that does not stop its streams may have dropped the connection because of a long stream, so the
@@ -155,19 +154,24 @@ extension SimulatedWorld {
 
     /// Signs the user in again if the sign-in has failed. Checks that no sign-in is pending.
     private func signInAgain(_ pusher: Pusher) {
-        guard application.state.withLockedValue({ $0.wantsSignIn }) else { return }
+        // The client tries again for ever if the server does not know sign-ins, and does not answer them.
+        guard application.state.withLockedValue({ $0.wantsSignIn }), knowsSignIn else { return }
         switch pusher.engine.machine.signIn.phase {
         case .signedIn: break
-        case .failed: pusher.signIn()
-        case .idle, .authorizing, .signingIn:
+        case .failed(let error):
+            violations.check(!error.mayPass, "the client does not try the sign-in again: \(error)")
+            pusher.signIn()
+        case .idle, .authorizing, .signingIn, .retrying:
             // The sign-in may be pending after a server that does not stop its streams has dropped the connection.
             violations.check(!settings.serverStopsStreams, "the sign-in is stuck")
         }
     }
 
+    private var knowsSignIn: Bool { Settings.dialects[settings.dialect].dialect.users.knowsSignIn }
+
     private func checkSignIn(_ pusher: Pusher, _ userId: String?) {
         let isWanted = application.state.withLockedValue { $0.wantsSignIn }
-        guard isWanted, Settings.dialects[settings.dialect].dialect.users.knowsSignIn else { return }
+        guard isWanted, knowsSignIn else { return }
         violations.check(
             userId == "me" && pusher.user.userId == "me",
             "the client's user is \(pusher.user.userId ?? "nil"), the server's user is \(userId ?? "nil"), expected me"
@@ -272,4 +276,16 @@ extension SimulatedWorld {
         violations.check(server.server.connections.isEmpty, "\(server.server.connections.count) connections are left")
         violations.check(server.exchanges.isEmpty, "\(server.exchanges.count) HTTP requests are left")
     }
+}
+
+extension SubscriptionError {
+    fileprivate var mayPass: Bool { kind == .subscriptionTimedOut || (cause as? AuthorizationError)?.mayPass == true }
+}
+
+extension PusherClientError {
+    fileprivate var mayPass: Bool { code == .signInTimedOut || (cause as? AuthorizationError)?.mayPass == true }
+}
+
+extension AuthorizationError {
+    fileprivate var mayPass: Bool { if case .retry = recovery { true } else { false } }
 }

@@ -161,6 +161,12 @@ extension SimulatedWorld {
             running.count { $0 == .authorization } <= authorizations,
             "too many timers for \(authorizations) authorizations: \(running)"
         )
+        let retries = machine.session?.retries ?? Retries()
+        let waiting = retries.subjects.count { retries[$0]?.phase == .waiting }
+        violations.check(
+            running.count { $0 == .nextTry } == waiting,
+            "wrong timers for \(waiting) retries: \(running)"
+        )
         violations.check(
             !machine.clientEvents.isLimited || running.contains(.clientEvents),
             "client events are held back by the rate limit without a timer"
