@@ -362,7 +362,7 @@ let package = Package(
             name: "SignalRClientTests",
             dependencies: [
                 "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
-                logging, nioCore, nioPosix, nioConcurrencyHelpers,
+                logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

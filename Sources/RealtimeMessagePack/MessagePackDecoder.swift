@@ -51,6 +51,7 @@ struct MessagePackValueDecoder: Decoder {
     /// The bytes from the start of the value. More bytes may follow the value.
     let bytes: ArraySlice<UInt8>
     let strategy: MessagePackKeyStrategy
+    var keys = MessagePackKeyMeaning.properties
     let path: MessagePackPath
     let depth: Int
 
@@ -81,8 +82,9 @@ struct MessagePackValueDecoder: Decoder {
         if type == Date.self, let value = try decodeDate() as? T { return value }
         if type == URL.self, let value = try decodeText("a URL", URL.init(string:)) as? T { return value }
         if type == Decimal.self, let value = try decodeDecimal() as? T { return value }
-        guard !strategy.isAsIs, type is any StringKeyedDictionary.Type else { return try T(from: self) }
-        return try T(from: MessagePackValueDecoder(bytes, .asIs, at: path, depth: depth))
+        var decoder = self
+        decoder.keys = MessagePackKeyMeaning(of: type)
+        return try T(from: decoder)
     }
 
     /// Decodes a timestamp, or .NET's pair of a timestamp and the minutes from UTC.
@@ -194,7 +196,11 @@ private final class MessagePackMap {
     }
 
     func value(_ name: String) -> ArraySlice<UInt8>? {
-        let key = decoder.strategy.key(for: name)
+        let key =
+            switch decoder.keys {
+            case .properties: decoder.strategy.key(for: name)
+            case .texts, .integers: name
+            }
         for offset in entries.indices {
             let index = (next + offset) % entries.count
             guard entries[index].key.elementsEqual(key.utf8) else { continue }
@@ -211,8 +217,12 @@ private struct MessagePackKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerP
     var codingPath: [any CodingKey] { map.decoder.codingPath }
     var allKeys: [Key] {
         map.entries.compactMap { entry in
-            map.decoder.strategy.names(for: String(decoding: entry.key, as: UTF8.self)).lazy
-                .compactMap { Key(stringValue: $0) }.first
+            let text = String(decoding: entry.key, as: UTF8.self)
+            switch map.decoder.keys {
+            case .properties:
+                return map.decoder.strategy.names(for: text).lazy.compactMap { Key(stringValue: $0) }.first
+            case .texts, .integers: return Key(stringValue: text)
+            }
         }
     }
 
@@ -268,13 +278,14 @@ private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
         self.decoder = decoder
         (reader, total) = try decoder.read { reader throws(MessagePackError) in
             let count = try reader.readArrayCount()
+            // A type may reserve memory for `count` elements. Each element has at least one byte, so a server cannot
+            // announce more elements than it has sent bytes.
+            guard count <= reader.remainingCount else { throw .truncated }
             return (reader, count)
         }
     }
 
-    /// Nil, because the standard library would reserve memory for this number of elements. The server must not be able
-    /// to choose the number.
-    var count: Int? { nil }
+    var count: Int? { total }
     var codingPath: [any CodingKey] { decoder.codingPath }
     var isAtEnd: Bool { currentIndex >= total }
 

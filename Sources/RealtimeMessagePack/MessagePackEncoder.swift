@@ -42,8 +42,7 @@ final class MessagePackOutput {
         case let value as URL: writer.write(value.absoluteString)
         case let value as Decimal: writer.write(value.description)
         default:
-            let strategy = strategy.isAsIs || !(value is any StringKeyedDictionary) ? strategy : .asIs
-            let encoder = MessagePackValueEncoder(self, strategy, at: path)
+            let encoder = MessagePackValueEncoder(self, strategy, keys: MessagePackKeyMeaning(of: T.self), at: path)
             try value.encode(to: encoder)
             try encoder.finish()
         }
@@ -63,6 +62,7 @@ final class MessagePackContainer {
     let output: MessagePackOutput
     let kind: Kind
     let strategy: MessagePackKeyStrategy
+    private let keys: MessagePackKeyMeaning
     let path: MessagePackPath
     private let start: Int
     private(set) var count = 0
@@ -70,17 +70,29 @@ final class MessagePackContainer {
     /// finished.
     private var nested: [(offset: Int, encoder: MessagePackValueEncoder)] = []
 
-    init(_ kind: Kind, in output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
+    init(
+        _ kind: Kind,
+        in output: MessagePackOutput,
+        _ strategy: MessagePackKeyStrategy,
+        keys: MessagePackKeyMeaning,
+        at path: MessagePackPath
+    ) {
         self.output = output
         self.kind = kind
         self.strategy = strategy
+        self.keys = keys
         self.path = path
         start = output.writer.bytes.count
     }
 
     func add(_ key: (any CodingKey)?) {
         count += 1
-        if let key { output.writer.write(strategy.key(for: key.stringValue)) }
+        guard let key else { return }
+        switch (keys, key.intValue) {
+        case (.properties, _): output.writer.write(strategy.key(for: key.stringValue))
+        case (.integers, let number?): output.writer.write(number)
+        case (.texts, _), (.integers, nil): output.writer.write(key.stringValue)
+        }
     }
 
     func addValue(_ value: some Encodable, _ key: (any CodingKey)?) throws {
@@ -92,7 +104,7 @@ final class MessagePackContainer {
     func addNested(_ key: (any CodingKey)?) -> MessagePackValueEncoder {
         let path = MessagePackPath.key(key ?? MessagePackKey(intValue: count), in: path)
         add(key)
-        let encoder = MessagePackValueEncoder(MessagePackOutput(), strategy, at: path)
+        let encoder = MessagePackValueEncoder(MessagePackOutput(), strategy, keys: .properties, at: path)
         nested.append((output.writer.bytes.count, encoder))
         return encoder
     }
@@ -115,14 +127,21 @@ final class MessagePackContainer {
 final class MessagePackValueEncoder: Encoder {
     let output: MessagePackOutput
     private let strategy: MessagePackKeyStrategy
+    private let keys: MessagePackKeyMeaning
     private let path: MessagePackPath
     private var container: MessagePackContainer?
     private var hasScalar = false
     private var misuse: EncodingError?
 
-    init(_ output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
+    init(
+        _ output: MessagePackOutput,
+        _ strategy: MessagePackKeyStrategy,
+        keys: MessagePackKeyMeaning,
+        at path: MessagePackPath
+    ) {
         self.output = output
         self.strategy = strategy
+        self.keys = keys
         self.path = path
     }
 
@@ -143,9 +162,9 @@ final class MessagePackValueEncoder: Encoder {
         if let container, container.kind == kind { return container }
         if container != nil || hasScalar {
             misuse = error("The value asks for two containers of different kinds.")
-            return MessagePackContainer(kind, in: MessagePackOutput(), strategy, at: path)
+            return MessagePackContainer(kind, in: MessagePackOutput(), strategy, keys: keys, at: path)
         }
-        let opened = MessagePackContainer(kind, in: output, strategy, at: path)
+        let opened = MessagePackContainer(kind, in: output, strategy, keys: keys, at: path)
         container = opened
         return opened
     }

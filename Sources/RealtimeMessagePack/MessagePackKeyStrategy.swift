@@ -23,13 +23,32 @@ package enum MessagePackKeyStrategy: Sendable {
         case .custom(_, let name): [name(key)]
         }
     }
-
-    var isAsIs: Bool { if case .asIs = self { true } else { false } }
 }
 
-/// A dictionary whose keys are data, not names of properties.
-protocol StringKeyedDictionary {}
+/// The meaning of the keys of a map.
+enum MessagePackKeyMeaning {
+    /// The keys are names of properties, so the strategy applies to them.
+    case properties
+    /// The keys are the texts of a dictionary.
+    case texts
+    /// The keys are the integers of a dictionary.
+    case integers
+
+    init(of type: Any.Type) {
+        self =
+            switch type {
+            case is any StringKeyedDictionary.Type: .texts
+            case is any IntegerKeyedDictionary.Type: .integers
+            default: .properties
+            }
+    }
+}
+
+private protocol StringKeyedDictionary {}
 extension Dictionary: StringKeyedDictionary where Key == String {}
+
+private protocol IntegerKeyedDictionary {}
+extension Dictionary: IntegerKeyedDictionary where Key == Int {}
 
 /// The key of an array element, of a reference to a superclass, or of a dictionary value.
 struct MessagePackKey: CodingKey {

@@ -19,6 +19,9 @@ package struct MessagePackReader: Sendable {
 
     package var isAtEnd: Bool { position == bytes.endIndex }
 
+    /// The number of bytes that were not read.
+    package var remainingCount: Int { bytes.endIndex - position }
+
     /// Returns the bytes that were read since an earlier position.
     package func bytes(since start: Int) -> ArraySlice<UInt8> {
         bytes[min(max(start, bytes.startIndex), position)..<position]
@@ -74,7 +77,7 @@ package struct MessagePackReader: Sendable {
 
     /// Reads `count` bytes.
     package mutating func readBytes(_ count: Int) throws(MessagePackError) -> ArraySlice<UInt8> {
-        guard count >= 0, count <= bytes.endIndex - position else { throw .truncated }
+        guard count >= 0, count <= remainingCount else { throw .truncated }
         defer { position += count }
         return bytes[position..<position + count]
     }

@@ -147,6 +147,9 @@ public actor HubConnection {
     /// The handlers of one connection run one after the other, on no particular thread. Handlers run in the order of
     /// the calls. The handlers of one call run in the order of their registration. A handler can call the server.
     ///
+    /// If the server waits for a result, the client answers null, as Microsoft's Swift client does. Microsoft's clients
+    /// for .NET, JavaScript and Java answer with an error instead.
+    ///
     /// - Returns: A token that removes only this handler.
     @discardableResult
     @preconcurrency

@@ -6,6 +6,7 @@ final class SharedRecords: Sendable {
     struct Records: Sendable {
         var requests: [TestHubRequest] = []
         var messages: [HubMessage] = []
+        var failures: [TestHubFailure] = []
         /// The connections that have completed a handshake, and the connections that have ended, in order.
         var connected: [String] = []
         var ended: [String] = []
@@ -30,6 +31,7 @@ final class SharedRecords: Sendable {
     func ended(_ id: String) { change { $0.ended.append(id) } }
     func received(_ message: HubMessage) { change { $0.messages.append(message) } }
     func received(_ request: TestHubRequest) { change { $0.requests.append(request) } }
+    func failed(_ failure: TestHubFailure) { change { $0.failures.append(failure) } }
     func forget() { change { $0 = Records() } }
 
     private func change(_ body: (inout Records) -> Void) {

@@ -20,6 +20,9 @@ package import SignalRCore
 /// also has the streams `counter(n, delay)`, `counter_fail(n, delay)` and `echo_stream(upload)`. `ask_me` returns the
 /// result of the client's handler. `broadcast` calls only clients with the caller's hub protocol.
 public final class SignalRTestServer: Sendable {
+    /// The path of the hub. Requests for other paths get status 404.
+    static let path = "/hub"
+
     let shared = SharedRecords()
     let entrance: HubEntrance
     private let listener: NIOLockedValueBox<(channel: any Channel, port: Int)?> = NIOLockedValueBox(nil)
@@ -39,11 +42,14 @@ public final class SignalRTestServer: Sendable {
 
     // MARK: Starting
 
-    /// Starts a hub on a free port of the loopback interface.
+    /// Starts a hub on a port of the loopback interface.
+    ///
+    /// - Parameter options: The options, for example a fixed port. Default: a free port.
+    /// - Throws: `SignalRClientError` if the server cannot listen on the port.
     public static func start(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
         let server = try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
         do {
-            let channel = try await HubListener.bind(server)
+            let channel = try await HubListener.bind(server, port: options.port)
             server.listener.withLockedValue { $0 = (channel, channel.localAddress?.port ?? 0) }
             return server
         } catch {
@@ -63,7 +69,7 @@ public final class SignalRTestServer: Sendable {
     }
 
     /// The URL of the hub, on loopback.
-    public var url: String { "http://127.0.0.1:\(port)/hub" }
+    public var url: String { "http://127.0.0.1:\(port)\(Self.path)" }
 
     /// The port; 0 for a hub without a socket.
     public var port: Int { listener.withLockedValue { $0?.port ?? 0 } }
@@ -96,7 +102,7 @@ public final class SignalRTestServer: Sendable {
     /// method replaces that method.
     ///
     /// If the closure throws a `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message.
-    /// After any other error, the caller learns only that the method failed.
+    /// After any other error, the caller learns only that the method failed. ``failures`` contains the error.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
@@ -231,6 +237,9 @@ public final class SignalRTestServer: Sendable {
 
     /// The requests so far, in order.
     public var requests: [TestHubRequest] { shared.records.requests }
+
+    /// The failed calls of methods so far, in order, with the reasons. The caller may not get the reason.
+    public var failures: [TestHubFailure] { shared.records.failures }
 
     /// The number of connections that have completed a handshake.
     public var connectionCount: Int { shared.records.connected.count }

@@ -2,6 +2,8 @@ public import SignalRCore
 
 /// The options of a ``SignalRTestServer``.
 public struct TestHubOptions: Sendable {
+    /// The port of the loopback interface. Default: 0, which means any free port.
+    public var port = 0
     /// The transports that the server offers, in its order of preference. Default: WebSockets, server-sent events, long
     /// polling.
     public var transports: [HttpTransportType] = [.webSockets, .serverSentEvents, .longPolling]
@@ -70,4 +72,14 @@ public struct TestHubRequest: Hashable, Sendable {
     public var headers: [String: String]
     /// The size of the body, in bytes.
     public var bodySize: Int
+}
+
+/// A call of a hub method that failed.
+public struct TestHubFailure: Hashable, Sendable {
+    /// The id of the caller's connection.
+    public var connectionID: String
+    /// The name of the method.
+    public var method: String
+    /// The reason. For an error of the method, the text is the error's description, which the caller does not get.
+    public var reason: String
 }

@@ -49,8 +49,11 @@ class FeedViewController {
 final class SilentSource: EventSourceProtocol {
     let headers: [String: String] = [:]
     let retryTime = 3000
+    let url: URL
     let lastEventId: String? = nil
     let readyState = EventSourceState.closed
+
+    init(url: URL) { self.url = url }
 
     func connect(lastEventId: String?) {}
     func disconnect() {}

@@ -23,9 +23,12 @@ struct IKEventSourceProgramTests {
     }
 
     @Test("a program can replace the event source by another implementation")
-    func protocolType() {
-        let source: any EventSourceProtocol = SilentSource()
-        source.connect(lastEventId: nil)
-        #expect(source.events() == [])
+    func protocolType() throws {
+        let url = try #require(URL(string: "http://localhost/feed"))
+        for source: any EventSourceProtocol in [SilentSource(url: url), EventSource(url: url)] {
+            #expect(source.events() == [])
+            #expect(source.url == url)
+            source.disconnect()
+        }
     }
 }

@@ -132,6 +132,57 @@ extension CodableSample {
         #expect(try MessagePackDecoder(keyStrategy: .pascalCase).decode(Named.self, from: bytes[...]) == value)
     }
 
+    @Test func aDictionaryWithIntegersAsKeysKeepsThem() throws {
+        let strategies: [MessagePackKeyStrategy] = [
+            .asIs, .pascalCase, .custom(key: { "_" + $0 }, name: { String($0.dropFirst()) }),
+        ]
+        for strategy in strategies {
+            let bytes = try encode([300: "a"], strategy)
+            #expect(bytes == hex("81 cd 01 2c a1 61"))
+            let decoder = MessagePackDecoder(keyStrategy: strategy)
+            #expect(try decoder.decode([Int: String].self, from: bytes[...]) == [300: "a"])
+            #expect(try encode([-1: [1: true]], strategy) == hex("81 ff 81 01 c3"))
+        }
+        // The key of a property stays a text, even if it has a number.
+        enum Keys: Int, CodingKey { case one = 1 }
+        struct Numbered: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Keys.self)
+                try container.encode(true, forKey: .one)
+            }
+        }
+        #expect(try encode(Numbered()) == hex("81 a3 6f 6e 65 c3"))
+    }
+
+    @Test func theValuesOfADictionaryFollowTheStrategy() throws {
+        struct Named: Codable, Equatable { var userName: String }
+        let value = ["bestScore": Named(userName: "a")]
+        let bytes = try encode(value, .pascalCase)
+        #expect(
+            bytes == hex("81 a9") + Array("bestScore".utf8) + hex("81 a8") + Array("UserName".utf8) + hex("a1 61")
+        )
+        let decoder = MessagePackDecoder(keyStrategy: .pascalCase)
+        #expect(try decoder.decode([String: Named].self, from: bytes[...]) == value)
+    }
+
+    @Test func anUnkeyedContainerHasACount() throws {
+        struct Counted: Decodable {
+            var counts: [Int?] = []
+
+            init(from decoder: any Decoder) throws {
+                var container = try decoder.unkeyedContainer()
+                while !container.isAtEnd {
+                    counts.append(container.count)
+                    _ = try container.decode(Int.self)
+                }
+            }
+        }
+        #expect(try decode("93 01 02 03", as: Counted.self).counts == [3, 3, 3])
+        // The array announces more elements than there are bytes.
+        #expect(throws: DecodingError.self) { try decode("dd ff ff ff ff 01", as: Counted.self) }
+        #expect(throws: DecodingError.self) { try decode("93 01 02", as: Counted.self) }
+    }
+
     @Test func decodesWhatDotNetWrites() throws {
         struct Point: Decodable, Equatable {
             var x: Int

@@ -16,7 +16,12 @@ import Testing
         #expect(item.startIndex == 0 && item.count == 10)
     }
 
-    @Test func aQueueCountsReservedSpaceOnce() async throws {
+    /// Makes a queue for jobs of a total size of 100, with a running job of size 10.
+    ///
+    /// - Returns: The queue, the starts of its jobs, a continuation that ends one job, and a job that waits for its end.
+    private func queueWithARunningJob() async throws -> (
+        SerialQueue, begun: Inbox<Void>, open: AsyncStream<Void>.Continuation, wait: SerialQueue.Job
+    ) {
         let queue = SerialQueue(limit: 100)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let begun = Inbox<Void>()
@@ -26,7 +31,11 @@ import Testing
         }
         #expect(queue.add(size: 10, wait))
         try await begun.next()
-        // The queue takes the next two jobs together.
+        return (queue, begun, open, wait)
+    }
+
+    @Test func aQueueCountsReservedSpaceOnce() async throws {
+        let (queue, begun, open, wait) = try await queueWithARunningJob()
         #expect(queue.add(size: 40) { queue.reserve(40) })
         #expect(queue.add(size: 10, wait))
         open.yield()
@@ -40,6 +49,19 @@ import Testing
         #expect(!queue.add(size: 1) {})
         queue.release(40)
         #expect(queue.add(size: 40) {})
+        open.finish()
+    }
+
+    @Test func aQueueGivesBackTheSpaceOfEachJobThatHasEnded() async throws {
+        let (queue, begun, open, wait) = try await queueWithARunningJob()
+        #expect(queue.add(size: 40) {})
+        #expect(queue.add(size: 50, wait))
+        open.yield()
+        try await begun.next()
+        // Only the last of the three jobs still runs, so half of the space is free.
+        #expect(queue.add(size: 1) {})
+        #expect(queue.add(size: 49) {})
+        #expect(!queue.add(size: 1) {})
         open.finish()
     }
 

@@ -94,6 +94,7 @@ import Testing
         #"{"type":1,"target":"x","arguments":[-]}"#, #"{"type":1,"target":"x","arguments":[[}]}"#,
         #"{"type":1,"target":"x","arguments":[{"a"}]}"#, #"{"type":1,"target":"x","arguments":[{1:2}]}"#,
         #"{"type":1,"target":"\x","arguments":[]}"#, #"{"type":1,"target":"\u12","arguments":[]}"#,
+        #"{"type":1,"target":"\u+12a","arguments":[]}"#, #"{"type":1,"target":"\u-000","arguments":[]}"#,
         #"{"type":1,"target":"\u12+4","arguments":[]}"#, "{\"type\":6,\"a\":\"\n\"}", #"{"type":6}}"#, #"{"type":6},"#,
         #"{"type":2,"invocationId":"1"}"#, #"{"type":2,"item":1}"#, #"{"type":3,"invocationId":null}"#,
         #"{"type":3,"invocationId":3}"#, #"{"type":5}"#, #"{"type":8}"#, #"{"type":9,"sequenceId":-1}"#,

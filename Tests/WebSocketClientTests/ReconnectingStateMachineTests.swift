@@ -172,11 +172,11 @@ struct ReconnectingStateMachineTests {
         )
         #expect(
             machine.timerFired(Self.timer(.heartbeat, 3), isPaused: false, now: .seconds(50))
-                == [.schedule(Self.timer(.answer, 4), after: .seconds(10)), .sendHeartbeat(1)]
+                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(10)), .sendHeartbeat(1)]
         )
         machine.activity(1, now: .seconds(51))
         #expect(
-            machine.timerFired(Self.timer(.answer, 4), isPaused: false, now: .seconds(60))
+            machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(60))
                 == [.schedule(Self.timer(.heartbeat, 5), after: .seconds(21))]
         )
     }
@@ -187,11 +187,11 @@ struct ReconnectingStateMachineTests {
         _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
         // The app takes no messages, so the client has paused reading and cannot receive an answer.
         #expect(
-            machine.timerFired(Self.timer(.answer, 3), isPaused: true, now: .seconds(40))
-                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(30))]
+            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: true, now: .seconds(40))
+                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(20))]
         )
-        _ = machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(70))
-        let actions = machine.timerFired(Self.timer(.answer, 5), isPaused: false, now: .seconds(80))
+        _ = machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(60))
+        let actions = machine.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(70))
         #expect(actions.first == .abort(1))
         guard case .askRetryPolicy(1, 0, .zero, let error)? = actions.last else {
             Issue.record("\(actions)")
@@ -200,26 +200,78 @@ struct ReconnectingStateMachineTests {
         #expect(error.code == .pongTimedOut)
     }
 
-    @Test("handles missed timers after a suspension")
-    func suspended() {
-        var waiting = Self.open()
-        _ = waiting.closed(1, Self.loss, now: .zero)
-        _ = waiting.retryDecided(1, delay: .seconds(5), now: .zero)
-        #expect(waiting.catchUp(now: .seconds(4)) == [])
-        #expect(
-            waiting.catchUp(now: .seconds(5)).prefix(2) == [
-                .cancel(Self.timer(.retry, 3)), .publish(.connecting(attempt: 2)),
-            ]
-        )
-        var open = Self.open()
-        #expect(open.catchUp(now: .seconds(40)) == [])
-        #expect(
-            open.catchUp(now: .seconds(41)) == [
-                .cancel(Self.timer(.heartbeat, 2)), .schedule(Self.timer(.answer, 3), after: .seconds(10)),
-                .sendHeartbeat(1),
-            ]
-        )
-        #expect(open.catchUp(now: .seconds(42)) == [])
+    /// Runs an open connection until it is lost, or for some seconds.
+    ///
+    /// - Parameters:
+    ///   - arrivals: The times at which data arrives, in milliseconds.
+    ///   - isAnswered: Whether the server answers each heartbeat after 10 ms.
+    /// - Returns: The times of the heartbeats and of the loss, in milliseconds.
+    private static func run(
+        _ heartbeat: ReconnectingWebSocket.Heartbeat,
+        seconds: Int,
+        arrivals: [Int] = [],
+        isAnswered: Bool
+    ) -> (heartbeats: [Int], loss: Int?) {
+        var machine = machine(heartbeat)
+        _ = machine.connect(now: .zero)
+        _ = machine.requested(1, .success(request), now: .zero)
+        var actions = machine.opened(1, now: .zero)
+        var arrivals = Set(arrivals)
+        var timer: (id: Machine.TimerID, due: Int)?
+        var heartbeats: [Int] = []
+        for time in 0...(seconds * 1_000) {
+            if arrivals.contains(time) { machine.activity(1, now: .milliseconds(time)) }
+            if let current = timer, current.due == time {
+                timer = nil
+                actions = machine.timerFired(current.id, isPaused: false, now: .milliseconds(time))
+            }
+            for action in actions {
+                switch action {
+                case .schedule(let id, let delay) where id.kind == .heartbeat:
+                    timer = (id, time + Int(delay / .milliseconds(1)))
+                case .sendHeartbeat:
+                    heartbeats.append(time)
+                    if isAnswered { arrivals.insert(time + 10) }
+                case .askRetryPolicy: return (heartbeats, time)
+                default: break
+                }
+            }
+            actions = []
+        }
+        return (heartbeats, nil)
+    }
+
+    @Test("sends a heartbeat at each interval, even if the timeout is longer")
+    func longTimeout() {
+        let heartbeat = ReconnectingWebSocket.Heartbeat.ping(interval: .milliseconds(500), timeout: .seconds(2))
+        let answered = Self.run(heartbeat, seconds: 5, isAnswered: true)
+        #expect(answered.heartbeats == [500, 1010, 1520, 2030, 2540, 3050, 3560, 4070, 4580])
+        #expect(answered.loss == nil)
+        // The first heartbeat begins the timeout, and later heartbeats do not extend it.
+        let silent = Self.run(heartbeat, seconds: 5, isAnswered: false)
+        #expect(silent.heartbeats == [500, 1000, 1500, 2000])
+        #expect(silent.loss == 2500)
+        let late = Self.run(heartbeat, seconds: 5, arrivals: [2400], isAnswered: false)
+        #expect(late.heartbeats == [500, 1000, 1500, 2000, 2900, 3400, 3900, 4400])
+        #expect(late.loss == 4900)
+    }
+
+    @Test("sends a fixed heartbeat even while data arrives, and only then")
+    func fixed() {
+        let data = Array(stride(from: 50, to: 3_000, by: 100))
+        for isFixed in [false, true] {
+            let heartbeat = ReconnectingWebSocket.Heartbeat.text(
+                "heart",
+                interval: .milliseconds(500),
+                timeout: .milliseconds(200),
+                isFixed: isFixed
+            )
+            let run = Self.run(heartbeat, seconds: 3, arrivals: data, isAnswered: false)
+            #expect(run.heartbeats == (isFixed ? [500, 1000, 1500, 2000, 2500, 3000] : []))
+            #expect(run.loss == nil)
+            let dead = Self.run(heartbeat, seconds: 3, isAnswered: false)
+            #expect(dead.heartbeats == [500] && dead.loss == 700)
+        }
     }
 
     @Test("an attempt fails if the app's request is late, and a permanent error stops the client")

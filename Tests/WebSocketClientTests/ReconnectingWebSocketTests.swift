@@ -1,7 +1,12 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import Testing
-import WebSocketClient
+
+@testable import WebSocketClient
 
 @Suite("A WebSocket that reconnects", .timeLimit(.minutes(5)))
 struct ReconnectingWebSocketTests {
@@ -111,6 +116,80 @@ struct ReconnectingWebSocketTests {
             let expected =
                 isText ? ScriptedPeer.Frame(opcode: 1, payload: Array("beat".utf8)) : .init(opcode: 9, payload: [])
             #expect(await heartbeats.first { _ in true } == .some(expected))
+        }
+    }
+
+    @Test("after a suspension, the client notices the end of a wait within seconds")
+    func suspension() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let suspended = NIOLockedValueBox(Duration.zero)
+        var options = ReconnectingWebSocket.Options()
+        options.retryPolicy = .delays([.seconds(3_600)])
+        let now: @Sendable () -> Duration = {
+            .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+        }
+        let attempts = Log<Void>()
+        let session = ReconnectingSession(options, on: loop, now: now) {
+            attempts.append(())
+            throw CancellationError()
+        } _: { _, _, _ in
+            fatalError("The request fails, so there is no connection.")
+        }
+        func waitForWait(before attempt: Int) async {
+            for await state in session.states() {
+                if case .waiting(let next, _, _) = state, next == attempt { return }
+            }
+        }
+        session.connect()
+        await waitForWait(before: 2)
+        await loop.advanceTime(by: .seconds(600))
+        #expect(attempts.count == 1)
+        suspended.withLockedValue { $0 += .seconds(3_000) }
+        await loop.advanceTime(by: .seconds(5))
+        await waitForWait(before: 3)
+        #expect(attempts.count == 2)
+        session.close(code: .normalClosure, reason: "")
+        _ = await session.closed()
+    }
+
+    @Test(
+        "the error of a refused upgrade has the response, even if the response does not end",
+        arguments: [true, false]
+    )
+    func refusal(endsResponse: Bool) async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write(
+                "HTTP/1.1 429 No\r\nRetry-After: 7\r\nContent-Length: \(endsResponse ? 9 : 90)\r\n\r\nno tokens"
+            )
+            await peer.readToClose()
+        } _: { port in
+            // A response that does not end would take until this limit.
+            let options = WebSocketOptions(
+                connectTimeout: .patience,
+                closeTimeout: endsResponse ? .patience : .milliseconds(50)
+            )
+            let error = await #expect(throws: WebSocketError.self) {
+                try await WebSocket.connect(to: url(port), options: options)
+            }
+            #expect(error?.httpStatus == 429)
+            #expect(error?.response?.header("Retry-After") == "7")
+            #expect(error?.response?.bodyText == "no tokens")
+        }
+    }
+
+    @Test("the error of a refused upgrade has the body if the server closes the connection at its end")
+    func refusalUntilClose() async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write("HTTP/1.1 503 No\r\n\r\nmaintenance")
+        } _: { port in
+            let options = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
+            let error = await #expect(throws: WebSocketError.self) {
+                try await WebSocket.connect(to: url(port), options: options)
+            }
+            #expect(error?.httpStatus == 503)
+            #expect(error?.response?.bodyText == "maintenance")
         }
     }
 

@@ -114,9 +114,11 @@ struct UpgradeTests {
     }
 
     static let wrongAnswers: [(LongText, String)] = [
-        ("HTTP/1.1 503 Service Unavailable\r\n", "HTTP status 503 Service Unavailable"),
-        ("HTTP/1.1 301\r\n", "HTTP status 301"),
-        ("HTTP/1.1 200 OK\r\n", "HTTP status 200"),
+        ("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno", "HTTP status 503 Service Unavailable"),
+        ("HTTP/1.1 301\r\nContent-Length: 0\r\n\r\n", "HTTP status 301"),
+        ("HTTP/1.1 204 OK\r\n\r\n", "HTTP status 204"),
+        ("HTTP/1.1 403\r\nno colon\r\n", "HTTP status 403"),
+        ("HTTP/1.1 403\r\nA: \(String(repeating: "a", count: 20_000))", "HTTP status 403"),
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
         // The bytes are an alert, and the beginning of a handshake.
@@ -141,22 +143,64 @@ struct UpgradeTests {
         (LongText(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
     ]
 
+    private func read(_ answer: String, inPiecesOf size: Int) throws {
+        let reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
+        var rest = Array(answer.utf8)[...]
+        while !rest.isEmpty {
+            var bytes = ByteBuffer(bytes: rest.prefix(size))
+            rest = rest.dropFirst(size)
+            _ = try reader.read(&bytes)
+        }
+    }
+
     @Test("the reader rejects any other answer, with the reason", arguments: wrongAnswers)
     func refused(answer: LongText, expected: String) throws {
         let answer = answer.text
         for size in [answer.utf8.count, 1] {
-            let reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
-            var rest = Array(answer.utf8)[...]
-            let error = #expect(throws: WebSocketError.self) {
-                while !rest.isEmpty {
-                    var bytes = ByteBuffer(bytes: rest.prefix(size))
-                    rest = rest.dropFirst(size)
-                    _ = try reader.read(&bytes)
-                }
-            }
+            let error = #expect(throws: WebSocketError.self) { try read(answer, inPiecesOf: size) }
             #expect(error?.code == .upgradeFailed)
             #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
         }
+    }
+
+    static let bodies: [(LongText, LongText)] = [
+        ("Content-Length: 9\r\n\r\nno tokens and more", "no tokens"),
+        (
+            "Content-Length: 100000\r\n\r\n\(String(repeating: "a", count: 70_000))",
+            LongText(repeating: "a", count: 65_536)
+        ),
+        (
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nno \r\nA;x=y\r\ntokens are\r\n5\r\n left\r\n0\r\n\r\n",
+            "no tokens are left"
+        ),
+        ("Transfer-Encoding: chunked\r\n\r\n3\r\nno \r\n-1\r\n", "no "),
+        ("Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\n", ""),
+        ("Transfer-Encoding: chunked\r\n\r\n\(String(repeating: "1", count: 2_000))", ""),
+        ("Content-Length: -5\r\n\r\n\(String(repeating: "b", count: 70_000))", LongText(repeating: "b", count: 65_536)),
+    ]
+
+    @Test("the error of a refused upgrade has the head and the first 64 KiB of the body", arguments: bodies)
+    func refusalBody(rest: LongText, body: LongText) throws {
+        let answer = "HTTP/1.1 429 Slow Down\r\nRetry-After: 7\r\nX-A: 1\r\nx-a: 2\r\n" + rest.text
+        for size in [answer.utf8.count, 1_000, 1] {
+            let error = #expect(throws: WebSocketError.self) { try read(answer, inPiecesOf: size) }
+            #expect(error?.message == "WebSocket upgrade failed: the server answered with HTTP status 429 Slow Down.")
+            #expect(error?.httpStatus == 429 && error?.response?.status == 429)
+            #expect(error?.response?.header("retry-after") == "7")
+            #expect(error?.response?.header("X-A") == "1, 2")
+            #expect(error?.response?.bodyText == body.text)
+        }
+    }
+
+    @Test("the printed forms of a refused upgrade show neither header values nor the body")
+    func refusalSecrets() {
+        let response = WebSocketResponse(
+            status: 401,
+            headers: [.init(name: "Set-Cookie", value: "secret")],
+            body: Array("secret".utf8)
+        )
+        let error = WebSocketError(.upgradeFailed, "Refused.", httpStatus: 401, response: response)
+        for text in PrintedForms.of(error) + PrintedForms.of(response) { #expect(!text.contains("secret"), "\(text)") }
     }
 
     @Test("rejects extensions and subprotocols that the client did not offer")

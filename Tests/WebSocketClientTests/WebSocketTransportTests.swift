@@ -158,7 +158,7 @@ struct WebSocketTransportTests {
     @Test(
         "an attempt fails if the answer does not accept the upgrade",
         arguments: [
-            ("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 100000\r\n\r\n", "HTTP status 503"),
+            ("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno", "HTTP status 503"),
             (
                 "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: A\r\n\r\n",
                 "Accept"

@@ -20,7 +20,6 @@ final class EventStreamSession: Sendable {
         var machine: Machine
         var stream: (any HTTPStream)?
         var request: Task<Void, Never>?
-        var timers: [Machine.TimerID: Scheduled<Void>] = [:]
         /// Whether the client has paused reading because the inbox was full.
         var isReadingPaused = false
         var isStepping = false
@@ -43,10 +42,11 @@ final class EventStreamSession: Sendable {
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared: NIOLockedValueBox<Shared>
-    /// The clock. The clock continues while the computer is suspended.
-    private let clock: @Sendable () -> ContinuousClock.Instant
+    /// The time of the machine. The clock continues while the computer is suspended.
+    private let now: @Sendable () -> Duration
     /// The time at which the machine's clock was zero.
     private let origin: ContinuousClock.Instant
+    private let timers: ClockedTimers<Machine.TimerID>
 
     init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
         self.source = source
@@ -69,14 +69,15 @@ final class EventStreamSession: Sendable {
             lastEventID: lastEventID
         )
         loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
-        clock = connector.clock ?? { .now }
-        origin = clock()
+        let clock = connector.clock ?? { .now }
+        let origin = clock()
+        let now: @Sendable () -> Duration = { clock() - origin }
+        (self.now, self.origin) = (now, origin)
+        timers = ClockedTimers(on: eventLoop, now: now)
     }
 
     /// Ends the sequences of states. A stream that the app has never iterated ends here.
     deinit { observedState.change(to: .closed(nil), isFinal: true) }
-
-    private func now() -> Duration { clock() - origin }
 
     // MARK: Calls, on any thread
 
@@ -148,10 +149,17 @@ final class EventStreamSession: Sendable {
 
     /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
     /// once, unless the session is carrying out another action.
-    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+    ///
+    /// - Parameter firesDueTimers: Whether the session first handles the timers that were due during a suspension. The
+    ///   value is `false` for a part of the response, because data that has arrived shows that the connection works.
+    private func step(
+        firesDueTimers: Bool = true,
+        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
+    ) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(input) }
+            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
         }
+        if firesDueTimers { timers.fireDue() }
         loopState.value.isStepping = true
         for action in input(&loopState.value.machine, now()) { run(action) }
         loopState.value.isStepping = false
@@ -188,12 +196,11 @@ final class EventStreamSession: Sendable {
             )
             step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
-            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
-                loopState.value.timers[timer] = nil
+            timers.set(timer, after: delay) { [self] in
                 let isBehind = !inbox.isEmpty || loopState.value.isReadingPaused
-                step { $0.timerFired(timer, isBehind: isBehind, now: $1) }
+                step(firesDueTimers: false) { $0.timerFired(timer, isBehind: isBehind, now: $1) }
             }
-        case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
+        case .cancel(let timer): timers.cancel(timer)
         case .publish(let state): publish(state)
         case .publishWait(let until, let attempt, let reason):
             publish(.waiting(until: origin + until, attempt: attempt, reason: reason))
@@ -224,10 +231,10 @@ final class EventStreamSession: Sendable {
         case .head(let head):
             let retryAfter = RetryAfter.delay(head.headers["Retry-After"], now: Date(), maximum: 86_400)
             let response = EventStreamResponse(head)
-            step { $0.received(attempt, response, retryAfter: retryAfter, now: $1) }
+            step(firesDueTimers: false) { $0.received(attempt, response, retryAfter: retryAfter, now: $1) }
         case .body(let bytes):
             guard loopState.value.machine.isOpen(attempt) else {
-                return step { $0.received(attempt, refusal: bytes.readableBytesView, now: $1) }
+                return step(firesDueTimers: false) { $0.received(attempt, refusal: bytes.readableBytesView, now: $1) }
             }
             loopState.value.machine.activity(attempt, now: now())
             shared.withLockedValue { $0.statistics.bytes += bytes.readableBytes }
@@ -251,7 +258,9 @@ final class EventStreamSession: Sendable {
         // The stream retains the session, so the session must release the stream when the stream has ended.
         loopState.value.stream = nil
         let isOpen = loopState.value.machine.isOpen(attempt)
-        step { $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1) }
+        step(firesDueTimers: false) {
+            $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1)
+        }
     }
 
     private func publish(_ state: EventStream.State) {

@@ -17,6 +17,8 @@ public enum EventSourceState: Sendable {
     var headers: [String: String] { get }
     /// The server's reconnection time in milliseconds.
     var retryTime: Int { get }
+    /// The URL of the stream.
+    var url: URL { get }
     /// The id of the last event that had an id.
     var lastEventId: String? { get }
     /// The state of the event source.

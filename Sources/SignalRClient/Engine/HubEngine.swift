@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeNetworking
 import RealtimePrimitives
 import SignalRCore
 
@@ -26,7 +27,6 @@ final class HubEngine: Sendable {
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
-        var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
         /// The policies for further attempts, by the waiting call of `start(retrying:)`.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
@@ -73,6 +73,7 @@ final class HubEngine: Sendable {
     private let callbackQueue = SerialQueue(limit: .max)
     /// The clock. The clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
+    private let timers: ClockedTimers<TimerID>
 
     struct Options: Sendable {
         var machine: HubStateMachine.Configuration
@@ -102,6 +103,7 @@ final class HubEngine: Sendable {
         self.opener = opener
         self.eventLoop = eventLoop
         self.now = now
+        timers = ClockedTimers(on: eventLoop, now: now)
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
 
@@ -153,7 +155,7 @@ final class HubEngine: Sendable {
     func residueCount() async throws -> Int {
         try await eventLoop.submit { [self] in
             let state = loopState.value
-            return state.waitingCallCount + state.timers.count + state.timedOut.count + state.startPolicies.count
+            return state.waitingCallCount + timers.count + state.timedOut.count + state.startPolicies.count
                 + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
         }.get()
     }
@@ -292,10 +294,17 @@ final class HubEngine: Sendable {
 
     /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
     /// once, so the engine handles events in order. If the engine is carrying out another action, the input waits.
-    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+    ///
+    /// - Parameter firesDueTimers: Whether the engine first handles the timers that were due during a suspension. The
+    ///   value is `false` for events of the transport, because data that has arrived shows that the connection works.
+    private func step(
+        firesDueTimers: Bool = true,
+        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
+    ) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(input) }
+            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
         }
+        if firesDueTimers { timers.fireDue() }
         loopState.value.isStepping = true
         let now = now()
         let actions = input(&loopState.value.machine, now)
@@ -314,11 +323,10 @@ final class HubEngine: Sendable {
         case .close(let attempt): if let transport = transport(attempt) { transport.close() }
         case .abort(let attempt): abort(attempt)
         case .schedule(let timer, let delay):
-            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
-                loopState.value.timers[timer] = nil
-                step { $0.timerFired(timer, now: $1) }
+            timers.set(timer, after: delay) { [self] in
+                step(firesDueTimers: false) { $0.timerFired(timer, now: $1) }
             }
-        case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
+        case .cancel(let timer): timers.cancel(timer)
         case .askRetryPolicy(let question, let retryCount, let elapsed, let reason, let start):
             let policy = start.map { loopState.value.startPolicies[$0] } ?? retryPolicy
             let context = RetryContext(
@@ -402,7 +410,7 @@ final class HubEngine: Sendable {
             loopState.value.opening = nil
             loopState.value.transport = (attempt, opened.transport)
             loopState.value.reopen = opened.reopen
-            step { $0.opened(attempt, opened.info, now: $1) }
+            step(firesDueTimers: false) { $0.opened(attempt, opened.info, now: $1) }
             let early = loopState.value.early
             (loopState.value.early, loopState.value.earlySize) = ([], 0)
             for event in early { received(event, attempt) }
@@ -413,7 +421,7 @@ final class HubEngine: Sendable {
         eventLoop.execute { [self] in
             guard loopState.value.opening?.attempt == attempt else { return }
             forgetOpening()
-            step { $0.failed(attempt, failure, now: $1) }
+            step(firesDueTimers: false) { $0.failed(attempt, failure, now: $1) }
         }
     }
 
@@ -431,10 +439,10 @@ final class HubEngine: Sendable {
         switch event {
         case .bytes(let bytes):
             logContent("Received", bytes)
-            step { $0.received(attempt, bytes, now: $1) }
+            step(firesDueTimers: false) { $0.received(attempt, bytes, now: $1) }
         case .closed(let failure):
             loopState.value.transport = nil
-            step { $0.closed(attempt, failure, now: $1) }
+            step(firesDueTimers: false) { $0.closed(attempt, failure, now: $1) }
         }
     }
 
@@ -604,8 +612,10 @@ final class HubEngine: Sendable {
             outcome = .error(failure)
         } else if results.count > 1 {
             outcome = .error("Client provided multiple results.")
+        } else if handlers.isEmpty {
+            outcome = .error("Client didn't provide a result.")
         } else {
-            outcome = results.first.map { .value($0) } ?? .error("Client didn't provide a result.")
+            outcome = .value(results.first ?? coder.hubProtocol.null)
         }
         step { $0.answer(outcome, to: id, of: session, now: $1) }
     }

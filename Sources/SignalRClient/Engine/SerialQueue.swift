@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 
 /// Runs jobs of the app one after the other. The queue has a task only while it has jobs.
 ///
@@ -6,13 +7,19 @@ import NIOConcurrencyHelpers
 package final class SerialQueue: Sendable {
     package typealias Job = @Sendable () async -> Void
 
-    private struct State {
-        var jobs: [(size: Int, run: Job)] = []
+    private struct Entry: Sendable {
+        var size: Int
+        var run: Job
+    }
+
+    private struct State: Sendable {
+        /// The waiting jobs.
+        var entries = CircularBuffer<Entry>()
         var size = 0
+        /// The size of the running job; zero after the job has passed its space on to work outside the queue.
+        var runningSize = 0
         /// The part of `size` that belongs to work outside the queue.
         var reserved = 0
-        /// The part of `size` that the running jobs have passed on to such work.
-        var passedOn = 0
         var isRunning = false
     }
 
@@ -26,10 +33,10 @@ package final class SerialQueue: Sendable {
     /// Adds a job. Returns whether the queue accepted the job.
     package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
-            guard state.size + size <= limit || (state.jobs.isEmpty && state.reserved == 0) else {
+            guard state.size + size <= limit || (state.entries.isEmpty && state.reserved == 0) else {
                 return (false, false)
             }
-            state.jobs.append((size, job))
+            state.entries.append(Entry(size: size, run: job))
             state.size += size
             defer { state.isRunning = true }
             return (true, !state.isRunning)
@@ -42,7 +49,7 @@ package final class SerialQueue: Sendable {
     package func reserve(_ size: Int) {
         state.withLockedValue { state in
             state.reserved += size
-            state.passedOn += size
+            state.runningSize -= size
         }
     }
 
@@ -54,22 +61,16 @@ package final class SerialQueue: Sendable {
         }
     }
 
-    private func run() async {
-        while let jobs = take() {
-            for job in jobs { await job.run() }
-            state.withLockedValue { state in
-                state.size -= jobs.reduce(0) { $0 + $1.size } - state.passedOn
-                state.passedOn = 0
-            }
-        }
-    }
+    private func run() async { while let job = next() { await job() } }
 
-    /// Removes all waiting jobs at once, to take the lock only once for a burst of messages.
-    private func take() -> [(size: Int, run: Job)]? {
+    /// Gives back the space of the job that has ended, and returns the next job.
+    private func next() -> Job? {
         state.withLockedValue { state in
-            defer { state.jobs = [] }
-            if state.jobs.isEmpty { state.isRunning = false }
-            return state.jobs.isEmpty ? nil : state.jobs
+            state.size -= state.runningSize
+            let entry = state.entries.popFirst()
+            state.runningSize = entry?.size ?? 0
+            state.isRunning = entry != nil
+            return entry?.run
         }
     }
 }

@@ -14,7 +14,7 @@ final class PooledHttpClient: HttpClient {
             proxies: ProxyRules(options.proxy),
             connectTimeout: connectTimeout
         )
-        maximumResponseSize = options.maximumMessageSize
+        maximumResponseSize = options.maximumDeliverySize
     }
 
     func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {

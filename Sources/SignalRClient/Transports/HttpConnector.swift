@@ -170,7 +170,7 @@ final class HttpConnector: HubTransportOpener {
                 http,
                 url,
                 streamer: pooledClient.requester,
-                limit: options.maximumMessageSize,
+                limit: options.maximumDeliverySize,
                 timeout: options.timeout,
                 on: eventLoop,
                 receive: receive
@@ -189,7 +189,7 @@ final class HttpConnector: HubTransportOpener {
                 http.url(url),
                 headers: http.headers(for: url),
                 options: WebSocketOptions(
-                    maximumMessageSize: options.maximumMessageSize,
+                    maximumMessageSize: options.maximumDeliverySize,
                     tls: options.tls,
                     proxy: options.proxy
                 ),

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 import SignalRCore
 
 /// A transport that polls. The server answers a poll when it has messages.
@@ -12,6 +13,9 @@ final class LongPollingTransport: HubTransport {
     /// The minimum timeout of a poll. By default, a server without messages answers a poll after 90 seconds.
     private static let minimumTimeout: TimeInterval = 120
     private static let closeTimeout: TimeInterval = 5
+    /// The number of polls without an answer after which the connection is lost. A server answers a poll before its
+    /// timeout, so one missing answer can be the loss of a TCP connection, and two in a row are the server's silence.
+    private static let maximumUnanswered = 2
 
     private let http: HubHTTP
     private let url: String
@@ -69,10 +73,13 @@ final class LongPollingTransport: HubTransport {
 
     private func run() async {
         var number: UInt64 = 1
+        /// The number of polls without an answer since the last answer.
+        var unanswered = 0
         while !Task.isCancelled {
             number += 1
             do {
                 let response = try await poll(number)
+                unanswered = 0
                 switch response.status {
                 case 200: report(response.body)
                 case 204: return end(nil)
@@ -81,10 +88,18 @@ final class LongPollingTransport: HubTransport {
             } catch let error as CancellationError {
                 return end(HubFailure(error))
             } catch {
-                if error.isTimeout { continue }
-                return end(HubFailure(error))
+                guard error.isTimeout else { return end(HubFailure(error)) }
+                unanswered += 1
+                if unanswered == Self.maximumUnanswered { return end(silence(error)) }
             }
         }
+    }
+
+    private func silence(_ error: any Error) -> HubFailure {
+        let time = Duration(clampingSeconds: timeout).inWords
+        let message =
+            "Connection lost: the server did not answer \(Self.maximumUnanswered) polls in a row, for \(time) each."
+        return .client(SignalRClientError(.transportClosed, message, cause: error))
     }
 
     private func report(_ bytes: [UInt8]) {

@@ -31,7 +31,8 @@ public struct HttpConnectionOptions: Sendable {
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
-    /// connection. Default: 16 MiB.
+    /// connection. A transport can deliver several messages together, for example in the answer to a poll. Together,
+    /// they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
     /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of
     /// one stream. Above this number, the client closes the connection or the stream with
@@ -39,6 +40,13 @@ public struct HttpConnectionOptions: Sendable {
     /// each argument and item. The client does not make the server wait, because this would also delay the answers to
     /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
+
+    /// The maximum number of bytes that a transport delivers at once: a WebSocket message, an event, or the answer to a
+    /// request. Each can contain several messages.
+    var maximumDeliverySize: Int {
+        let (sum, isTooLarge) = maximumMessageSize.addingReportingOverflow(receiveBufferSize)
+        return isTooLarge ? .max : sum
+    }
 
     /// Creates options.
     public init() {}

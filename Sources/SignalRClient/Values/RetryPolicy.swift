@@ -1,6 +1,8 @@
 /// A policy that decides how long to wait before the next attempt to connect.
 ///
-/// The client calls the policy on its event loop, so the policy must not block.
+/// The client calls the policy on its event loop, so the policy must not block. `PusherClient`, `WebSocketClient` and
+/// `ServerSentEvents` have another protocol of this name. In a file that also imports one of these libraries, use the
+/// name ``HubRetryPolicy``, and name the other protocol with its library, for example `PusherClient.RetryPolicy`.
 public protocol RetryPolicy: Sendable {
     /// Returns the time to wait, in seconds, or `nil` to stop trying.
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval?
@@ -24,6 +26,13 @@ public struct RetryContext: Sendable {
         self.retryReason = retryReason
     }
 }
+
+/// Another name of ``RetryPolicy``, which is not ambiguous in a file that also imports `PusherClient`,
+/// `WebSocketClient` or `ServerSentEvents`.
+public typealias HubRetryPolicy = RetryPolicy
+
+/// Another name of ``RetryContext``, for the same files as ``HubRetryPolicy``.
+public typealias HubRetryContext = RetryContext
 
 /// A policy with a list of waits, one after the other.
 public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
@@ -57,6 +66,10 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
     /// The number of attempts before the policy stops; `nil` for no limit. Default: `nil`.
     public var maximumRetries: Int?
 
+    /// The client waits no longer than this time. The standard library traps if the upper bound of a random number is
+    /// infinite.
+    private static let longestWait: TimeInterval = 1e9
+
     /// Creates the policy.
     public init(base: TimeInterval = 1, factor: Double = 2, cap: TimeInterval = 30, maximumRetries: Int? = nil) {
         self.base = base
@@ -68,7 +81,7 @@ public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
     /// Returns the wait before the next attempt, in seconds, or `nil` to stop trying.
     public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
         if let maximumRetries, retryContext.retryCount >= maximumRetries { return nil }
-        let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap)
+        let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap, Self.longestWait)
         return bound > 0 ? .random(in: 0...bound) : 0
     }
 }

@@ -73,7 +73,9 @@ package struct JSONScanner {
                 let escape = content[index + 1]
                 if escape == UInt8(ascii: "u") {
                     let digits = content[(index + 2)...].prefix(4)
-                    guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+                    // The initializer of `UInt16` also accepts a sign.
+                    guard digits.count == 4, digits.allSatisfy(isHexDigit),
+                        let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
                     else {
                         throw HubProtocolViolation("a JSON string contains an invalid escape")
                     }
@@ -214,6 +216,15 @@ package struct JSONScanner {
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            true
+        default: false
+        }
+    }
 
     private static func isPartOfScalar(_ byte: UInt8) -> Bool {
         switch byte {

@@ -53,11 +53,11 @@ extension HubBrain {
         let name = invocation.target.lowercased()
         let streams = ["counter", "counter_fail", "echo_stream"]
         if isStream, !streams.contains(name) {
-            complete(invocation, .error("The method '\(invocation.target)' does not stream."), connection)
+            fail(invocation, "The method '\(invocation.target)' does not stream.", connection)
             return true
         }
         if !isStream, streams.contains(name) {
-            complete(invocation, .error("The method '\(invocation.target)' streams."), connection)
+            fail(invocation, "The method '\(invocation.target)' streams.", connection)
             return true
         }
         let arguments = invocation.arguments
@@ -74,9 +74,8 @@ extension HubBrain {
             case "fail":
                 let text = try coder.decode(String.self, from: arguments.element(0))
                 let sentence = "An unexpected error occurred invoking 'fail' on the server. HubException: \(text)"
-                complete(invocation, .error(sentence), connection)
-            case "crash":
-                complete(invocation, .error("An unexpected error occurred invoking 'crash' on the server."), connection)
+                fail(invocation, sentence, connection)
+            case "crash": fail(invocation, "An unexpected error occurred invoking 'crash' on the server.", connection)
             case "broadcast":
                 let method = try coder.decode(String.self, from: arguments.element(0))
                 for other in connections.values where other.coder?.hubProtocol == coder.hubProtocol {
@@ -100,11 +99,8 @@ extension HubBrain {
             default: return false
             }
         } catch {
-            complete(
-                invocation,
-                .error("Failed to invoke '\(invocation.target)' due to an error on the server."),
-                connection
-            )
+            let sentence = "Failed to invoke '\(invocation.target)' due to an error on the server."
+            fail(invocation, sentence, because: Self.text(of: error), connection)
         }
         return true
     }

@@ -55,9 +55,11 @@ final class HubBrain {
         entrance.close()
     }
 
-    func makeConnection(headers: [String: String]) -> ServerConnection {
+    /// - Parameter hasToken: Whether requests name the connection by a secret token, instead of its id.
+    func makeConnection(headers: [String: String], hasToken: Bool = true) -> ServerConnection {
         serial += 1
-        let connection = ServerConnection(id: "id-\(serial)", token: "token/\(serial)+", headers: headers)
+        let id = "id-\(serial)"
+        let connection = ServerConnection(id: id, token: hasToken ? "token/\(serial)+" : id, headers: headers)
         connections[connection.token] = connection
         return connection
     }
@@ -186,7 +188,8 @@ final class HubBrain {
         }
         var error: String?
         if connection.coder == nil { error = "The protocol '\(request?.protocolName ?? "")' is not supported." }
-        if let version = request?.version, !(1...2).contains(version) { error = "Version \(version) is not supported." }
+        // As in ASP.NET Core, an older version is also supported.
+        if let version = request?.version, version > 2 { error = "Version \(version) is not supported." }
         switch handshake {
         case .normal: break
         case .silence: return
@@ -271,15 +274,15 @@ final class HubBrain {
         let call = TestHubCall(connection, invocation.id, uploads, coder, entrance)
         if let method, !isStream {
             // As in ASP.NET Core by default, methods run in the order of the calls.
-            _ = connection.queue.add { [entrance] in
-                let outcome = await Self.outcome(of: method, call, invocation.arguments)
+            _ = connection.queue.add { [entrance, shared] in
+                let outcome = await Self.outcome(of: method, call, invocation, shared)
                 guard let id = invocation.id else { return }
                 entrance.enter { $0.transmit(.completion(id: id, outcome), toToken: call.token) }
             }
             return
         }
         guard let run = method ?? BuiltInMethods.task(name, isStream: isStream) else {
-            return complete(invocation, .error("Unknown hub method '\(invocation.target)'"), connection)
+            return fail(invocation, "Unknown hub method '\(invocation.target)'", connection)
         }
         let task = start(run, call, invocation)
         if let id = invocation.id { connection.running[id] = task }
@@ -289,7 +292,9 @@ final class HubBrain {
         Void, Never
     > {
         // The task calls `run`, because Swift 6.3 rejects a task that passes closures to `Self.run` directly.
-        let run: SerialQueue.Job = { [entrance] in await Self.run(method, call, invocation, entrance) }
+        let run: SerialQueue.Job = { [entrance, shared] in
+            await Self.run(method, call, invocation, entrance, shared)
+        }
         return Task { await run() }
     }
 
@@ -297,9 +302,10 @@ final class HubBrain {
         _ method: @escaping Method,
         _ call: TestHubCall,
         _ invocation: HubInvocation,
-        _ entrance: HubEntrance
+        _ entrance: HubEntrance,
+        _ shared: SharedRecords
     ) async {
-        let outcome = await outcome(of: method, call, invocation.arguments)
+        let outcome = await outcome(of: method, call, invocation, shared)
         guard let id = invocation.id else { return }
         entrance.enter { brain in
             guard brain.connections[call.token]?.running.removeValue(forKey: id) != nil else { return }
@@ -315,19 +321,48 @@ final class HubBrain {
         if let id = invocation.id { transmit(.completion(id: id, outcome), to: connection) }
     }
 
+    /// Completes a call that failed.
+    ///
+    /// - Parameter reason: The reason for the records, if the caller does not get it.
+    func fail(
+        _ invocation: HubInvocation,
+        _ text: String,
+        because reason: String? = nil,
+        _ connection: ServerConnection
+    ) {
+        shared.failed(
+            TestHubFailure(connectionID: connection.id, method: invocation.target, reason: reason ?? text)
+        )
+        complete(invocation, .error(text), connection)
+    }
+
     private static func outcome(
         of method: Method,
         _ call: TestHubCall,
-        _ arguments: [EncodedValue]
+        _ invocation: HubInvocation,
+        _ shared: SharedRecords
     ) async -> HubOutcome {
+        let outcome: HubOutcome
+        let reason: String?
         do {
-            return try await method(call, arguments)
-        } catch let error as HubError {
-            return .error(
-                "An unexpected error occurred invoking the method on the server. HubException: \(error.message)"
-            )
+            outcome = try await method(call, invocation.arguments)
+            if case .error(let text) = outcome { reason = text } else { reason = nil }
         } catch {
-            return .error("An unexpected error occurred invoking the method on the server.")
+            let sentence = "An unexpected error occurred invoking the method on the server."
+            outcome = .error((error as? HubError).map { "\(sentence) HubException: \($0.message)" } ?? sentence)
+            reason = text(of: error)
         }
+        if let reason {
+            shared.failed(
+                TestHubFailure(connectionID: call.connectionID, method: invocation.target, reason: reason)
+            )
+        }
+        return outcome
+    }
+
+    /// Returns the description of an error, with its cause.
+    static func text(of error: any Error) -> String {
+        guard let cause = (error as? SignalRClientError)?.cause else { return "\(error)" }
+        return "\(error) \(cause)"
     }
 }

@@ -8,7 +8,7 @@ extension HubBrain {
 
     /// Returns whether an upgrade succeeds. If the upgrade fails, ``answer(_:_:)`` sends the reason.
     func acceptsUpgrade(_ request: ReceivedRequest) -> Bool {
-        guard isAuthorized(request), !hasFault(.webSocket) else { return false }
+        guard request.isForHub, isAuthorized(request), !hasFault(.webSocket) else { return false }
         guard let token = request.query["id"] else { return true }
         guard let connection = connections[token] else { return false }
         // A new upgrade can replace the transport of a resumable connection, because the server may not have noticed
@@ -29,6 +29,7 @@ extension HubBrain {
 
     func answer(_ request: ReceivedRequest, _ exchange: HTTPExchange) {
         shared.received(request.record)
+        guard request.isForHub else { return exchange.respond(.text(404, "")) }
         guard isAuthorized(request) else { return exchange.respond(.text(401, "")) }
         let step = request.step
         if let fault = takeFault(step) {
@@ -71,7 +72,9 @@ extension HubBrain {
             let host = request.headers["host"] ?? ""
             return .text(200, #"{"url":"http://\#(host)/hub?redirect=\#(step + 1)"\#(token)}"#)
         }
-        let connection = makeConnection(headers: request.headers)
+        // As in ASP.NET Core, a client that names no version gets version 0, which has no token.
+        let version = min(request.query["negotiateVersion"].flatMap { Int($0) } ?? 0, 1)
+        let connection = makeConnection(headers: request.headers, hasToken: version > 0)
         let transports = options.transports.map { transport in
             switch transport {
             case .webSockets: #"{"transport":"WebSockets","transferFormats":["Text","Binary"]}"#
@@ -79,12 +82,10 @@ extension HubBrain {
             default: #"{"transport":"LongPolling","transferFormats":["Text","Binary"]}"#
             }
         }
-        let version = request.query["negotiateVersion"] == "0" ? 0 : 1
-        // Version 0 of the negotiation uses the connection's id also as its token.
-        let id = version == 0 ? connection.token : connection.id
+        let token = version > 0 ? #","connectionToken":"\#(connection.token)""# : ""
         let wantsResumption = request.query["useStatefulReconnect"] == "true"
         let body = """
-            {"negotiateVersion":\(version),"connectionId":"\(id)","connectionToken":"\(connection.token)",\
+            {"negotiateVersion":\(version),"connectionId":"\(connection.id)"\(token),\
             "availableTransports":[\(transports.joined(separator: ","))]\
             \(wantsResumption && options.allowsStatefulReconnect ? #","useStatefulReconnect":true"# : "")}
             """

@@ -2,16 +2,22 @@ import NIOCore
 import NIOHTTP1
 import NIOWebSocket
 
-/// Collects the requests of one TCP connection, and writes the answers.
+/// Collects the requests of one TCP connection, and writes the answers. Any request of the connection can be an upgrade
+/// to a WebSocket.
 final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
     private let server: SignalRTestServer
+    /// The other handlers for HTTP, which an upgrade removes.
+    private let others: [any RemovableChannelHandler]
     private var head: HTTPRequestHead?
     private var body: [UInt8] = []
 
-    init(_ server: SignalRTestServer) { self.server = server }
+    init(_ server: SignalRTestServer, after others: [any RemovableChannelHandler]) {
+        self.server = server
+        self.others = others
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
@@ -25,15 +31,76 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
             let exchange = HTTPExchange(context.channel)
             self.head = nil
             body = []
-            server.enter { $0.answer(request, exchange) }
+            let (channel, handler) = (context.channel, NIOLoopBound(self, eventLoop: context.eventLoop))
+            server.enter { brain in
+                if request.step == .webSocket, brain.acceptsUpgrade(request) {
+                    handler.value.upgrade(channel, head, request, exchange)
+                } else {
+                    brain.answer(request, exchange)
+                }
+            } closed: {
+                exchange.drop()
+            }
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The handler ignores the error of a refused upgrade. NIO also passes the upgrade on as a request, which the
-        // server answers.
-        if error is NIOWebSocketUpgradeError { return }
-        context.close(promise: nil)
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    // MARK: Upgrades
+
+    private func upgrade(
+        _ channel: any Channel,
+        _ head: HTTPRequestHead,
+        _ request: ReceivedRequest,
+        _ exchange: HTTPExchange
+    ) {
+        // NIO's upgrader checks the request and makes the header fields. NIO's pipeline of an upgrader accepts an
+        // upgrade only as the first request of a TCP connection.
+        let upgrader = NIOWebSocketServerUpgrader(
+            shouldUpgrade: { channel, _ in channel.eventLoop.makeSucceededFuture(HTTPHeaders()) },
+            upgradePipelineHandler: { channel, _ in channel.eventLoop.makeSucceededVoidFuture() }
+        )
+        upgrader.buildUpgradeResponse(
+            channel: channel,
+            upgradeRequest: head,
+            initialResponseHeaders: ["Upgrade": "websocket", "Connection": "Upgrade"]
+        ).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let fields):
+                exchange.begin(HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: fields))
+                exchange.end()
+                do {
+                    try self.switchToWebSocket(channel.pipeline.syncOperations, request)
+                } catch {
+                    // The pipeline has no handlers anymore, because the socket is already closed.
+                    exchange.drop()
+                }
+            case .failure: exchange.respond(.text(400, "The request is not a valid upgrade to a WebSocket."))
+            }
+        }
+    }
+
+    private func switchToWebSocket(
+        _ pipeline: ChannelPipeline.SynchronousOperations,
+        _ request: ReceivedRequest
+    ) throws {
+        let size = 64 << 20
+        try pipeline.addHandlers(
+            [
+                WebSocketFrameEncoder(), ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: size)),
+                WebSocketProtocolErrorHandler(),
+                NIOWebSocketFrameAggregator(
+                    minNonFinalFragmentSize: 0,
+                    maxAccumulatedFrameCount: 100_000,
+                    maxAccumulatedFrameSize: size
+                ),
+                HubWebSocketHandler(server, request),
+            ],
+            position: .after(self)
+        )
+        // The decoder comes last but one, so its remaining bytes reach no handler for HTTP.
+        pipeline.removeHandler(self, promise: nil)
+        for handler in others.reversed() { pipeline.removeHandler(handler, promise: nil) }
     }
 }
 
@@ -63,7 +130,11 @@ final class HTTPExchange: Sendable {
     /// Begins an answer that continues until the connection is closed.
     func begin(_ contentType: String) {
         let headers = HTTPHeaders([("Content-Type", contentType), ("Cache-Control", "no-cache")])
-        write(.head(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers)))
+        begin(HTTPResponseHead(version: .http1_1, status: .ok, headers: headers))
+    }
+
+    func begin(_ head: HTTPResponseHead) {
+        write(.head(head))
         channel.flush()
     }
 

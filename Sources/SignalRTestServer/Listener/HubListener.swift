@@ -2,12 +2,32 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOWebSocket
+import SignalRClient
 
 /// Binds a port of the loopback interface, and adds the handlers to each TCP connection.
 enum HubListener {
-    static func bind(_ server: SignalRTestServer) async throws -> any Channel {
-        try await ServerBootstrap(group: server.entrance.eventLoop)
+    private static let host = "127.0.0.1"
+
+    /// - Parameter port: The port, or 0 for a free port.
+    static func bind(_ server: SignalRTestServer, port: Int) async throws -> any Channel {
+        guard (0...65_535).contains(port) else { throw failure(port, nil) }
+        do {
+            return try await bootstrap(server).bind(host: host, port: port).get()
+        } catch {
+            throw failure(port, error)
+        }
+    }
+
+    private static func failure(_ port: Int, _ cause: (any Error)?) -> SignalRClientError {
+        SignalRClientError(
+            .connectionFailed,
+            "Server not started: it cannot listen on \(host), port \(port). Choose another port, or 0 for any.",
+            cause: cause
+        )
+    }
+
+    private static func bootstrap(_ server: SignalRTestServer) -> ServerBootstrap {
+        ServerBootstrap(group: server.entrance.eventLoop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
@@ -18,47 +38,18 @@ enum HubListener {
                 }
                 return channel.eventLoop.makeCompletedFuture { try configure(channel, server) }
             }
-            .bind(host: "127.0.0.1", port: 0)
-            .get()
     }
 
     private static func configure(_ channel: any Channel, _ server: SignalRTestServer) throws {
-        let upgrader = NIOWebSocketServerUpgrader(
-            maxFrameSize: 64 << 20,
-            shouldUpgrade: { channel, head in
-                let accepted = channel.eventLoop.makePromise(of: HTTPHeaders?.self)
-                let request = ReceivedRequest(head, [])
-                // NIO passes a refused upgrade on as a request, which the server answers.
-                server.enter {
-                    accepted.succeed($0.acceptsUpgrade(request) ? HTTPHeaders() : nil)
-                } closed: {
-                    accepted.succeed(nil)
-                }
-                return accepted.futureResult
-            },
-            upgradePipelineHandler: { channel, head in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers(
-                        NIOWebSocketFrameAggregator(
-                            minNonFinalFragmentSize: 0,
-                            maxAccumulatedFrameCount: 100_000,
-                            maxAccumulatedFrameSize: 64 << 20
-                        ),
-                        HubWebSocketHandler(server, ReceivedRequest(head, []))
-                    )
-                }
-            }
-        )
-        let handler = NIOLoopBound(HubHTTPHandler(server), eventLoop: channel.eventLoop)
-        try channel.pipeline.syncOperations.configureHTTPServerPipeline(
-            withServerUpgrade: (
-                upgraders: [upgrader],
-                completionHandler: { context in
-                    context.pipeline.syncOperations.removeHandler(handler.value, promise: nil)
-                }
-            )
-        )
-        try channel.pipeline.syncOperations.addHandler(handler.value)
+        let handlers: [any RemovableChannelHandler] = [
+            HTTPResponseEncoder(),
+            // The decoder passes on bytes that follow an upgrade request in the same packet.
+            ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)),
+            HTTPServerPipelineHandler(), HTTPServerProtocolErrorHandler(),
+        ]
+        let pipeline = channel.pipeline.syncOperations
+        for handler in handlers { try pipeline.addHandler(handler) }
+        try pipeline.addHandler(HubHTTPHandler(server, after: handlers))
     }
 }
 
@@ -101,6 +92,12 @@ extension ReceivedRequest {
         case "DELETE": return .delete
         default: return .poll
         }
+    }
+
+    /// Whether the path is the hub's path, or the path of its negotiation.
+    var isForHub: Bool {
+        let path = path.hasSuffix("/") ? String(path.dropLast()) : path
+        return path == SignalRTestServer.path || path == SignalRTestServer.path + "/negotiate"
     }
 }
 

@@ -66,7 +66,7 @@ extension WebSocketSession: ChannelInboundHandler {
         switch stage {
         case .tunneling: tunnelingFailed(failure)
         case .connecting, .securing: securingFailed(failure)
-        case .upgrading: end(WebSocketClosure(code: nil, error: ConnectionFailure.upgrading(request, failure)))
+        case .upgrading: upgradeFailed()
         case .open: end(WebSocketClosure(code: nil, error: ConnectionFailure.lost(request, failure)))
         case .closing: end(WebSocketClosure(code: nil))
         case .lingering, .ended: end(nil)
@@ -78,7 +78,11 @@ extension WebSocketSession: ChannelInboundHandler {
 extension WebSocketSession {
     private func readUpgrade(_ bytes: inout ByteBuffer) {
         do {
-            guard try upgrade?.read(&bytes) == true else { return }
+            guard try upgrade?.read(&bytes) == true else {
+                // The rest of a refusal must not delay its report for long.
+                if upgrade?.refusal != nil { startClosingTimer() }
+                return
+            }
         } catch {
             return end(WebSocketClosure(code: nil, error: error))
         }

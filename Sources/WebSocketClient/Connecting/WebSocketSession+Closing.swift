@@ -53,7 +53,13 @@ extension WebSocketSession {
         if !hasSentClose, case .lingering = stage { writeCloseFrame(code, reason: reason) }
     }
 
-    private func startClosingTimer() {
+    /// Reports a connection that ended, or a refusal that took too long, before the server's answer was complete.
+    func upgradeFailed() {
+        let error = upgrade?.refusal ?? ConnectionFailure.upgrading(request, failure)
+        end(WebSocketClosure(code: nil, error: error))
+    }
+
+    func startClosingTimer() {
         guard closingTimer == nil else { return }
         closingTimer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.closeTimeout)) {
             self.closingTimedOut()
@@ -62,8 +68,9 @@ extension WebSocketSession {
 
     private func closingTimedOut() {
         switch stage {
+        case .upgrading: upgradeFailed()
         case .closing: end(WebSocketClosure(code: nil, error: ConnectionFailure.unanswered()))
-        case .connecting, .tunneling, .securing, .upgrading, .open, .lingering, .ended: end(nil)
+        case .connecting, .tunneling, .securing, .open, .lingering, .ended: end(nil)
         }
     }
 

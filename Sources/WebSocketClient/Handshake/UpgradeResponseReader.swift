@@ -1,19 +1,24 @@
 package import NIOCore
 import NIOHTTP1
 import NIOWebSocket
+import RealtimeNetworking
 import RealtimePrimitives
 
 /// Reads the answer to an ``UpgradeRequest``, and decides whether the server has accepted the upgrade. The answer can
 /// arrive in pieces of any size.
 ///
-/// The reader keeps at most 16 KiB. The reader leaves the bytes after the answer in the buffer, because these bytes are
-/// WebSocket frames.
+/// The reader keeps at most 16 KiB of the header, and the start of a refusal's body. The reader leaves the bytes after
+/// an accepted upgrade in the buffer, because these bytes are WebSocket frames.
 package final class UpgradeResponseReader {
     private let request: UpgradeRequest
     private var line = ByteBuffer()
     private var readBytes = 0
     private var status: Int?
     private var headers = HTTPHeaders()
+    /// The error for a server that refused the upgrade; nil until the status line has arrived.
+    private var refused: WebSocketError?
+    /// The body of a refusal; nil until its header is complete.
+    private var body: ResponseBody?
     /// The subprotocol that the server chose; nil until the answer is complete, and if the server chose none.
     package private(set) var subprotocol: String?
 
@@ -26,11 +31,38 @@ package final class UpgradeResponseReader {
     /// The text of the upgrade request.
     package var requestText: String { request.text }
 
+    /// The error for a server that refused the upgrade, with the part of the response that has arrived; nil if the
+    /// server has not refused the upgrade.
+    package var refusal: WebSocketError? {
+        guard var error = refused, let status = error.httpStatus else { return nil }
+        error.response = WebSocketResponse(
+            status: status,
+            headers: headers.map { HTTPHeader(name: $0.name, value: $0.value) },
+            body: body?.bytes ?? []
+        )
+        return error
+    }
+
     /// Removes the bytes of the answer from the buffer. Returns true when the answer is complete and valid.
     ///
-    /// The method throws as soon as the bytes show that the answer is invalid.
+    /// The method throws as soon as the bytes show that the answer is invalid. If the server refused the upgrade, the
+    /// method throws when the response is complete. The caller limits the time: see ``refusal``.
     package func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
+        do throws(WebSocketError) {
+            return try readAnswer(&bytes)
+        } catch {
+            // The reason of the refusal helps more than a fault in the rest of the response.
+            throw refusal ?? error
+        }
+    }
+
+    private func readAnswer(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
+            if body != nil {
+                body?.read(&bytes)
+                try checkBody()
+                continue
+            }
             let rest = bytes.readableBytesView
             let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n"))
             let length = lineEnd.map { rest.distance(from: rest.startIndex, to: $0) + 1 } ?? rest.count
@@ -68,7 +100,7 @@ package final class UpgradeResponseReader {
         text.removeLast()
         // Swift treats CR LF as one character, so the CR was removed with the LF.
         guard let status else {
-            self.status = try Self.status(text)
+            self.status = try readStatus(text)
             return false
         }
         guard text.isEmpty else {
@@ -79,23 +111,33 @@ package final class UpgradeResponseReader {
             try check()
             return true
         }
+        if refused != nil {
+            body = ResponseBody(of: status, headers)
+            try checkBody()
+            return false
+        }
         // Answers with status 100 or 103, for example, precede the final answer.
         self.status = nil
         headers = HTTPHeaders()
         return false
     }
 
-    private static func status(_ line: String) throws(WebSocketError) -> Int {
+    /// Throws the refusal if its body is complete.
+    private func checkBody() throws(WebSocketError) {
+        if body?.isComplete == true, let refusal { throw refusal }
+    }
+
+    private func readStatus(_ line: String) throws(WebSocketError) -> Int {
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
             (100...999).contains(status)
-        else { throw malformed("because it does not begin with an HTTP status line") }
-        guard status / 100 == 1 else {
+        else { throw Self.malformed("because it does not begin with an HTTP status line") }
+        if status / 100 != 1 {
             // Escapes are longer than the characters that they replace, so the code shortens the text again.
             let reason =
                 parts.count > 2
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
-            throw WebSocketError(
+            refused = WebSocketError(
                 .upgradeFailed,
                 "WebSocket upgrade failed: the server answered with HTTP status \(status)\(reason).",
                 httpStatus: status

@@ -16,7 +16,6 @@ final class ReconnectingSession: Sendable {
     private struct LoopState {
         var machine: Machine
         var connection: (attempt: Machine.Attempt, WebSocketConnection)?
-        var timers: [Machine.TimerID: Scheduled<Void>] = [:]
         var sends: [Machine.SendID: EventLoopPromise<Void>] = [:]
         var request: Task<Void, Never>?
         var isStepping = false
@@ -37,10 +36,13 @@ final class ReconnectingSession: Sendable {
     private let shared = NIOLockedValueBox(Shared())
     /// The clock. The clock continues while the computer is suspended.
     private let now: @Sendable () -> Duration
+    private let timers: ClockedTimers<Machine.TimerID>
 
+    /// - Parameter now: The clock; `nil` for the computer's clock.
     init(
         _ options: ReconnectingWebSocket.Options,
         on eventLoop: any EventLoop,
+        now: (@Sendable () -> Duration)? = nil,
         request: @escaping @Sendable () async throws -> WebSocketRequest,
         _ open: @escaping Open
     ) {
@@ -60,7 +62,9 @@ final class ReconnectingSession: Sendable {
         loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
         buffer = MessageBuffer(limit: options.connection.receiveBufferSize, on: eventLoop)
         let origin = ContinuousClock.now
-        now = { ContinuousClock.now - origin }
+        let now = now ?? { ContinuousClock.now - origin }
+        self.now = now
+        timers = ClockedTimers(on: eventLoop, now: now)
     }
 
     // MARK: Calls, on any thread
@@ -120,14 +124,19 @@ final class ReconnectingSession: Sendable {
 
     /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
     /// once, so the session handles events in order. If the session is carrying out another action, the input waits.
-    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+    ///
+    /// - Parameter firesDueTimers: Whether the session first handles the timers that were due during a suspension. The
+    ///   value is `false` for events of the connection, because data that has arrived shows that the connection works.
+    private func step(
+        firesDueTimers: Bool = true,
+        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
+    ) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(input) }
+            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
         }
+        if firesDueTimers { timers.fireDue() }
         loopState.value.isStepping = true
-        let now = now()
-        for action in loopState.value.machine.catchUp(now: now) { run(action) }
-        for action in input(&loopState.value.machine, now) { run(action) }
+        for action in input(&loopState.value.machine, now()) { run(action) }
         loopState.value.isStepping = false
     }
 
@@ -161,7 +170,7 @@ final class ReconnectingSession: Sendable {
             write(message, id, on: connection(attempt))
         case .sendHeartbeat(let attempt):
             guard let connection = connection(attempt) else { return }
-            if case .text(let text, _, _) = options.heartbeat {
+            if let text = options.heartbeat.text {
                 connection.send(text, promise: nil)
             } else {
                 connection.sendPing()
@@ -181,13 +190,12 @@ final class ReconnectingSession: Sendable {
             )
             step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
-            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
-                loopState.value.timers[timer] = nil
+            timers.set(timer, after: delay) { [self] in
                 let isPaused = buffer.isPaused
-                step { $0.timerFired(timer, isPaused: isPaused, now: $1) }
+                step(firesDueTimers: false) { $0.timerFired(timer, isPaused: isPaused, now: $1) }
             }
         case .cancel(let timer):
-            loopState.value.timers.removeValue(forKey: timer)?.cancel()
+            timers.cancel(timer)
         case .publish(let state):
             publish(state)
         }
@@ -198,14 +206,14 @@ final class ReconnectingSession: Sendable {
         case .opened:
             // The buffer may still be full of messages from the last connection, so reading may have to wait.
             buffer.pauses(connection(attempt))
-            step { $0.opened(attempt, now: $1) }
+            step(firesDueTimers: false) { $0.opened(attempt, now: $1) }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
         case .pong, .activity, .readComplete:
             loopState.value.machine.activity(attempt, now: now())
         case .closed(let closure):
             if connection(attempt) != nil { forgetConnection() }
-            step { $0.closed(attempt, closure, now: $1) }
+            step(firesDueTimers: false) { $0.closed(attempt, closure, now: $1) }
         }
     }
 

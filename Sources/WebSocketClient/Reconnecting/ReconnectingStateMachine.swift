@@ -15,10 +15,8 @@ struct ReconnectingStateMachine: Sendable {
             case attempt
             /// The end of the wait before the next attempt.
             case retry
-            /// The check whether data arrived within the interval of the heartbeat.
+            /// The time of the next heartbeat, or the time by which the server must have answered a heartbeat.
             case heartbeat
-            /// The check whether the server has answered the heartbeat.
-            case answer
         }
 
         var kind: Kind
@@ -64,7 +62,7 @@ struct ReconnectingStateMachine: Sendable {
         case open(Session)
         /// The retry policy decides whether there is another attempt.
         case asking(Attempt, after: WebSocketClosure)
-        case waiting(timer: TimerID, until: Duration)
+        case waiting(timer: TimerID)
         case closing(Attempt)
         case closed(WebSocketClosure)
     }
@@ -73,8 +71,16 @@ struct ReconnectingStateMachine: Sendable {
         var attempt: Attempt
         var since: Duration
         var lastActivity: Duration
-        /// The timer of the heartbeat or of its answer; `nil` without a heartbeat.
+        /// The time of the last heartbeat, or of the start of the connection.
+        var lastHeartbeat: Duration
+        /// The time of the first heartbeat since the last data arrived; `nil` if there was none.
+        var unansweredSince: Duration?
+        /// The timer of the heartbeat; `nil` without a heartbeat.
         var timer: TimerID?
+
+        func nextHeartbeat(_ heartbeat: ReconnectingWebSocket.Heartbeat, _ interval: Duration) -> Duration {
+            (heartbeat.isFixed ? lastHeartbeat : max(lastHeartbeat, lastActivity)) + interval
+        }
     }
 
     private let configuration: Configuration
@@ -105,7 +111,7 @@ struct ReconnectingStateMachine: Sendable {
         case .idle, .asking: return end(closure)
         case .preparing(let attempt, let timer), .connecting(let attempt, let timer):
             return [.cancel(timer), .abort(attempt)] + end(closure)
-        case .waiting(let timer, _): return [.cancel(timer)] + end(closure)
+        case .waiting(let timer): return [.cancel(timer)] + end(closure)
         case .open(let session):
             phase = .closing(session.attempt)
             return cancelTimer(of: session) + [.publish(.closing), .close(session.attempt, code, reason: reason)]
@@ -163,7 +169,7 @@ struct ReconnectingStateMachine: Sendable {
 
     mutating func opened(_ attempt: Attempt, now: Duration) -> [Action] {
         guard case .connecting(attempt, let timer) = phase else { return [] }
-        var session = Session(attempt: attempt, since: now, lastActivity: now)
+        var session = Session(attempt: attempt, since: now, lastActivity: now, lastHeartbeat: now)
         var actions: [Action] = [.cancel(timer)]
         if let interval = configuration.heartbeat.interval {
             let timer = makeTimer(.heartbeat)
@@ -183,6 +189,7 @@ struct ReconnectingStateMachine: Sendable {
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard case .open(var session) = phase, session.attempt == attempt else { return }
         session.lastActivity = now
+        session.unansweredSince = nil
         phase = .open(session)
     }
 
@@ -206,27 +213,11 @@ struct ReconnectingStateMachine: Sendable {
         retryCount += 1
         let wait = max(delay, .zero)
         let timer = makeTimer(.retry)
-        phase = .waiting(timer: timer, until: now + wait)
+        phase = .waiting(timer: timer)
         return [
             .publish(.waiting(attempt: attempts + 1, delay: wait, reason: reason)), .schedule(timer, after: wait),
         ]
     }
-
-    /// Handles timers that did not run while the computer was suspended. Call the method before any other input.
-    mutating func catchUp(now: Duration) -> [Action] {
-        switch phase {
-        case .waiting(let timer, let until) where until <= now: return [.cancel(timer)] + beginAttempt()
-        case .open(let session):
-            guard let interval = configuration.heartbeat.interval, session.timer?.kind == .heartbeat,
-                now - session.lastActivity > interval + Self.lateness
-            else { return [] }
-            return cancelTimer(of: session) + heartbeat(session, .heartbeat, isPaused: false, now: now)
-        case .idle, .preparing, .connecting, .asking, .waiting, .closing, .closed: return []
-        }
-    }
-
-    /// The delay after which a timer counts as missed.
-    private static let lateness = Duration.seconds(10)
 
     /// - Parameter isPaused: Whether the client has paused reading because the app consumes messages too slowly. During
     ///   a pause, the client cannot receive an answer.
@@ -239,9 +230,9 @@ struct ReconnectingStateMachine: Sendable {
                 "Connection timed out: there was no connection within \(timeout.inWords)."
             )
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
-        case .waiting(timer, _): return beginAttempt()
+        case .waiting(timer): return beginAttempt()
         case .open(let session) where session.timer == timer:
-            return heartbeat(session, timer.kind, isPaused: isPaused, now: now)
+            return heartbeat(session, isPaused: isPaused, now: now)
         case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
         }
     }
@@ -258,32 +249,35 @@ struct ReconnectingStateMachine: Sendable {
         ]
     }
 
-    private mutating func heartbeat(
-        _ session: Session,
-        _ kind: TimerID.Kind,
-        isPaused: Bool,
-        now: Duration
-    ) -> [Action] {
+    /// Checks whether the server has answered the heartbeat, and sends the next heartbeat if it is due.
+    private mutating func heartbeat(_ session: Session, isPaused: Bool, now: Duration) -> [Action] {
         guard let interval = configuration.heartbeat.interval else { return [] }
         var session = session
-        let silence = now - session.lastActivity
         let timeout = configuration.heartbeat.timeout
-        // Any data that arrived within the timeout counts as an answer. While the client has paused reading, it cannot
-        // receive an answer.
-        if kind == .answer, silence >= timeout, !isPaused {
-            let error = WebSocketError(
-                .pongTimedOut,
-                "Connection lost: the server did not answer a ping within \(timeout.inWords)."
-            )
-            return [.abort(session.attempt)]
-                + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
+        if let since = session.unansweredSince, now - since >= timeout {
+            guard isPaused else {
+                let error = WebSocketError(
+                    .pongTimedOut,
+                    "Connection lost: the server did not answer a ping within \(timeout.inWords)."
+                )
+                return [.abort(session.attempt)]
+                    + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
+            }
+            // While the client has paused reading, it cannot receive an answer. The next heartbeat begins a new wait.
+            session.unansweredSince = nil
         }
-        let isDue = kind == .heartbeat && silence >= interval
-        let timer = makeTimer(isDue ? .answer : .heartbeat)
+        var actions: [Action] = []
+        if session.nextHeartbeat(configuration.heartbeat, interval) <= now {
+            session.lastHeartbeat = now
+            session.unansweredSince = session.unansweredSince ?? now
+            actions.append(.sendHeartbeat(session.attempt))
+        }
+        let next = session.nextHeartbeat(configuration.heartbeat, interval)
+        let check = session.unansweredSince.map { min(next, $0 + timeout) } ?? next
+        let timer = makeTimer(.heartbeat)
         session.timer = timer
         phase = .open(session)
-        if isDue { return [.schedule(timer, after: timeout), .sendHeartbeat(session.attempt)] }
-        return [.schedule(timer, after: silence < interval ? interval - silence : interval)]
+        return [.schedule(timer, after: check - now)] + actions
     }
 
     private mutating func lost(_ closure: WebSocketClosure, heldFor time: Duration? = nil, now: Duration) -> [Action] {

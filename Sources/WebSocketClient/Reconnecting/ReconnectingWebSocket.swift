@@ -13,8 +13,9 @@ public import NIOPosix
 /// }
 /// ```
 ///
-/// To detect a dead connection, the client sends a heartbeat if nothing has arrived for a while. If you send a
-/// message while there is no connection, the message waits for the next connection.
+/// To detect a dead connection, the client sends a heartbeat if nothing has arrived for a while. After the computer was
+/// suspended, the client sends a heartbeat within seconds. If you send a message while there is no connection, the
+/// message waits for the next connection.
 ///
 /// The client stops when your code calls ``close(code:reason:)``, when the retry policy returns `nil`, or when every
 /// attempt would fail with the same error. The client also stops when your code releases the last reference to the
@@ -38,15 +39,18 @@ public final class ReconnectingWebSocket: Sendable {
     }
 
     /// The way in which the client detects a dead connection.
+    ///
+    /// The client sends a heartbeat each time nothing has arrived for the interval. A fixed heartbeat is sent at each
+    /// interval, even while data arrives. If nothing arrives within the timeout after a heartbeat, the client considers
+    /// the connection lost. The timeout may be longer than the interval. Meanwhile, the client sends further heartbeats.
     public enum Heartbeat: Hashable, Sendable {
         /// The client does not detect a dead connection.
         case off
-        /// The client sends a WebSocket ping if nothing has arrived for the interval. If nothing arrives within the
-        /// timeout after the ping, the client considers the connection lost.
-        case ping(interval: Duration, timeout: Duration)
-        /// The client sends a text message instead of a ping. Use this case if the server's protocol has its own
-        /// heartbeat. The server's answer arrives in ``ReconnectingWebSocket/messages``.
-        case text(String, interval: Duration, timeout: Duration)
+        /// The heartbeat is a WebSocket ping.
+        case ping(interval: Duration, timeout: Duration, isFixed: Bool = false)
+        /// The heartbeat is a text message. Use this case if the server's protocol has its own heartbeat. The server's
+        /// answer arrives in ``ReconnectingWebSocket/messages``.
+        case text(String, interval: Duration, timeout: Duration, isFixed: Bool = false)
 
         /// A ping after 30 seconds without data, with a timeout of 10 seconds.
         public static var `default`: Heartbeat { .ping(interval: .seconds(30), timeout: .seconds(10)) }
@@ -54,16 +58,26 @@ public final class ReconnectingWebSocket: Sendable {
         var interval: Duration? {
             switch self {
             case .off: nil
-            case .ping(let interval, _), .text(_, let interval, _): max(interval, .milliseconds(1))
+            case .ping(let interval, _, _), .text(_, let interval, _, _): max(interval, .milliseconds(1))
             }
         }
 
         var timeout: Duration {
             switch self {
             case .off: .zero
-            case .ping(_, let timeout), .text(_, _, let timeout): max(timeout, .milliseconds(1))
+            case .ping(_, let timeout, _), .text(_, _, let timeout, _): max(timeout, .milliseconds(1))
             }
         }
+
+        var isFixed: Bool {
+            switch self {
+            case .off: false
+            case .ping(_, _, let isFixed), .text(_, _, _, let isFixed): isFixed
+            }
+        }
+
+        /// The text message; `nil` for a ping.
+        var text: String? { if case .text(let text, _, _, _) = self { text } else { nil } }
     }
 
     /// The options of a reconnecting WebSocket.

@@ -21,6 +21,9 @@ public struct WebSocketError: Error, Sendable {
     public var closeCode: WebSocketCloseCode?
     /// The HTTP status with which the server refused the upgrade; `nil` for other errors.
     public var httpStatus: Int?
+    /// The response with which the server refused the upgrade; `nil` for other errors. Many servers explain a refusal
+    /// in the body.
+    public var response: WebSocketResponse?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
@@ -30,12 +33,14 @@ public struct WebSocketError: Error, Sendable {
         _ message: String,
         closeCode: WebSocketCloseCode? = nil,
         httpStatus: Int? = nil,
+        response: WebSocketResponse? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
         self.message = message.escapingControls
         self.closeCode = closeCode
         self.httpStatus = httpStatus
+        self.response = response
         self.cause = cause
     }
 
@@ -105,7 +110,7 @@ extension WebSocketError: Hashable {
     /// Compares all properties except the cause.
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.closeCode == right.closeCode
-            && left.httpStatus == right.httpStatus
+            && left.httpStatus == right.httpStatus && left.response == right.response
     }
 
     /// Hashes code and message.

@@ -176,7 +176,7 @@ struct HostileTextTests {
         let reader = UpgradeResponseReader(
             try UpgradeRequest(.init(host: "a.test", port: 80, useTLS: false, path: "/"))
         )
-        var answer = ByteBuffer(string: "HTTP/1.1 403 hostile\u{1B}[31m\u{7}\r\n\r\n")
+        var answer = ByteBuffer(string: "HTTP/1.1 403 hostile\u{1B}[31m\u{7}\r\nContent-Length: 0\r\n\r\n")
         let error = #expect(throws: WebSocketError.self) { _ = try reader.read(&answer) }
         if let error { display.show(error) }
         #expect(display.search(for: "hostile") >= 12)

@@ -248,6 +248,36 @@ struct ReconnectingTests {
         }
     }
 
+    @Test("after a suspension, the client notices a lost connection and the end of a wait within seconds")
+    func suspension() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(600)]))))
+        try await #require(await world.nextRequest()).respond()
+        await world.settle()
+        world.suspend(for: .seconds(300))
+        await world.advance(by: .seconds(5))
+        #expect(await recording.nextError()?.code == .idleTimedOut)
+        await world.advance(by: .seconds(300))
+        #expect(world.requestCount == 1)
+        world.suspend(for: .seconds(300))
+        await world.advance(by: .seconds(5))
+        #expect(world.requestCount == 2)
+    }
+
+    @Test("data that arrived during a suspension keeps the connection")
+    func suspensionWithData() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: Self.fixed))
+        let exchange = try #require(await world.nextRequest())
+        try await exchange.respond()
+        world.suspend(for: .seconds(3_600))
+        try await exchange.send("data: a\n\n")
+        #expect(await recording.nextEvent() == ServerSentEvent(data: "a"))
+        await world.advance(by: .seconds(200))
+        #expect(!exchange.isCancelled)
+        #expect(world.requestCount == 1)
+    }
+
     @Test("the idle timeout does not run while the client has paused reading for a slow app")
     func backPressure() async throws {
         let world = VirtualWorld()

@@ -9,6 +9,7 @@ final class VirtualWorld: Sendable {
     let eventLoop = NIOAsyncTestingEventLoop()
     private let network = VirtualNetwork()
     private let origin = ContinuousClock.now
+    private let suspended = NIOLockedValueBox(Duration.zero)
 
     func stream(
         _ request: EventStreamRequest = EventStreamRequest("http://example.com/feed"),
@@ -21,7 +22,12 @@ final class VirtualWorld: Sendable {
         EventStreamConnector(network, eventLoopGroup: eventLoop) { [self] in now }
     }
 
-    var now: ContinuousClock.Instant { origin + .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds)) }
+    var now: ContinuousClock.Instant {
+        origin + .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+    }
+
+    /// Suspends the machine. The clock continues, and the timers of the event loop stop.
+    func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
 
     /// Returns the next request that the client sends.
     func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }

@@ -62,6 +62,7 @@ struct Consumer {
         print("Swift 6 mode received \(try await swift6.sayHello()) and \(try await swift6.total())")
         let screen = await ChatScreen(hub: hub.url, feed: prices)
         print("The main actor received \(try await screen.sayHello()) and \(try await screen.lines())")
+        print("The retry policies of one file wait for \(Swift6Retries().firstWaits())")
         await hub.shutdown()
     }
 

@@ -1,0 +1,187 @@
+import NIOCore
+import NIOPosix
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+/// Tests of the hub with the bytes that other clients send.
+@Suite(.timeLimit(.minutes(5))) struct TestHubHTTPTests {
+    /// A TCP connection of a client.
+    private final class Wire {
+        private let channel: any Channel
+        private let parts: AsyncStream<String>
+        private var text = ""
+
+        private final class Reader: ChannelInboundHandler {
+            typealias InboundIn = ByteBuffer
+
+            private let parts: AsyncStream<String>.Continuation
+
+            init(_ parts: AsyncStream<String>.Continuation) { self.parts = parts }
+
+            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+                parts.yield(String(buffer: unwrapInboundIn(data)))
+            }
+
+            func handlerRemoved(context: ChannelHandlerContext) { parts.finish() }
+        }
+
+        init(port: Int) async throws {
+            let (parts, continuation) = AsyncStream.makeStream(of: String.self)
+            self.parts = parts
+            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(Reader(continuation))
+                    }
+                }
+                .connect(host: "127.0.0.1", port: port).get()
+        }
+
+        /// Sends text, and returns everything that arrives up to an end.
+        func exchange(_ request: String, upTo end: String) async throws -> String {
+            let text = request.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
+            try await channel.writeAndFlush(ByteBuffer(string: text))
+            return await receive(upTo: end)
+        }
+
+        func receive(upTo end: String) async -> String {
+            while !text.contains(end) {
+                guard let part = await parts.first(where: { _ in true }) else { break }
+                text += part
+            }
+            defer { text = "" }
+            return text
+        }
+
+        /// Sends a text message over the WebSocket. Its mask is zero.
+        func send(_ message: String) async throws {
+            var frame = ByteBuffer(bytes: [0x81, 0x80 | UInt8(message.utf8.count), 0, 0, 0, 0])
+            frame.writeString(message)
+            try await channel.writeAndFlush(frame)
+        }
+
+        func close() async throws { try await channel.close() }
+    }
+
+    private func withWire(_ server: SignalRTestServer, _ body: (Wire) async throws -> Void) async throws {
+        let wire = try await Wire(port: server.port)
+        try await body(wire)
+        try? await wire.close()
+    }
+
+    private static let upgrade = """
+        Host: localhost
+        Connection: Upgrade
+        Upgrade: websocket
+        Sec-WebSocket-Version: 13
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==
+
+
+        """
+
+    @Test func aNegotiationWithoutAVersionHasVersionZeroAndNoToken() async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                let old = try await wire.exchange(
+                    "POST /hub/negotiate HTTP/1.1\nHost: localhost\nContent-Length: 0\n\n",
+                    upTo: "]}"
+                )
+                #expect(old.contains(#""negotiateVersion":0,"connectionId":"id-1","available"#))
+                let new = try await wire.exchange(
+                    "POST /hub/negotiate?negotiateVersion=1 HTTP/1.1\nHost: localhost\nContent-Length: 0\n\n",
+                    upTo: "]}"
+                )
+                #expect(new.contains(#""negotiateVersion":1,"connectionId":"id-2","connectionToken":"token/2+""#))
+            }
+        }
+    }
+
+    @Test(arguments: [0, 1]) func anUpgradeMayFollowTheNegotiationOnTheSameConnection(version: Int) async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                _ = try await wire.exchange(
+                    "POST /hub/negotiate HTTP/1.1\nHost: localhost\nContent-Length: 0\n\n",
+                    upTo: "]}"
+                )
+                let head = try await wire.exchange("GET /hub?id=id-1 HTTP/1.1\n" + Self.upgrade, upTo: "\r\n\r\n")
+                #expect(head.hasPrefix("HTTP/1.1 101 "))
+                #expect(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+                // ASP.NET Core also accepts version 0 of the handshake.
+                try await wire.send(#"{"protocol":"json","version":\#(version)}"# + "\u{1E}")
+                #expect(await wire.receive(upTo: "{}\u{1E}").hasSuffix("{}\u{1E}"))
+                try await wire.send(#"{"type":1,"invocationId":"7","target":"add","arguments":[40,2]}"# + "\u{1E}")
+                let answer = await wire.receive(upTo: "42}\u{1E}")
+                #expect(answer.contains(#"{"type":3,"invocationId":"7","result":42}"#))
+            }
+        }
+    }
+
+    @Test func aRefusedUpgradeIsAnswered() async throws {
+        try await withServer { server in
+            for (path, status) in [("/hub?id=unknown", 404), ("/elsewhere", 404)] {
+                try await withWire(server) { wire in
+                    let answer = try await wire.exchange("GET \(path) HTTP/1.1\n" + Self.upgrade, upTo: "\r\n\r\n")
+                    #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
+                }
+            }
+        }
+    }
+
+    @Test func aWrongPathIsNotFound() async throws {
+        try await withServer { server in
+            for transport: HttpTransportType in [.webSockets, .longPolling] {
+                let url = "http://127.0.0.1:\(server.port)/chat"
+                let connection = HubConnectionBuilder().withUrl(url: url, transport: transport).build()
+                let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
+                #expect(error?.httpStatus == 404)
+            }
+            let connection = HubConnectionBuilder().withUrl(url: server.url + "/").build()
+            try await connection.start()
+            await connection.stop()
+        }
+    }
+
+    @Test func aHubCanHaveAFixedPort() async throws {
+        let first = try await SignalRTestServer.start()
+        let port = first.port
+        var options = TestHubOptions()
+        options.port = port
+        let error = await #expect(throws: SignalRClientError.self) {
+            try await SignalRTestServer.start(options: options)
+        }
+        #expect(error?.message.contains("port \(port)") == true)
+        await first.shutdown()
+        let second = try await SignalRTestServer.start(options: options)
+        #expect(second.port == port)
+        await second.shutdown()
+        options.port = 70_000
+        await #expect(throws: SignalRClientError.self) { try await SignalRTestServer.start(options: options) }
+    }
+
+    @Test func theRecordsSayWhyACallFailed() async throws {
+        struct Unlucky: Error { var reason: String }
+        try await withConnection { connection, server in
+            server.on("count") { (_: TestHubCall, _: Int) in 1 }
+            server.on("break") { (_: TestHubCall) throws -> Int in throw Unlucky(reason: "no luck") }
+            await connection.on("answer") { () throws -> Int in throw HubError("not now") }
+            for (method, argument) in [("count", "one"), ("unknown", "x"), ("fail", "sorry"), ("ask_me", "answer")] {
+                await #expect(throws: SignalRError.self) {
+                    try await connection.invoke(method: method, arguments: argument)
+                }
+            }
+            await #expect(throws: SignalRError.self) { try await connection.invoke(method: "break") }
+            await #expect(throws: SignalRError.self) { try await connection.invoke(method: "count") }
+            let failures = server.failures
+            #expect(failures.map(\.method) == ["count", "unknown", "fail", "ask_me", "break", "count"])
+            #expect(Set(failures.map(\.connectionID)) == [connection.connectionId])
+            let parts = [
+                "Int", "Unknown hub method 'unknown'", "sorry", "not now", "no luck",
+                "the invocation has 0 arguments, and the handler takes 1",
+            ]
+            for (failure, part) in zip(failures, parts) { #expect(failure.reason.contains(part), "\(failure)") }
+            try await connection.invoke(method: "nothing")
+            #expect(server.failures.count == 6)
+        }
+    }
+}
