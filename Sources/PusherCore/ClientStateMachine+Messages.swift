@@ -41,7 +41,7 @@ extension ClientStateMachine {
             statistics.pings.received += 1
             send(.pong, into: &effects)
         case EventName.pong:
-            ponged(now: now)
+            ponged(now: now, into: &effects)
         case EventName.connectionEstablished:
             countIgnored()
         case EventName.error:

@@ -124,6 +124,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
             keepAlive.lost(session.clientSilence, activityTimeout: session.activityTimeout, now: now)
         }
+        if connection.isAttempting(id) { keepAlive.attemptFailed() }
         let actions = connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now)
         perform(actions, now: now, into: &effects)
     }
@@ -149,6 +150,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         guard timers.fired(id) else { return }
         switch id.purpose {
         case .attempt, .retry, .unavailable, .closing:
+            if id.purpose == .attempt { keepAlive.attemptFailed() }
             perform(connection.timerFired(id.purpose, configuration, now: now), now: now, into: &effects)
         case .activity, .pong:
             perform(connection.session?.liveness.timerFired(now: now), now: now, into: &effects)
@@ -261,6 +263,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        if connection.isAttempting(id) { keepAlive.attemptFailed() }
         let actions = connection.drop(
             id,
             error,
