@@ -54,6 +54,15 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     deinit { shutdown() }
 
+    package func retireConnections() {
+        let clients: [HTTPClient] = state.withLockedValue { state in
+            guard case .running(var pools) = state else { return [] }
+            defer { state = .running(pools) }
+            return pools.retireAll()
+        }
+        for client in clients { Self.shutDown(client) }
+    }
+
     package func shutdown() {
         let clients: [HTTPClient] = state.withLockedValue { state in
             defer { state = .shutDown }

@@ -7,8 +7,17 @@ package protocol HTTPRequester: Sendable {
     ///   cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
+    /// Closes the idle connections. The connections of running requests are not used for other requests, and end with
+    /// their requests. A later request makes a new connection.
+    func retireConnections()
+
     /// Cancels all requests, and rejects new requests. Later calls have no effect.
     func shutdown()
+}
+
+extension HTTPRequester {
+    /// Does nothing, because a requester of a test may have no connections.
+    package func retireConnections() {}
 }
 
 package struct HTTPRequest: Hashable, Sendable {
