@@ -144,7 +144,7 @@ extension ClientStateMachine {
         cancelSignInWork(now: now, into: &effects)
         connection.session?.signIn.failed(error)
         statistics.signIns.failed += 1
-        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
+        var data: WireTable<JSONValue> = ["type": "AuthError", "error": .string(error.message)]
         if let status = status ?? error.serverCode { data["status"] = .integer(status) }
         let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
         effects.append(.signInFailed(error, event))
@@ -164,7 +164,7 @@ extension ClientStateMachine {
     /// channel, and the machine drops all other events.
     mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
-        guard let user = signIn.user, envelope.channel == user.channelName,
+        guard let user = signIn.user, envelope.channel?.hasSameBytes(as: user.channelName) == true,
             !EventName.isProtocolEvent(envelope.event)
         else {
             statistics.events.dropped[.notSubscribed, default: 0] += 1
@@ -233,7 +233,7 @@ extension ClientStateMachine {
         guard let name = signIn.awaitedOwnChannel else { return }
         connection.session?.signIn.ownChannels[name] = .overdue
         connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
-        guard signIn.user?.channelName == name else { return }
+        guard signIn.user?.channelName.hasSameBytes(as: name) == true else { return }
         let error = SubscriptionError.ownChannelTimedOut(name, after: configuration.timeouts.subscription)
         effects.append(.report(error.clientError))
         settleSignInWaiters(into: &effects)
