@@ -87,7 +87,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         defer { timer.cancel() }
         do {
             return try await withThrowingTaskGroup { group in
-                group.addTask { try await self.followingRedirects(request) }
+                group.addTask { try await self.followingRedirects(request.prepared) }
                 group.addTask {
                     try await isOver.futureResult.get()
                     throw HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")
