@@ -7,7 +7,7 @@ import PusherProtocol
 /// observed behaviour of a server.
 extension ClientStateMachine {
     mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        let message = ServerErrorMessage(envelope.data)
+        let message = ServerErrorMessage(envelope)
         connection.session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
         connection.session?.clientSilence.expectLoss(until: now + KeepAlive.explanationTime)
         switch subject(of: message, named: envelope.channel) {
