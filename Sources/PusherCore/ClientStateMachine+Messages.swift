@@ -41,7 +41,7 @@ extension ClientStateMachine {
             statistics.pings.received += 1
             send(.pong, into: &effects)
         case EventName.pong:
-            ponged(now: now)
+            ponged(now: now, into: &effects)
         case EventName.connectionEstablished:
             countIgnored()
         case EventName.error:
@@ -106,7 +106,7 @@ extension ClientStateMachine {
             perform(connection.received(handshake, on: id, configuration, now: now), now: now, into: &effects)
         case EventName.error:
             // Before the handshake, an error has the same effect as a close frame with its code (protocol clause 6.2).
-            let error = ServerErrorMessage(envelope.data)
+            let error = ServerErrorMessage(envelope)
             drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
             countDropped(envelope)

@@ -125,6 +125,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             keepAlive.lost(session.clientSilence, activityTimeout: session.activityTimeout, now: now)
             connection.session?.isLossUnexplained = true
         }
+        if connection.isAttempting(id) { keepAlive.attemptFailed() }
         let actions = connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now)
         perform(actions, now: now, into: &effects)
     }
@@ -150,6 +151,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         guard timers.fired(id) else { return }
         switch id.purpose {
         case .attempt, .retry, .unavailable, .closing:
+            if id.purpose == .attempt { keepAlive.attemptFailed() }
             perform(connection.timerFired(id.purpose, configuration, now: now), now: now, into: &effects)
         case .activity, .pong:
             perform(connection.session?.liveness.timerFired(now: now), now: now, into: &effects)
@@ -264,6 +266,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        if connection.isAttempting(id) { keepAlive.attemptFailed() }
         let actions = connection.drop(
             id,
             error,

@@ -1,6 +1,6 @@
 /// The members of a JSON object, with their values as JSON text.
 package struct JSONMembers: Sendable {
-    private var texts: [String: String] = [:]
+    private var texts = WireTable<String>()
 
     /// Parses JSON text. Returns nil if the text is not a JSON object, or is nested too deeply. If a key appears twice,
     /// the last one counts.

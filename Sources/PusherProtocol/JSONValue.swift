@@ -7,7 +7,7 @@ package enum JSONValue: Hashable, Sendable {
     case number(Double)
     case string(String)
     case array([JSONValue])
-    case object([String: JSONValue])
+    case object(WireTable<JSONValue>)
 
     /// The parser accepts fewer levels of nesting than this number. There is a limit, because the parser is recursive,
     /// and some threads have a small stack.
@@ -34,7 +34,7 @@ package enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    package var object: [String: JSONValue]? {
+    package var object: WireTable<JSONValue>? {
         guard case .object(let value) = self else { return nil }
         return value
     }
@@ -77,7 +77,7 @@ extension JSONValue: Encodable {
         case .number(let value): try container.encode(value)
         case .string(let value): try container.encode(value)
         case .array(let value): try container.encode(value)
-        case .object(let value): try container.encode(value)
+        case .object(let value): try container.encode(value.dictionary)
         }
     }
 }
@@ -100,6 +100,6 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Ex
     package init(nilLiteral: ()) { self = .null }
     package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     package init(dictionaryLiteral elements: (String, JSONValue)...) {
-        self = .object(Dictionary(elements) { _, last in last })
+        self = .object(WireTable(elements))
     }
 }

@@ -35,7 +35,7 @@ struct JSONValueParser {
     private mutating func object(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         try checkDepth(depth)
         scanner.advance()
-        var members: [String: JSONValue] = [:]
+        var members = WireTable<JSONValue>()
         var isFirst = true
         while let key = try scanner.nextKey(bytes, isFirst: &isFirst) {
             members[String(unescaping: bytes, key)] = try value(bytes, depth: depth + 1)

@@ -16,7 +16,7 @@ extension PusherServerAPI {
         parameters["filter_by_prefix"] = prefix
         parameters["info"] = info.text
         let answer = try await object(.init(method: "GET", path: "/channels", parameters: parameters))
-        return (answer["channels"]?.object ?? [:]).mapValues { ChannelState($0) }
+        return (answer["channels"]?.object?.dictionary ?? [:]).mapValues { ChannelState($0) }
     }
 
     /// Returns the state of a channel, even if the channel has no subscriber.

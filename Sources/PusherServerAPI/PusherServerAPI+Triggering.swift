@@ -95,7 +95,7 @@ extension PusherServerAPI {
     private func trigger(_ event: Event, data: String, on channels: [String]) async throws -> [String: ChannelState] {
         let body = Self.body(of: event, data: data, channels: channels)
         let answer = try await sender.send(.init(method: "POST", path: "/events", body: body))
-        return (JSONValue(parsing: answer)?["channels"]?.object ?? [:]).mapValues { ChannelState($0) }
+        return (JSONValue(parsing: answer)?["channels"]?.object?.dictionary ?? [:]).mapValues { ChannelState($0) }
     }
 
     private static func body(of event: Event, data: String, channels: [String]) -> String {

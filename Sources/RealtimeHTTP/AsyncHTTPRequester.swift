@@ -54,6 +54,15 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     deinit { shutdown() }
 
+    package func retireConnections() {
+        let clients: [HTTPClient] = state.withLockedValue { state in
+            guard case .running(var pools) = state else { return [] }
+            defer { state = .running(pools) }
+            return pools.retireAll()
+        }
+        for client in clients { Self.shutDown(client) }
+    }
+
     package func shutdown() {
         let clients: [HTTPClient] = state.withLockedValue { state in
             defer { state = .shutDown }
@@ -78,7 +87,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         defer { timer.cancel() }
         do {
             return try await withThrowingTaskGroup { group in
-                group.addTask { try await self.followingRedirects(request) }
+                group.addTask { try await self.followingRedirects(request.prepared) }
                 group.addTask {
                     try await isOver.futureResult.get()
                     throw HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")

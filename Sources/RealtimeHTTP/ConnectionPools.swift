@@ -50,6 +50,9 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return isRetired || !isUsable ? retire(identifier) : nil
     }
 
+    /// Takes all pools out of use. Returns the pools that the caller must shut down now.
+    mutating func retireAll() -> [Pool] { current.values.compactMap { retire($0) } }
+
     /// Takes a pool out of use. Returns the pool if it has no requests, so the caller must shut it down.
     private mutating func retire(_ identifier: ObjectIdentifier) -> Pool? {
         if let way = current.first(where: { $0.value == identifier })?.key { current[way] = nil }

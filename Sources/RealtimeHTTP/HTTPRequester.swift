@@ -1,3 +1,6 @@
+import Foundation
+import RealtimePrimitives
+
 /// Makes HTTP requests.
 package protocol HTTPRequester: Sendable {
     /// Sends a request, follows redirects, and returns the answer regardless of its status. If the task is cancelled,
@@ -7,8 +10,17 @@ package protocol HTTPRequester: Sendable {
     ///   cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
+    /// Closes the idle connections. The connections of running requests are not used for other requests, and end with
+    /// their requests. A later request makes a new connection.
+    func retireConnections()
+
     /// Cancels all requests, and rejects new requests. Later calls have no effect.
     func shutdown()
+}
+
+extension HTTPRequester {
+    /// Does nothing, because a requester of a test may have no connections.
+    package func retireConnections() {}
 }
 
 package struct HTTPRequest: Hashable, Sendable {
@@ -52,6 +64,24 @@ package struct HTTPRequest: Hashable, Sendable {
     }
 }
 
+extension HTTPRequest {
+    /// The request as the client sends it. The server may not compress the response, because the client reads only
+    /// uncompressed responses. A user and a password in the URL become Basic authorization, unless the request has this
+    /// field.
+    var prepared: HTTPRequest {
+        var request = self
+        request.headers.setIfMissing("Accept-Encoding", "identity")
+        guard var components = URLComponents(string: url), components.user != nil || components.password != nil else {
+            return request
+        }
+        let credentials = "\(components.user ?? ""):\(components.password ?? "")"
+        request.headers.setIfMissing("Authorization", "Basic \(Data(credentials.utf8).base64EncodedString())")
+        (components.user, components.password) = (nil, nil)
+        request.url = components.string ?? url
+        return request
+    }
+}
+
 package struct HTTPResponse: Hashable, Sendable {
     package var status: Int
     package var headers: HTTPFields
@@ -60,6 +90,11 @@ package struct HTTPResponse: Hashable, Sendable {
     package var isCut: Bool
     /// The URL of the last request, if the requester followed redirects.
     package var url: String?
+    /// The compression of the body, in the server's words; nil if the body is not compressed.
+    package var compression: String? {
+        let encoding = headers["Content-Encoding"]?.lowercased() ?? ""
+        return encoding.isEmpty || encoding == "identity" ? nil : encoding.prefix(fittingUTF8Bytes: 100)
+    }
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = [], isCut: Bool = false) {
         self.status = status

@@ -52,6 +52,15 @@ struct PresenceTests {
         #expect(server.brain.presenceMembers(of: "presence-x").isEmpty)
     }
 
+    @Test("two user ids that differ only in Unicode normalization are two users")
+    func normalization() {
+        var server = BrainTranscript.connected(2)
+        _ = server.join(1, "presence-x", #""\u00e9""#)
+        #expect(server.join(2, "presence-x", #""e\u0301""#).last == .send(1, added("{\"user_id\":\"e\u{301}\"}")))
+        #expect(server.brain.presenceMembers(of: "presence-x").map(\.userId.utf8.count) == [2, 3])
+        #expect(server.unsubscribe(1, "presence-x") == [.send(2, removed("{\"user_id\":\"\u{E9}\"}"))])
+    }
+
     @Test("a user joins with the first connection, and leaves with the last")
     func severalConnections() {
         var server = BrainTranscript.connected(3)

@@ -36,6 +36,21 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
+    @Test("a request asks for an uncompressed answer, and the user in the URL becomes Basic authorization")
+    func prepared() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { server in
+            let url = server.url.replacing("http://", with: "http://ada:a%40b@") + "/auth?a=%20"
+            _ = try await requester.response(to: .to(url))
+            _ = try await requester.response(to: .to(url, headers: ["authorization": "own", "accept-encoding": "br"]))
+            let requests = server.requests
+            #expect(requests.map(\.uri) == ["/auth?a=%20", "/auth?a=%20"])
+            #expect(requests.map { $0.headers["Authorization"] } == [["Basic YWRhOmFAYg=="], ["own"]])
+            #expect(requests.map { $0.headers["Accept-Encoding"] } == [["identity"], ["br"]])
+        }
+    }
+
     @Test("a GET has no body and no Content-Length")
     func get() async throws {
         try await HTTPTestServer.serving { _ in

@@ -161,6 +161,28 @@ struct HTTPLifetimeTests {
         }
     }
 
+    @Test("retiring the connections closes idle ones, and does not cancel running requests")
+    func retired() async throws {
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        defer { requester.shutdown() }
+        requester.retireConnections()
+        try await HTTPTestServer.serving { request in
+            request.uri == "/silent" ? .nothing : .answer(200)
+        } _: { server in
+            _ = try await requester.response(to: .to(server.url))
+            requester.retireConnections()
+            await server.nextEnd()
+            let running = Task { await requester.failure(.to(server.url + "/silent", timeout: .milliseconds(200))) }
+            // The first of these requests is the one above.
+            _ = await server.nextRequest()
+            _ = await server.nextRequest()
+            requester.retireConnections()
+            #expect(try await requester.status(.to(server.url)) == 200)
+            #expect(await running.value?.kind == .timedOut)
+            #expect(server.connectionCount == 3)
+        }
+    }
+
     @Test("a caller can shut the requester down twice, even before the first request")
     func shutdownAgain() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())

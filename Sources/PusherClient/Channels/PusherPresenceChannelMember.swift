@@ -1,4 +1,5 @@
 public import Foundation
+import PusherProtocol
 
 /// PusherSwift's name for the information about a user: the members of a JSON object.
 public typealias PusherUserInfoObject = [String: AnyObject]
@@ -52,7 +53,7 @@ extension PusherPresenceChannelMember: Hashable {
     /// Returns whether the ids and the information of both members are equal. A channel makes new member objects at
     /// each call.
     public static func == (left: PusherPresenceChannelMember, right: PusherPresenceChannelMember) -> Bool {
-        left.userId == right.userId && left.userInfoText == right.userInfoText
+        left.userId.hasSameBytes(as: right.userId) && left.userInfoText == right.userInfoText
     }
 
     /// Hashes the id.

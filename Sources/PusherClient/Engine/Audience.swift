@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// The listeners for the events of one name: the client's listeners, and the listeners of one channel or of the user.
 ///
 /// The engine looks up an audience once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
@@ -71,7 +73,7 @@ final class Audience: Sendable {
 
     /// Returns whether a lookup for the event name in these registries would give the same audience.
     func isCurrent(for eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
-        isCurrent && self.first === first && self.second === second && self.eventName == eventName
+        isCurrent && self.first === first && self.second === second && self.eventName.hasSameBytes(as: eventName)
     }
 
     /// Returns an audience with the current listeners.

@@ -24,6 +24,7 @@ extension ClientEngine {
             metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
         )
         tellDelegate("subscription to \(name) failed: \(error.message)")
+        if let body = error.body { debug("the answer for \(name) was: \(body.prefix(fittingUTF8Bytes: 1_000))") }
         publish(error.clientError)
         announce(envelope, on: channel(id), subscriptionError: error)
         notify(keep: .outcomes) { delegate in

@@ -141,6 +141,9 @@ extension ClientEngine {
         .payloadTransformerFailed: "The payload transformer failed",
         .tooManyBindings: "A callback was not bound",
         .notConnected: "There is no connection",
+        .serverError: "The server reported an error",
+        .malformedMessage: "The server sent a message that the client cannot read",
+        .invalidAuthorization: "The key of an encrypted channel is invalid",
     ]
 
     /// Writes a warning to the log, unless the client logged a warning of this kind in the last minute. Call this
@@ -149,7 +152,10 @@ extension ClientEngine {
     /// - Returns: Whether the method has logged the error.
     @discardableResult
     func warn(_ error: PusherClientError) -> Bool {
-        guard let warning = Self.warnings[error.code] else { return false }
+        // A server's error about a channel fails the subscription or the event, and this failure is reported too.
+        guard let warning = Self.warnings[error.code], error.code != .serverError || error.channelName == nil else {
+            return false
+        }
         let kind = WarningLimiter.Kind(
             code: error.code,
             channelName: error.channelName,

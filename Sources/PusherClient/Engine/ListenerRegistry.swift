@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import PusherProtocol
 
 /// The listeners of a channel, of the user or of the whole client: callbacks and sequences, in the order in which they
 /// were added.
@@ -16,7 +17,7 @@ final class ListenerRegistry: Sendable {
 
     fileprivate struct State {
         var forEveryEvent: [Listener] = []
-        var byName: [String: [Listener]] = [:]
+        var byName = WireTable<[Listener]>()
         var bindingCount = 0
         var accepted = Accepted.everything
         /// Whether code may have kept the result of ``ListenerRegistry/listeners(for:)`` since the last change.
@@ -110,7 +111,7 @@ final class ListenerRegistry: Sendable {
 
     /// The callbacks that are bound to names.
     var bindings: [String: [Binding]] {
-        state.withLockedValue { $0.byName }.compactMapValues { listeners in
+        state.withLockedValue { $0.byName }.dictionary.compactMapValues { listeners in
             let bindings = listeners.compactMap(\.binding)
             return bindings.isEmpty ? nil : bindings
         }

@@ -5,6 +5,12 @@ public enum PusherHost: Hashable, Sendable {
     /// A cluster of the hosted service: `.cluster("eu")` stands for `ws-eu.pusher.com`.
     case cluster(String)
 
+    /// Returns the cluster that ``cluster(_:)`` has turned into this host name; nil for other hosts.
+    static func cluster(ofHost host: String) -> String? {
+        guard host.hasPrefix("ws-"), host.hasSuffix(".pusher.com") else { return nil }
+        return String(host.dropFirst("ws-".count).dropLast(".pusher.com".count))
+    }
+
     /// The default host of the hosted service: `ws.pusherapp.com`.
     public static var defaultHost: PusherHost { .host("ws.pusherapp.com") }
 

@@ -5,8 +5,9 @@ extension Pusher {
     /// Checks now whether the connection still works. Call this method when the app returns to the foreground, or when
     /// the network has changed.
     ///
-    /// If there is a connection, the client pings the server. If no answer comes in time, the client reconnects. If the
-    /// client waits before another attempt, it starts that attempt now. While an attempt is under way, the method does
+    /// If there is a connection, the client pings the server. If the pong does not come in time, the client reconnects.
+    /// Other messages do not count as an answer, because they may have waited in a buffer since before the connection
+    /// died. If the client waits before another attempt, it starts that attempt now. While an attempt is under way, the method does
     /// nothing. It also does nothing if the app has not called ``connect()``, if the app has disconnected, or if the
     /// client has stopped. The method returns at once. If the client reconnects or starts an attempt, ``statuses``
     /// reports each new status.

@@ -21,7 +21,7 @@ public import Foundation
     /// - Parameters:
     ///   - name: The channel.
     ///   - response: The answer to the authorization request, if there was one.
-    ///   - data: The body of that answer, if it was a refusal.
+    ///   - data: The body of that answer, if it was a refusal or had no usable signature, without secrets.
     ///   - error: The error. The error's `userInfo` contains the ``SubscriptionError`` under the key
     ///     `NSUnderlyingErrorKey`.
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)

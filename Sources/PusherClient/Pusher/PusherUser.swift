@@ -1,4 +1,5 @@
 public import Foundation
+import PusherProtocol
 
 /// The user who is signed in: their own events, which a backend sends to all their connections, and the users whom they
 /// watch.
@@ -49,5 +50,5 @@ public final class PusherWatchlist: Sendable {
     init(engine: ClientEngine) { self.engine = engine }
 
     /// The watched users who are online, as far as the server has reported. Empty without a sign-in.
-    public var online: Set<String> { engine.read { $0.machine.signIn.online } }
+    public var online: Set<String> { Set(engine.read { $0.machine.signIn.online }.map(\.text)) }
 }

@@ -29,7 +29,7 @@ package struct Authorization: Hashable, Sendable {
 
     /// The reason why an authorization is invalid.
     enum Problem: Error {
-        case noAuth, malformedAuth, longAuth, longData
+        case noAuth, malformedAuth, spacedAuth, longAuth, longData
         case noUserData, userDataIsNoObject, userDataHasNoID
         case noChannelData, channelDataIsNoObject, channelDataHasNoUserID
         case noSharedSecret, malformedSharedSecret

@@ -178,6 +178,7 @@ extension ClientStateMachine {
 
     static func check(_ authorization: Authorization) throws(Authorization.Problem) {
         if authorization.auth.isEmpty { throw .noAuth }
+        if authorization.auth.utf8.contains(where: { $0 == 0x20 || (0x09...0x0D).contains($0) }) { throw .spacedAuth }
         if !authorization.auth.contains(":") { throw .malformedAuth }
         if authorization.auth.utf8.count > maximumAuthLength { throw .longAuth }
         if let data = authorization.data, data.utf8.count > maximumDataLength { throw .longData }

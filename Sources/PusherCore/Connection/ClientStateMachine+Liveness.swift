@@ -24,16 +24,38 @@ extension ClientStateMachine {
         send(.ping, into: &effects)
     }
 
-    mutating func ponged(now: Instant) {
-        guard let (isAnswer, time) = connection.session?.pingStopwatch.answered(now: now) else { return }
+    mutating func ponged(now: Instant, into effects: inout [Effect]) {
         if connection.session?.clientSilence.ponged() == true { pingCameThrough() }
-        if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
-        if let time { statistics.pings.roundTrip.add(time) }
+        let answer = stopwatchAnswered(now: now, into: &effects)
+        if answer?.isAnswer == true { statistics.pings.answered += 1 } else { countIgnored() }
+        if let time = answer?.time { statistics.pings.roundTrip.add(time) }
+    }
+
+    /// Handles the server's error about a ping. Returns `false` if the error is not about a ping.
+    mutating func pingRejected(now: Instant, into effects: inout [Effect]) -> Bool {
+        guard let activityTimeout = session?.activityTimeout, connection.session?.clientSilence.ponged() == true else {
+            return false
+        }
+        keepAlive.pingRejected(activityTimeout: activityTimeout)
+        pingCameThrough()
+        _ = stopwatchAnswered(now: now, into: &effects)
+        return true
     }
 
     /// Handles an answer that proves that the server has received a ping.
-    mutating func pingCameThrough() {
+    private mutating func pingCameThrough() {
         keepAlive.pingAnswered()
         if let silence = connection.session?.clientSilence.prove() { keepAlive.survived(silence) }
+    }
+
+    private mutating func stopwatchAnswered(
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> (isAnswer: Bool, isLast: Bool, time: Duration?)? {
+        let answer = connection.session?.pingStopwatch.answered(now: now)
+        if answer?.isLast == true {
+            perform(connection.session?.liveness.pongReceived(now: now), now: now, into: &effects)
+        }
+        return answer
     }
 }

@@ -132,6 +132,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
+    /// Returns whether the id belongs to an attempt that has not become a connection.
+    func isAttempting(_ id: AttemptID) -> Bool {
+        if case .connecting(let attempt) = state { attempt.id == id } else { false }
+    }
+
     package var isConnected: Bool {
         if case .connected = state { true } else { false }
     }

@@ -4,10 +4,11 @@
 /// In the protocol, a connection is idle if the server is silent. But some servers (poxa), proxies and routers cut the
 /// connection if the client is silent, and do not announce their limit. The client learns the limit from losses. A loss
 /// counts only if it has no known reason. The silence of the client before the loss must also be longer than each
-/// silence that the connection had survived. On the next connection, the client pings after half of this silence.
+/// silence that the connection had survived. One loss may happen by chance, or because the server restarts, so it is only
+/// a suspicion. After a second loss with the same silence, the client pings after half of this silence.
 ///
-/// A loss may happen by chance, so the client stops these pings after a number of answers. If the client then loses a
-/// connection, it sends ten times as many pings before it stops them again.
+/// Even two losses may happen by chance, so the client stops these pings after a number of answers. If the client then
+/// loses a connection after the same silence, it sends ten times as many pings before it stops them again.
 ///
 /// This value belongs to the endpoint, and outlives connections. Each connection has a ``SilenceWatch``. The
 /// ``SilenceWatch`` does not count WebSocket pongs as messages of the client, because the transport sends these pongs
@@ -15,9 +16,12 @@
 package struct KeepAlive: Hashable, Sendable {
     /// The time that the client stays silent before it pings; nil if only the activity timeout applies.
     package private(set) var interval: Duration?
-    /// The client's silence before the last loss. A loss counts only if an idle limit may have caused it. Nil after a
-    /// connection has survived an equally long silence.
+    /// The client's silence before two losses, from which the client has learned a limit. Nil after a connection has
+    /// survived an equally long silence.
     package private(set) var lastSilence: Duration?
+    /// The client's silence before the last loss, if an idle limit may have caused the loss, and no other loss has
+    /// confirmed it. Nil after a connection has survived an equally long silence, and after a failed attempt.
+    package private(set) var suspectedSilence: Duration?
     /// The number of answers after which the client stops the pings.
     private var answersNeeded = Self.answerLimits.lowerBound
     private var answeredCount = 0
@@ -53,8 +57,12 @@ package struct KeepAlive: Hashable, Sendable {
 
     /// Handles a silence of the client that the connection has survived.
     mutating func survived(_ silence: Duration) {
+        if let suspectedSilence, silence >= suspectedSilence { self.suspectedSilence = nil }
         if let lastSilence, silence >= lastSilence { forget() }
     }
+
+    /// Handles a failed attempt. The loss before the attempt was the beginning of an outage.
+    mutating func attemptFailed() { suspectedSilence = nil }
 
     /// Handles a loss without a known reason.
     mutating func lost(_ watch: SilenceWatch, activityTimeout: Duration, now: Instant) {
@@ -66,6 +74,11 @@ package struct KeepAlive: Hashable, Sendable {
         guard silence > watch.survived + watch.survived / 10 else { return }
         // If the timers did not run, for example because the machine was suspended, the client could not ping.
         if let interval, now - watch.lastSent >= interval + LivenessStateMachine.longestTimerDelay { return }
+        guard [suspectedSilence, lastSilence].contains(where: { Self.areSimilar($0, silence) }) else {
+            suspectedSilence = silence
+            return
+        }
+        suspectedSilence = nil
         // The client had stopped the pings, but still needs them.
         if interval == nil, lastSilence != nil {
             answersNeeded = min(answersNeeded * 10, Self.answerLimits.upperBound)
@@ -73,6 +86,13 @@ package struct KeepAlive: Hashable, Sendable {
         lastSilence = silence
         let next = max(min(silence / 2, activityTimeout), Self.shortestInterval)
         setInterval(min(interval ?? next, next))
+    }
+
+    /// Returns whether one idle limit may have caused losses after both silences. Timers fire late, so the silences may
+    /// differ by a tenth.
+    private static func areSimilar(_ known: Duration?, _ silence: Duration) -> Bool {
+        guard let known else { return false }
+        return max(known, silence) <= min(known, silence) + min(known, silence) / 10
     }
 
     private mutating func setInterval(_ interval: Duration?) {
@@ -84,6 +104,7 @@ package struct KeepAlive: Hashable, Sendable {
     mutating func forget() {
         setInterval(nil)
         lastSilence = nil
+        suspectedSilence = nil
         answersNeeded = Self.answerLimits.lowerBound
     }
 }

@@ -1,12 +1,16 @@
 /// A detector for servers that no longer answer. If no frame arrives during the activity timeout, the client pings. If
 /// no frame arrives during the pong timeout either, the client drops the connection (protocol clause 7.1).
+///
+/// After a suspension, and during a check by the app, only the pong of the client's last ping is an answer. Other frames
+/// may have waited in a buffer since before the connection died.
 package struct LivenessStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         /// Frames arrive, or the silence is still short. The machine does not restart the timer for each frame.
         /// Instead, it measures the silence when the timer fires.
         case listening(lastActivity: Instant)
-        /// The client sent a ping at this time. The timeout is the time limit for the answer.
-        case awaitingPong(since: Instant, timeout: Duration, wasSuspended: Bool)
+        /// The client sent a ping at this time. The timeout is the time limit for the answer. If `needsPong` is false,
+        /// any frame is an answer.
+        case awaitingPong(since: Instant, timeout: Duration, needsPong: Bool, wasSuspended: Bool)
     }
 
     package enum Action: Hashable, Sendable {
@@ -32,11 +36,30 @@ package struct LivenessStateMachine: Hashable, Sendable {
 
     /// Handles a frame of any kind.
     package mutating func frameReceived(now: Instant) -> Action? {
-        defer { state = .listening(lastActivity: now) }
         switch state {
-        case .listening: return nil
-        case .awaitingPong: return .listen(for: activityTimeout)
+        case .awaitingPong(_, _, needsPong: true, _):
+            return nil
+        case _ where wasSuspended(now: now):
+            return awaitPong(wasSuspended: true, now: now)
+        case .listening:
+            state = .listening(lastActivity: now)
+            return nil
+        case .awaitingPong:
+            return listen(now: now)
         }
+    }
+
+    /// Handles the pong of the last ping.
+    package mutating func pongReceived(now: Instant) -> Action? {
+        guard case .awaitingPong(let since, let timeout, needsPong: true, _) = state else { return nil }
+        // After another suspension, the pong may have waited in a buffer too.
+        if isOverdue(since: since, timeout: timeout, now: now) { return awaitPong(wasSuspended: true, now: now) }
+        return listen(now: now)
+    }
+
+    private mutating func listen(now: Instant) -> Action {
+        state = .listening(lastActivity: now)
+        return .listen(for: activityTimeout)
     }
 
     package mutating func timerFired(now: Instant) -> Action {
@@ -45,7 +68,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
             let silence = now - lastActivity
             guard silence < activityTimeout else { return awaitPong(wasSuspended: isTooLong(silence), now: now) }
             return .listen(for: activityTimeout - silence)
-        case .awaitingPong(_, let timeout, _):
+        case .awaitingPong(_, let timeout, _, _):
             return .drop(after: timeout, wasSuspended: wasSuspended(now: now))
         }
     }
@@ -62,9 +85,14 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package func wasSuspended(now: Instant) -> Bool {
         switch state {
         case .listening(let lastActivity): isTooLong(now - lastActivity)
-        case .awaitingPong(let since, let timeout, let wasSuspended):
-            wasSuspended || now - since >= timeout + Self.longestTimerDelay
+        case .awaitingPong(let since, let timeout, _, let wasSuspended):
+            wasSuspended || isOverdue(since: since, timeout: timeout, now: now)
         }
+    }
+
+    /// Returns whether the pong timer should have fired long ago.
+    private func isOverdue(since: Instant, timeout: Duration, now: Instant) -> Bool {
+        now - since >= timeout + Self.longestTimerDelay
     }
 
     private func isTooLong(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.longestTimerDelay }
@@ -73,20 +101,28 @@ package struct LivenessStateMachine: Hashable, Sendable {
     static let longestTimerDelay = Duration.seconds(10)
 
     /// Checks the connection at once, because the app requested a check. The client pings even if an earlier ping has
-    /// no answer yet. The time limit includes the time since the earlier ping, so that repeated checks can still detect
+    /// no answer yet, and waits for the pong of its last ping. The time limit includes the time since the earlier ping, so that repeated checks can still detect
     /// a silent server.
     package mutating func probe(timeout: Duration, now: Instant) -> Action {
         var (since, wait) = (now, min(timeout, pongTimeout))
         // If the pong timer is overdue, it did not run, so the wait starts again.
-        if case .awaitingPong(let start, let timeout, _) = state, now - start < timeout + Self.longestTimerDelay {
+        if case .awaitingPong(let start, let timeout, _, _) = state,
+            !isOverdue(since: start, timeout: timeout, now: now)
+        {
             (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
         }
-        state = .awaitingPong(since: since, timeout: now - since + wait, wasSuspended: wasSuspended(now: now))
+        let wasSuspended = wasSuspended(now: now)
+        state = .awaitingPong(since: since, timeout: now - since + wait, needsPong: true, wasSuspended: wasSuspended)
         return .ping(timeout: wait)
     }
 
     private mutating func awaitPong(wasSuspended: Bool, now: Instant) -> Action {
-        state = .awaitingPong(since: now, timeout: pongTimeout, wasSuspended: wasSuspended)
+        state = .awaitingPong(
+            since: now,
+            timeout: pongTimeout,
+            needsPong: wasSuspended,
+            wasSuspended: wasSuspended
+        )
         return .ping(timeout: pongTimeout)
     }
 }

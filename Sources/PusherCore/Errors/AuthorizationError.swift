@@ -61,8 +61,9 @@ public struct AuthorizationError: Error, Sendable {
     /// credentials. The error has at most 64 fields, with names of at most 200 bytes. The client cuts values to 1,000
     /// bytes.
     public var httpHeaders: [String: String]
-    /// The body of a refusal, cut to 10,000 bytes. Nil for answers with status 2xx, because they may contain
-    /// signatures.
+    /// The body of a refusal, or of an answer without a usable signature, cut to 10,000 bytes. If the status is 2xx, the
+    /// text `(hidden)` replaces values whose names suggest credentials or a person's data, and words of 32 bytes or more,
+    /// because they may be signatures. Nil if the answer was compressed.
     public var body: String?
     /// Whether the client should try again. Default: `Recovery.none`.
     public var recovery: Recovery

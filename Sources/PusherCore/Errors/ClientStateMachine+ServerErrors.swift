@@ -7,7 +7,7 @@ import PusherProtocol
 /// observed behaviour of a server.
 extension ClientStateMachine {
     mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        let message = ServerErrorMessage(envelope.data)
+        let message = ServerErrorMessage(envelope)
         connection.session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
         connection.session?.clientSilence.expectLoss(until: now + KeepAlive.explanationTime)
         switch subject(of: message, named: envelope.channel) {
@@ -139,7 +139,7 @@ extension ClientStateMachine {
             // Most servers have a limit for client events only, so the subscriptions are not affected.
             if !pace.hasLimit { return }
         }
-        if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
+        if !isClientEvent, pingRejected(now: now, into: &effects), subscriptions.pendingCount == 0 { return }
         guard let lastNumber = session?.requests.lastUnanswered else {
             if isClientEvent { return }
             guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
@@ -153,17 +153,6 @@ extension ClientStateMachine {
         // A running timer may fire only at the next window, which may be a minute away, so the client sets a new timer.
         if isNews { timers.cancel(.subscriptionPace, into: &effects) }
         setPaceTimer(now: now, into: &effects)
-    }
-
-    /// Handles an error about a ping. Returns `false` if the error is not about a ping.
-    private mutating func pingRejected(now: Instant) -> Bool {
-        guard let activityTimeout = session?.activityTimeout, connection.session?.clientSilence.ponged() == true else {
-            return false
-        }
-        keepAlive.pingRejected(activityTimeout: activityTimeout)
-        pingCameThrough()
-        _ = connection.session?.pingStopwatch.answered(now: now)
-        return true
     }
 
     private mutating func receivedUnnamed(

@@ -264,6 +264,8 @@ extension Authorization.Problem {
         switch self {
         case .noAuth: return "\(unusable)auth is empty."
         case .malformedAuth: return "\(unusable)auth does not have the form KEY:SIGNATURE."
+        case .spacedAuth:
+            return "\(unusable)auth contains a space or a line break, for example at its end. Remove it."
         case .longAuth: return "\(unusable)auth has more than \(ClientStateMachine.maximumAuthLength) bytes."
         case .longData: return "\(unusable)\(data) has more than \(ClientStateMachine.maximumDataLength) bytes."
         case .noUserData: return "\(unusable)user_data is missing."

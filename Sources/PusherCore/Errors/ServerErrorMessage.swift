@@ -6,10 +6,20 @@ package struct ServerErrorMessage: Hashable, Sendable {
     package var code: Int?
     package var message: String
 
-    package init(_ data: Envelope.Payload) {
-        let value = data.value
-        code = value?["code"]?.integer
-        message = value?["message"]?.string.map(Self.presentable) ?? "The server reported an error without a message."
+    /// Reads `{"code": 4301, "message": "…"}` in the data, or at the top level of the message. The code may be a string.
+    /// The data may also be the text of the error.
+    package init(_ envelope: Envelope) {
+        let data = envelope.data.value
+        let fields = data?.object != nil ? data : envelope.unknownKeysText.flatMap { JSONValue(parsing: $0) }
+        code = fields?["code"].flatMap { $0.integer ?? $0.string.flatMap { Int($0) } }
+        let text: String? =
+            switch data {
+            case .object?, .null?: nil
+            case .string(let text)?: text
+            default: envelope.data.text
+            }
+        let message = [fields?["message"]?.string, text].compactMap(\.self).first { !$0.isEmpty }
+        self.message = message.map(Self.presentable) ?? "The server reported an error without a message."
     }
 
     /// Shortens a server's message to one line without control characters, for users and logs. Servers quote secrets in

@@ -16,7 +16,7 @@ public struct SubscriptionError: Error, Sendable {
     public var message: String
     /// The HTTP status of the authorization endpoint's answer, if there was one.
     public var httpStatus: Int?
-    /// The body of the authorization endpoint's answer, if the answer was a refusal. The client cuts the body to 10,000
+    /// The body of the authorization endpoint's answer, if the answer was a refusal or had no usable signature. The client cuts the body to 10,000
     /// bytes.
     public var body: String?
     /// The code or status in the server's refusal.

@@ -167,7 +167,7 @@ extension ClientStateMachine {
     /// Tells the app that the sign-in failed.
     mutating func announceSignInFailure(_ error: PusherClientError, into effects: inout [Effect]) {
         statistics.signIns.failed += 1
-        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
+        var data: WireTable<JSONValue> = ["type": "AuthError", "error": .string(error.message)]
         let status = (error.cause as? AuthorizationError)?.httpStatus ?? error.serverCode
         if let status { data["status"] = .integer(status) }
         let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
@@ -186,7 +186,7 @@ extension ClientStateMachine {
     /// channel, and the machine drops all other events.
     mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
-        guard let user = signIn.user, envelope.channel == user.channelName,
+        guard let user = signIn.user, envelope.channel?.hasSameBytes(as: user.channelName) == true,
             !EventName.isProtocolEvent(envelope.event)
         else {
             statistics.events.dropped[.notSubscribed, default: 0] += 1
@@ -258,7 +258,7 @@ extension ClientStateMachine {
         guard let name = signIn.awaitedOwnChannel else { return }
         connection.session?.signIn.ownChannels[name] = .overdue
         connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
-        guard signIn.user?.channelName == name else { return }
+        guard signIn.user?.channelName.hasSameBytes(as: name) == true else { return }
         let error = SubscriptionError.ownChannelTimedOut(name, after: configuration.timeouts.subscription)
         retry(.ownChannel, after: error.clientError, now: now, into: &effects)
         settleSignInWaiters(into: &effects)

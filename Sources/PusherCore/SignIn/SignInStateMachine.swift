@@ -1,4 +1,4 @@
-import PusherProtocol
+package import PusherProtocol
 
 /// The user who is signed in.
 package struct SignedInUser: Hashable, Sendable {
@@ -46,13 +46,13 @@ package struct SignInStateMachine: Hashable, Sendable {
     package private(set) var phase = Phase.idle
     /// The users' own channels that the client requested, and that the server has not refused. They stay in the table
     /// after a sign-out. Only the last channel can be pending.
-    package internal(set) var ownChannels: [String: OwnChannel] = [:]
+    package internal(set) var ownChannels = WireTable<OwnChannel>()
     /// The user of the last sign-in; `nil` if there was none since ``signedOut()``.
     private var requestedUserID: String?
     /// Whether the server may still answer a sign-in from before ``signedOut()``.
     private var isAnswerGivenUp = false
     /// The watched users who are online according to the server's reports.
-    package private(set) var online: Set<String> = []
+    package private(set) var online: Set<WireText> = []
     private var onlineSize = 0
     /// Whether the list was full when a user came online.
     private var leavesOut = false
@@ -85,7 +85,9 @@ package struct SignInStateMachine: Hashable, Sendable {
     }
 
     /// Returns whether a success belongs to the current sign-in, and not to a sign-in before a sign-out.
-    func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || requestedUserID == user.id }
+    func isMeant(_ user: SignedInUser) -> Bool {
+        !isAnswerGivenUp || requestedUserID?.hasSameBytes(as: user.id) == true
+    }
 
     /// Notes that the authorization has begun.
     mutating func authorizationBegan(_ id: AuthorizationID) { phase = .authorizing(id) }
@@ -117,16 +119,16 @@ package struct SignInStateMachine: Hashable, Sendable {
         let hasLeftOut = leavesOut
         switch name {
         case EventName.online:
-            for id in ids where !online.contains(id) {
+            for id in ids where !online.contains(WireText(id)) {
                 if online.count < limit.count, onlineSize + id.utf8.count <= limit.size {
-                    online.insert(id)
+                    online.insert(WireText(id))
                     onlineSize += id.utf8.count
                 } else {
                     leavesOut = true
                 }
             }
         case EventName.offline:
-            for id in ids where online.remove(id) != nil { onlineSize -= id.utf8.count }
+            for id in ids where online.remove(WireText(id)) != nil { onlineSize -= id.utf8.count }
         default: break
         }
         return leavesOut && !hasLeftOut

@@ -7,7 +7,7 @@ extension ClientStateMachine {
     /// - Parameter isNews: Whether the channel was not subscribed before.
     mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
         guard let (id, roster) = subscriptions.read(name, { ($0.id, $0.roster) }), let roster else { return }
-        guard let all = PresenceRoster.confirmedMembers(envelope.data) else {
+        guard let all = PresenceRoster.confirmedMembers(envelope.data).map(roster.completing) else {
             reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
             // The client must not report that the members were removed, because they may still be subscribed. The next
@@ -31,7 +31,7 @@ extension ClientStateMachine {
         guard let (name, id, member) = member(envelope, into: &effects) else { return }
         let limit = configuration.members
         switch subscriptions.update(name, { $0.roster?.add(member, limit) }) ?? nil {
-        case .new?:
+        case .new?, .changed?:
             effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
         case .leftOut(isFirst: true)?:
             effects.append(.report(.memberLeftOut(of: name, limit)))

@@ -132,7 +132,7 @@ extension ClientStateMachine {
 
     /// Makes the event `pusher:subscription_error` for an error. The event's data has the members that pusher-js uses.
     static func failureEvent(_ error: SubscriptionError) -> Envelope {
-        var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
+        var data: WireTable<JSONValue> = ["type": .string(error.eventType), "error": .string(error.message)]
         if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
         return Envelope(
             event: EventName.subscriptionError,

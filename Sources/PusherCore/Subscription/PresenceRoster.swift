@@ -55,7 +55,9 @@ package struct PresenceRoster: Hashable, Sendable {
     /// The result of adding a member.
     package enum Arrival: Hashable, Sendable {
         case new
-        /// The member was in the roster before, and has the new data.
+        /// The member was in the roster before, and has other data now.
+        case changed
+        /// The member was in the roster before, and the message has the same data or none.
         case known
         /// The roster is full. `isFirst` is true if the limits have affected no other member since the last list of
         /// members.
@@ -67,7 +69,7 @@ package struct PresenceRoster: Hashable, Sendable {
 
     /// The user id of this client's subscription.
     package var myID: String?
-    private var places: [String: Place] = [:]
+    private var places = WireTable<Place>()
     private var lastOrder = 0
     private var size = 0
     /// Whether the roster has left out a member, or an update of a member, since the last confirmation of the
@@ -91,12 +93,23 @@ package struct PresenceRoster: Hashable, Sendable {
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
+    /// Returns the members of a list from the server. If the list lacks the client's own member, which was in the roster
+    /// before, the member is the last one: slanger sends the list before it adds the member.
+    package func completing(_ members: [PresenceMember]) -> [PresenceMember] {
+        guard let myID, let own = places[myID]?.member, !members.contains(where: { isMine($0.id) }) else {
+            return members
+        }
+        return members + [own]
+    }
+
     /// Returns the members that the limits allow, in order. The client's own member takes precedence over all others.
     package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
         var rest = limit
-        if let own = members.first(where: { $0.id == myID }) { _ = rest.take(own) }
-        return members.filter { $0.id == myID || rest.take($0) }
+        if let own = members.first(where: { isMine($0.id) }) { _ = rest.take(own) }
+        return members.filter { isMine($0.id) || rest.take($0) }
     }
+
+    private func isMine(_ id: String) -> Bool { myID.map { $0.hasSameBytes(as: id) } ?? false }
 
     /// Handles the list in a confirmation. Returns the changes since the previous list, or no changes for the first
     /// list.
@@ -107,7 +120,7 @@ package struct PresenceRoster: Hashable, Sendable {
     package mutating func replace(with members: [PresenceMember], leavesOut: Bool = false) -> Difference {
         let before = places
         let isFirst = !hasBeenFilled
-        places = [:]
+        places = WireTable()
         size = 0
         self.leavesOut = leavesOut
         isCurrent = true
@@ -130,13 +143,14 @@ package struct PresenceRoster: Hashable, Sendable {
     package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
         let known = places[member.id]?.member
         let newSize = size - (known?.size ?? 0) + member.size
-        guard member.id == myID || newSize <= limit.size && (known != nil || places.count < limit.count) else {
+        guard isMine(member.id) || newSize <= limit.size && (known != nil || places.count < limit.count) else {
             let isFirst = !leavesOut
             leavesOut = true
             return known == nil ? .leftOut(isFirst: isFirst) : .outgrown(isFirst: isFirst)
         }
         put(member)
-        return known == nil ? .new : .known
+        guard let known else { return .new }
+        return member.info == nil || known.info == member.info ? .known : .changed
     }
 
     private mutating func put(_ member: PresenceMember) {
@@ -153,7 +167,7 @@ package struct PresenceRoster: Hashable, Sendable {
     /// Removes and returns a member. Returns nil if the user is not in the roster, or is the client's own member. Some
     /// servers report that the user has left when another connection of this user was closed.
     package mutating func remove(_ id: String) -> PresenceMember? {
-        guard id != myID else { return nil }
+        guard !isMine(id) else { return nil }
         let member = places.removeValue(forKey: id)?.member
         size -= member?.size ?? 0
         return member
@@ -192,10 +206,10 @@ extension PresenceRoster {
         }
         let ids = presence["ids"]?.array?.compactMap(\.identifier) ?? []
         guard presence["hash"] != nil || presence["ids"] != nil else { return nil }
-        var byID = Dictionary(members.map { ($0.id, $0) }) { _, last in last }
-        var seen: Set<String> = []
+        var byID = WireTable(members.map { ($0.id, $0) })
+        var seen: Set<WireText> = []
         var ordered: [PresenceMember] = []
-        for id in ids where !id.isEmpty && seen.insert(id).inserted {
+        for id in ids where !id.isEmpty && seen.insert(WireText(id)).inserted {
             ordered.append(byID.removeValue(forKey: id) ?? PresenceMember(id: id))
         }
         return ordered + byID.values.filter { !$0.id.isEmpty }.sorted { $0.id < $1.id }

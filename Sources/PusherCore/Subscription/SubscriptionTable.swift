@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// The channels by name. Each entry has a copy of the channel id that an ordinary event needs, so a delivery does not
 /// copy the subscription.
 package struct SubscriptionTable: Hashable, Sendable {
@@ -30,7 +32,7 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
-    private var entries: [String: Entry] = [:]
+    private var entries = WireTable<Entry>()
     /// The current counts of channels. The client reads the counts often, so each change of a channel updates them.
     private var tally = Tally()
 
@@ -50,8 +52,8 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     /// Reads the channel without copying it. Returns `nil` if there is no such channel.
     package func read<Result>(_ name: String, _ body: (SubscriptionStateMachine) -> Result) -> Result? {
-        guard let index = entries.index(forKey: name) else { return nil }
-        return body(entries.values[index].subscription.value)
+        guard let entry = entries[name] else { return nil }
+        return body(entry.subscription.value)
     }
 
     /// Changes the channel in place, to avoid a copy of a list with thousands of members. Returns `nil` if there is no
@@ -60,11 +62,15 @@ package struct SubscriptionTable: Hashable, Sendable {
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result
     ) -> Result? {
-        guard let index = entries.index(forKey: name) else { return nil }
-        tally.add(Self.counts(of: entries.values[index]), times: -1)
-        let result = change(&entries.values[index].subscription.value)
-        entries.values[index].recipient = entries.values[index].subscription.value.recipient
-        tally.add(Self.counts(of: entries.values[index]))
+        var difference = Tally()
+        let result = entries.update(name) { entry in
+            difference.add(Self.counts(of: entry), times: -1)
+            let result = change(&entry.subscription.value)
+            entry.recipient = entry.subscription.value.recipient
+            difference.add(Self.counts(of: entry))
+            return result
+        }
+        tally.add(difference)
         return result
     }
 

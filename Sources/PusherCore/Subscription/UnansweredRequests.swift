@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// The requests that the server has not answered on this connection, and the errors that may be their answers.
 ///
 /// Some servers refuse requests without naming a channel. For example, Reverb sends "Connection is unauthorized" for
@@ -13,6 +15,23 @@ struct UnansweredRequests: Hashable, Sendable {
         /// A request whose answer the client no longer needs, or cannot distinguish from the answer to a later try. A
         /// number identifies the request.
         case abandoned(UInt64)
+
+        static func == (left: Self, right: Self) -> Bool {
+            switch (left, right) {
+            case (.signIn, .signIn): true
+            case (.channel(let left), .channel(let right)): left.hasSameBytes(as: right)
+            case (.abandoned(let left), .abandoned(let right)): left == right
+            case (.signIn, _), (.channel, _), (.abandoned, _): false
+            }
+        }
+
+        func hash(into hasher: inout Hasher) {
+            switch self {
+            case .signIn: break
+            case .channel(let name): hasher.combine(WireText(name))
+            case .abandoned(let number): hasher.combine(number)
+            }
+        }
     }
 
     /// A request that the server has refused, and the server's message.

@@ -19,7 +19,7 @@ extension PusherServerAPI {
             let members = [
                 "auth": auth, "channel_data": channelData, "shared_secret": sharedSecret, "user_data": userData,
             ]
-            return JSONValue.object(members.compactMapValues { $0.map { .string($0) } }).jsonText
+            return JSONValue.object(WireTable(members.compactMapValues { $0.map { .string($0) } })).jsonText
         }
     }
 

@@ -12,7 +12,10 @@ struct CachedEvent: Hashable, Sendable {
 extension ServerBrain {
     mutating func keep(_ event: PublishedEvent, on channel: String) {
         guard ChannelKind(ofChannelNamed: channel).isCache else { return }
-        if cachedEvents.count >= Self.sweptCacheSize { cachedEvents = cachedEvents.filter { $0.value.expiry > now } }
+        if cachedEvents.count >= Self.sweptCacheSize {
+            let now = now
+            cachedEvents = WireTable(cachedEvents.lazy.filter { $0.value.expiry > now }.map { ($0.key, $0.value) })
+        }
         cachedEvents[channel] = CachedEvent(name: event.name, data: event.data, expiry: now + options.cacheLifetime)
     }
 
@@ -35,7 +38,7 @@ extension ServerBrain {
     }
 
     package mutating func forgetCachedEvents(of channel: String?) -> [ServerAction] {
-        if let channel { cachedEvents[channel] = nil } else { cachedEvents = [:] }
+        if let channel { cachedEvents[channel] = nil } else { cachedEvents = WireTable() }
         return []
     }
 }

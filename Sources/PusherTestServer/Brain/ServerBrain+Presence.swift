@@ -44,7 +44,7 @@ extension ServerBrain {
             throw SubscriptionRefusal(message: message, type: "LimitReached", status: 4301)
         }
         let present = members[channel] ?? []
-        let isPresent = present.contains { $0.userId == member.userId }
+        let isPresent = present.contains { $0.userId.hasSameBytes(as: member.userId) }
         guard isPresent || present.count < options.maximumMemberCount else {
             throw SubscriptionRefusal(
                 message: "The maximum members per presence channel limit was reached on \(channel)",
@@ -76,7 +76,7 @@ extension ServerBrain {
         if presence.succeedsBeforeJoining {
             say(dialect.subscriptionSucceeded(channel: channel, members: roster), to: id)
         }
-        let index = roster.firstIndex { $0.userId == newcomer.userId }
+        let index = roster.firstIndex { $0.userId.hasSameBytes(as: newcomer.userId) }
         if let index {
             roster[index].connections.append(id)
         } else {

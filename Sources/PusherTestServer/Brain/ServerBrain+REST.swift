@@ -88,12 +88,12 @@ extension ServerBrain {
         relay(publication.event)
         guard let info = publication.info else { return [:] }
         let members = publication.event.channels.map { name in (name, attributes(of: name, info)) }
-        return ["channels": .object(Dictionary(members) { _, last in last })]
+        return ["channels": .object(WireTable(members))]
     }
 
     /// Returns the members of the JSON body. If the body lacks a member, the method takes the member from the query.
     private static func eventParameters(of request: PusherTestServer.Request) throws(RESTFailure) -> JSONValue {
-        var members = request.body.isEmpty ? [:] : try object(request.body).object ?? [:]
+        var members = request.body.isEmpty ? [:] : try object(request.body).object ?? WireTable()
         let query = Form(request.query)
         for name in ["name", "data", "socket_id", "info"] where members[name] == nil {
             members[name] = query[name].map { .string($0) }

@@ -10,7 +10,7 @@ extension ServerBrain {
         }
         let names = subscribers.keys.filter { $0.utf8.starts(with: prefix.utf8) && !$0.utf8.starts(with: "#".utf8) }
         let members = names.map { ($0, attributes(of: $0, info)) }
-        return ["channels": .object(Dictionary(members) { _, last in last })]
+        return ["channels": .object(WireTable(members))]
     }
 
     func channel(_ name: String, _ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
@@ -20,7 +20,7 @@ extension ServerBrain {
         if Self.names(info).contains("user_count"), kind.base != .presence {
             throw .badRequest("user_count is for presence channels")
         }
-        var members = attributes(of: name, info).object ?? [:]
+        var members = attributes(of: name, info).object ?? WireTable()
         members["occupied"] = .bool(subscriptionCount(of: name) > 0)
         if Self.names(info).contains("cache"), kind.isCache { members["cache"] = cache(of: name) }
         return .object(members)
@@ -39,7 +39,7 @@ extension ServerBrain {
     }
 
     func attributes(of channel: String, _ info: String) -> JSONValue {
-        var members: [String: JSONValue] = [:]
+        var members = WireTable<JSONValue>()
         let names = Self.names(info)
         if names.contains("subscription_count") {
             members["subscription_count"] = .integer(subscriptionCount(of: channel))

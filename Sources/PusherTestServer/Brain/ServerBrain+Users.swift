@@ -24,7 +24,7 @@ extension ServerBrain {
         guard let userId = members.value("id")?.identifier,
             UserID.isValid(userId)
         else { return refuseSignIn("The user_data has no id of 1 to 128 bytes", on: id) }
-        if let current = connections[id]?.user, current.id != userId {
+        if let current = connections[id]?.user, !current.id.hasSameBytes(as: userId) {
             return refuseSignIn("The connection is already signed in as another user", on: id)
         }
         let watchlist = members.value("watchlist")?.array?.compactMap(\.identifier) ?? []
@@ -46,7 +46,7 @@ extension ServerBrain {
         connections[id]?.user = user
         let isFirst = users[user.id] == nil
         users[user.id, default: []].append(id)
-        for watched in Set(user.watchlist) { watchers[watched, default: []].append(id) }
+        for watched in Set(user.watchlist.map(WireText.init)) { watchers[watched.text, default: []].append(id) }
         record(.signedIn(userId: user.id), id)
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
@@ -55,7 +55,7 @@ extension ServerBrain {
     mutating func signOut(_ id: ConnectionID) {
         guard let user = connections[id]?.user else { return }
         connections[id]?.user = nil
-        for watched in Set(user.watchlist) {
+        for watched in user.watchlist {
             watchers[watched]?.removeAll { $0 == id }
             if watchers[watched]?.isEmpty == true { watchers[watched] = nil }
         }
@@ -96,12 +96,14 @@ extension ServerBrain {
         let channel = ChannelName.serverToUserPrefix + userId
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true
         return openConnections.filter { connection in
-            connection.userId == userId && (!isPossible || connection.subscribedChannels.contains(channel))
+            connection.userId?.hasSameBytes(as: userId) == true
+                && (!isPossible || connection.subscribedChannels.contains(channel))
         }
     }
 
     mutating func subscribeToUserChannel(_ channel: String, on id: ConnectionID) {
-        guard let user = connections[id]?.user, channel == ChannelName.serverToUserPrefix + user.id else {
+        guard let user = connections[id]?.user, channel.hasSameBytes(as: ChannelName.serverToUserPrefix + user.id)
+        else {
             return refuseSubscription(
                 to: channel,
                 SubscriptionRefusal(message: "Invalid channel name: \(Self.shortened(channel))"),

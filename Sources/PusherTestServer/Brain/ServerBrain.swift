@@ -1,4 +1,5 @@
 import PusherEncryption
+import PusherProtocol
 
 /// The server's logic as a value, whose methods take inputs and return actions.
 ///
@@ -15,16 +16,16 @@ package struct ServerBrain: Sendable {
 
     var connections: [ConnectionID: ServerConnection] = [:]
     /// The subscribers by channel, oldest first. Contains only channels with subscribers.
-    var subscribers: [String: [ConnectionID]] = [:]
+    var subscribers = WireTable<[ConnectionID]>()
     /// The users by presence channel, in the order of their arrival. Contains only channels with users.
-    var members: [String: [PresenceMember]] = [:]
+    var members = WireTable<[PresenceMember]>()
     /// The channels of the simulated members, by the member's id.
     var fakeMembers: [ConnectionID: String] = [:]
     /// The connections by signed-in user, oldest first.
-    var users: [String: [ConnectionID]] = [:]
+    var users = WireTable<[ConnectionID]>()
     /// The connections of the users who watch a user, by the id of the watched user.
-    var watchers: [String: [ConnectionID]] = [:]
-    var cachedEvents: [String: CachedEvent] = [:]
+    var watchers = WireTable<[ConnectionID]>()
+    var cachedEvents = WireTable<CachedEvent>()
     /// The key from which the server derives the keys of encrypted channels. Nil if
     /// ``PusherTestServer/Options/encryptionMasterKey`` is not a valid key.
     var masterKey: SecretKey?

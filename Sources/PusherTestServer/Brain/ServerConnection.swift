@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// The brain's data about a connection.
 struct ServerConnection: Sendable {
     enum Phase: Hashable, Sendable {

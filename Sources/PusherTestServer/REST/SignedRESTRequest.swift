@@ -64,7 +64,7 @@ extension PusherTestServer {
         excluding socketID: String? = nil
     ) -> SignedRESTRequest {
         let sealed = channels.count == 1 ? channels.first.flatMap { seal(data, for: $0) } : nil
-        var body: [String: JSONValue] = [
+        var body: WireTable<JSONValue> = [
             "name": .string(name),
             "data": .string(sealed ?? data),
             "channels": .array(channels.map { .string($0) }),

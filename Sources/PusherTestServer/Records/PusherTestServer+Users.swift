@@ -1,3 +1,5 @@
+import PusherProtocol
+
 extension PusherTestServer {
     /// Returns the users on a presence channel now, in the order in which they joined.
     public func members(of channel: String) -> [Member] { engine.read { $0.presenceMembers(of: channel) } }
@@ -16,7 +18,7 @@ extension PusherTestServer {
         timeout: Duration = .seconds(10)
     ) async throws -> Member {
         try await engine.wait(timeout: timeout, for: "user \(userId) on channel \(channel)") {
-            members(of: channel).first { $0.userId == userId }
+            members(of: channel).first { $0.userId.hasSameBytes(as: userId) }
         }
     }
 

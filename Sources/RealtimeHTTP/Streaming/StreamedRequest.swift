@@ -55,6 +55,7 @@ private final class StreamedRequest: HTTPStream {
         guard !state.value.isOver else { return }
         do {
             try request.validate()
+            let request = request.prepared
             let message = try HTTPClient.Request(
                 url: request.url,
                 method: HTTPMethod(rawValue: request.method),

@@ -191,6 +191,12 @@ struct EventStreamStateMachine: Sendable {
                 phase = .refused(.init(contentTypeOf: response), retryAfter: retryAfter, timer: timer)
                 return []
             }
+            let encoding = response.header("Content-Encoding") ?? ""
+            guard encoding.isEmpty || encoding.lowercased() == "identity" else {
+                let error = EventStreamError(compressionOf: response, encoding)
+                phase = .refused(error, retryAfter: retryAfter, timer: timer)
+                return []
+            }
             let idleTimer = configuration.idleTimeout.map { ($0, makeTimer(.idle)) }
             phase = .open(since: now, lastActivity: now, timer: idleTimer?.1)
             return [.cancel(timer)] + (idleTimer.map { [.schedule($1, after: $0)] } ?? [])
@@ -385,6 +391,15 @@ extension EventStreamError {
         self.init(
             .invalidContentType,
             "Connection failed: the response is \(kind), not an event stream.",
+            response: response
+        )
+    }
+
+    fileprivate init(compressionOf response: EventStreamResponse, _ encoding: String) {
+        self.init(
+            .invalidContentType,
+            "Connection failed: the response is compressed with \(encoding.quoted), although the request accepts only "
+                + "uncompressed responses. Turn the compression off for this stream.",
             response: response
         )
     }

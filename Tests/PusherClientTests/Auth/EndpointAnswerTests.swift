@@ -33,7 +33,7 @@ struct EndpointAnswerTests {
     }
 
     @Test(
-        "the error for an unusable answer says why, without repeating the answer's text",
+        "the error for an unusable answer says why, and its body has no secrets",
         arguments: [
             ("", "is empty"), ("geheim", "is not JSON"), ("{", "is not JSON"), ("{}x", "is not JSON"),
             ("[]", "is an array. It must be a JSON object"), ("null", "is null"), ("1", "is a number"),
@@ -63,12 +63,40 @@ struct EndpointAnswerTests {
         #expect(error?.url == "https://example.com/auth")
         #expect(error?.httpHeaders == ["X-A": "1"])
         #expect(error?.httpStatus == 200)
-        #expect(error?.body == nil)
+        #expect(error?.body != nil)
+        #expect(error?.body?.contains("k:") == false && error?.body?.contains("xxx") == false)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
         #expect(error?.message.contains(why) == true)
         #expect(error?.message.contains("channel 'private-a'") == true)
         #expect(error?.message.contains("https://example.com/auth for") == true)
         #expect(error?.message.contains("geheim") == false)
+    }
+
+    @Test(
+        "the body of an unusable answer stays in the error, cut, and without credentials and long words",
+        arguments: [
+            ("Warning: undefined variable", "Warning: undefined variable"),
+            (#"{"message":"no user","code":7}"#, #"{"code":7,"message":"no user"}"#),
+            (
+                #"{"token":"t","user_data":{"id":1},"a":[{"shared_secret":"s"}]}"#,
+                #"{"a":[{"shared_secret":"(hidden)"}],"token":"(hidden)","user_data":"(hidden)"}"#
+            ),
+            (#"{"value":"app:\#(String(repeating: "0f", count: 32))"}"#, #"{"value":"(hidden)"}"#),
+            ("<html>\(String(repeating: "aB", count: 16)) é</html>", "<html>(hidden) é</html>"),
+            (String(repeating: "a ", count: 6_000), String(repeating: "a ", count: 5_000)),
+        ]
+    )
+    func body(body: String, shown: String) async {
+        #expect(await Self.endpoint.authorize(in: FakeRequester(200, body).context()).error?.body == shown)
+    }
+
+    @Test("the error for a compressed answer names the encoding")
+    func compressed() async {
+        let requester = FakeRequester(200, "\u{1F}x", ["Content-Encoding": "gzip"])
+        let error = await Self.endpoint.authorize(in: requester.context()).error
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.message.contains("is compressed with gzip") == true)
+        #expect(error?.body == nil)
     }
 
     @Test(

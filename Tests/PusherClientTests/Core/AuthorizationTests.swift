@@ -26,6 +26,21 @@ struct AuthorizationTests {
 
     // MARK: The bound
 
+    @Test(
+        "A space or a line break in `auth` is named",
+        arguments: ["key:sig\n", "key:sig ", "key: sig", "key:sig\r\n"]
+    )
+    func spacedAuth(auth: String) {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.authorized("private-a", .success(Authorization(auth: auth)))
+        guard case .failed(let error)? = client.machine.subscriptions["private-a"]?.phase else {
+            Issue.record("the subscription has not failed")
+            return
+        }
+        #expect(error.message.contains("auth contains a space or a line break"))
+    }
+
     @Test("Authorizations beyond the limit wait and start in the order of the calls")
     func bound() {
         var client = client([])

@@ -15,6 +15,25 @@ struct ErrorAttributionTests {
         return client
     }
 
+    @Test(
+        "The client reads code and text of an error in every form",
+        arguments: [
+            (#""data":{"code":4302,"message":"no"}"#, 4302, "no"),
+            (#""data":{"code":"4302","message":"no"}"#, 4302, "no"),
+            (#""data":"{\"code\":\"4302\",\"message\":\"no\"}""#, 4302, "no"),
+            (#""data":"over quota""#, nil, "over quota"), (#""data":"\"over quota\"""#, nil, "over quota"),
+            (#""code":4302,"message":"no""#, 4302, "no"), (#""code":"4302","message":"no","data":null"#, 4302, "no"),
+            (#""code":4302,"data":"over quota""#, 4302, "over quota"),
+            (#""data":{}"#, nil, "The server reported an error without a message."),
+            (#""data":"""#, nil, "The server reported an error without a message."),
+        ] as [(String, Int?, String)]
+    )
+    func forms(members: String, code: Int?, text: String) throws {
+        let message = ServerErrorMessage(try Envelope(decoding: #"{"event":"pusher:error",\#(members)}"#))
+        #expect(message.code == code)
+        #expect(message.message == text)
+    }
+
     @Test("An error belongs to the channel that the envelope names, if the channel is pending")
     func namedInEnvelope() {
         var client = client(pending: ["a", "b"], subscribed: ["c"])

@@ -14,27 +14,30 @@ struct LivenessMachineTests {
         #expect(client.state == .reconnecting)
     }
 
-    enum Frame: CaseIterable { case message, pong, malformed, control }
+    enum Frame: CaseIterable {
+        case message, pong, malformed, control
 
-    @Test("Any frame counts as activity, before a ping and after it", arguments: Frame.allCases)
-    func anyFrame(frame: Frame) {
         func receive(_ client: inout CoreClient) -> Transcript {
-            switch frame {
+            switch self {
             case .message: client.received(.message(nil))
             case .pong: client.received(Envelope(event: EventName.pong))
             case .malformed: client.malformed()
             case .control: client.frameReceived()
             }
         }
+    }
+
+    @Test("Any frame counts as activity, before a ping and after it", arguments: Frame.allCases)
+    func anyFrame(frame: Frame) {
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
-        #expect(receive(&client).timers == [])
+        #expect(frame.receive(&client).timers == [])
         // The client does not reschedule the running timer. When the timer fires, the client sets it for the
         // remaining time.
         #expect(client.advance(by: .seconds(20)) == ["set activity 100s"])
         #expect(client.advance(by: .seconds(100)).wire == ["send 1 ping"])
         client.advance(by: .seconds(29))
-        #expect(receive(&client).timers == ["stop pong", "set activity 120s"])
+        #expect(frame.receive(&client).timers == ["stop pong", "set activity 120s"])
         #expect(client.advance(by: .milliseconds(119_999)) == [])
         #expect(client.advance(by: .milliseconds(1)).wire == ["send 1 ping"])
     }
@@ -93,12 +96,49 @@ struct LivenessMachineTests {
         #expect(client.connect() == [])
     }
 
-    @Test("A frame after a long suspension counts as activity")
-    func frameAfterSuspension() {
+    @Test(
+        "A frame after a long suspension may come from a buffer, so the client pings",
+        arguments: [Frame.message, .malformed, .control]
+    )
+    func frameAfterSuspension(frame: Frame) {
         var client = CoreClient.connected()
         client.suspend(for: .seconds(3_600))
-        #expect(client.received(.message(nil)).wire == [])
-        #expect(client.connect() == [])
+        let transcript = frame.receive(&client)
+        #expect(transcript.timers == ["stop activity", "set pong 30s"])
+        #expect(transcript.wire == ["send 1 ping"])
+        #expect(client.advance(by: .seconds(30)).wire == ["abort 1"])
+    }
+
+    @Test("A frame that comes after a suspension during the wait for a pong does not end the wait")
+    func suspendedWhileWaiting() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.suspend(for: .seconds(3_600))
+        #expect(client.frameReceived() == ["stop pong", "set pong 30s", "send 1 ping"])
+        // This pong is the answer to the ping from before the suspension.
+        #expect(client.received(.pong) == [])
+        #expect(client.advance(by: .seconds(30)).wire == ["abort 1"])
+    }
+
+    @Test("After a suspension, only the pong of the last ping ends the wait")
+    func pongAfterSuspension() {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(3_600))
+        client.connect()
+        #expect(client.received(.message(nil)).timers == [])
+        #expect(client.received(.ping).timers == [])
+        #expect(client.frameReceived() == [])
+        #expect(client.received(.pong) == ["stop pong", "set activity 120s"])
+    }
+
+    @Test("A pong after another suspension may come from a buffer too, so the client pings again")
+    func suspendedTwice() {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(3_600))
+        client.connect()
+        client.suspend(for: .seconds(3_600))
+        #expect(client.received(.pong) == ["stop pong", "set pong 30s", "send 1 ping"])
+        #expect(client.received(.pong) == ["stop pong", "set activity 120s"])
     }
 
     @Test("Old timers have no effect, on the same connection or on the next one")

@@ -94,9 +94,11 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("`member_added` for a member in the list only updates the member's information")
+    @Test("The client announces a member in the list again if the member's information is new")
     func addedTwice() {
         var client = subscribed("1", "2")
+        #expect(client.received(.memberAdded(name, "2")) == [])
+        #expect(client.received(.memberAdded(name, "2", info: "3")) == ["added presence-a 2:3"])
         #expect(client.received(.memberAdded(name, "2", info: "3")) == [])
         #expect(client.members(of: name) == ["1", "2"])
         #expect(client.received(.memberRemoved(name, "2")) == ["removed presence-a 2:3"])
@@ -116,6 +118,34 @@ struct PresenceTests {
         #expect(client.machine.subscriptions[name]?.roster?.member("1") == nil)
         #expect(client.received(.memberAdded(name, "1")) == ["added presence-a 1"])
         #expect(client.machine.subscriptions[name]?.roster?.member("1") != nil)
+    }
+
+    @Test("After a reconnect, a list without this client's own member does not remove the member (slanger)")
+    func ownMemberKept() {
+        var client = subscribed("2")
+        client.received(.memberAdded(name, "1"))
+        reconnect(&client)
+        #expect(client.received(.members(name, ["2"])).told.words.first == "members presence-a 2 1")
+        #expect(client.received(.memberAdded(name, "1")) == [])
+        #expect(client.members(of: name) == ["2", "1"])
+    }
+
+    @Test("Two user ids that differ only in Unicode normalization are two members")
+    func normalization() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        // The second id consists of an "e" and a combining accent.
+        let (one, two) = ("\u{E9}", "e\u{301}")
+        client.received(success(#"{"ids":["\#(one)","\#(two)"],"hash":{"\#(one)":1,"\#(two)":2}}"#))
+        func members() -> [String] {
+            (client.machine.subscriptions[name]?.roster?.members ?? []).map { "\($0.id.utf8.count):\($0.info ?? "")" }
+        }
+        #expect(members() == ["2:1", "3:2"])
+        client.received(.memberRemoved(name, "\"\(one)\""))
+        #expect(members() == ["3:2"])
+        client.received(.memberAdded(name, "\"\(one)\"", info: "3"))
+        #expect(members() == ["3:2", "2:3"])
     }
 
     @Test(
@@ -238,7 +268,8 @@ struct PresenceTests {
     @Test("A second success on the same connection replaces the list")
     func secondSuccess() {
         var client = subscribed("1", "2")
-        #expect(client.received(.members(name, ["2", "3"])) == ["members presence-a 2 3 added 3 removed 1"])
+        #expect(client.received(.members(name, ["2", "3"])) == ["members presence-a 2 3 1 added 3"])
+        #expect(client.received(.members(name, ["1", "3"])) == ["members presence-a 1 3 removed 2"])
     }
 
     @Test(

@@ -6,11 +6,54 @@ import Testing
 struct ProbingTests {
     // MARK: Checking the connection
 
-    @Test("checkConnection() pings at once, and any message from the server ends the check")
+    @Test("checkConnection() pings at once, and only a pong ends the check")
     func checked() {
         var client = CoreClient.connected()
         #expect(client.checkConnection() == ["stop activity", "set pong 5s", "send 1 ping"])
-        #expect(client.frameReceived() == ["stop pong", "set activity 120s"])
+        #expect(client.frameReceived() == [])
+        #expect(client.received(.message(nil)).timers == [])
+        #expect(client.received(.ping).timers == [])
+        #expect(client.malformed().timers == [])
+        #expect(client.received(.pong) == ["stop pong", "set activity 120s"])
+    }
+
+    @Test("The pongs of earlier pings do not end a check", arguments: [Duration.seconds(10), .seconds(3_600)])
+    func earlierPong(time: Duration) {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.suspend(for: time)
+        client.checkConnection()
+        #expect(client.received(.pong).timers == [])
+        #expect(client.advance(by: .seconds(5)).wire == ["abort 1"])
+    }
+
+    @Test("A check after an unanswered ping ends with the second pong")
+    func bothPongs() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.checkConnection()
+        client.received(.pong)
+        #expect(client.received(.pong) == ["stop pong", "set activity 120s"])
+    }
+
+    @Test("A ping that the server never answered does not spoil later checks")
+    func unansweredPing() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        // The server answers only this ping, and an event ends the wait for the pong of the first one.
+        client.frameReceived()
+        client.advance(by: .seconds(120))
+        client.received(.pong)
+        client.advance(by: .seconds(60))
+        client.checkConnection()
+        #expect(client.received(.pong) == ["stop pong", "set activity 120s"])
+    }
+
+    @Test("An error about the rate limit ends a check, because the server has received the ping")
+    func rejected() {
+        var client = CoreClient.connected()
+        client.checkConnection()
+        #expect(client.received(.error(4301, "Rate limit exceeded")) == ["stop pong", "set activity 120s"])
     }
 
     @Test("The client reconnects if its check gets no answer in time")

@@ -65,6 +65,17 @@ struct EndpointTests {
         _ = try Endpoint(key: key, options: PusherClientOptions()).request(options: PusherClientOptions())
     }
 
+    @Test("An invalid cluster is named as the mistake", arguments: [("", "it is empty"), ("ws.example", "has no dot")])
+    func clusters(cluster: String, why: String) {
+        let options = PusherClientOptions(endpoint: .pusher(cluster: cluster))
+        let error = #expect(throws: PusherClientError.self) {
+            try Endpoint(key: "key", options: options).request(options: options)
+        }
+        #expect(error?.code == .invalidHost)
+        #expect(error?.message.contains("Invalid cluster \"\(cluster)\": ") == true)
+        #expect(error?.message.contains(why) == true)
+    }
+
     @Test(
         "Invalid hosts",
         arguments: [

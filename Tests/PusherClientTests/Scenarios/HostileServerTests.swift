@@ -9,6 +9,25 @@ import Testing
 struct HostileServerTests {
     let world = VirtualWorld()
 
+    @Test("by default, the log warns about errors without a channel and malformed messages, at most once a minute")
+    func warnings() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        for _ in 1...5 {
+            world.server.sendText("no JSON")
+            world.server.sendText(#"{"event":"pusher:error","data":"over quota"}"#)
+        }
+        await world.run()
+        #expect(lines.messages.count == 2)
+        #expect(lines.messages.contains { $0.contains("a message that the client cannot read") })
+        #expect(lines.messages.contains { $0.contains("The server reported an error") && $0.contains("over quota") })
+        await world.advance(by: .seconds(61))
+        world.server.sendText("no JSON")
+        await world.run()
+        #expect(lines.messages.count == 3)
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
     @Test(
         "the client reports a frame that is not a message, and delivers the next message",
         arguments: [

@@ -36,6 +36,24 @@ struct NamesTests {
         #expect(pusher.socketID == nil)
     }
 
+    @Test("names of events and channels that differ only in Unicode normalization are different names")
+    func normalization() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("K;")
+        await world.run()
+        let received = Log<String>()
+        channel.bind(eventName: "caf\u{E9}") { received.append("composed: \($0.data ?? "")") }
+        channel.bind(eventName: "cafe\u{301}") { received.append("decomposed: \($0.data ?? "")") }
+        pusher.bind { received.append("\($0.channelName ?? ""): \($0.data ?? "")") }
+        for (number, name) in ["caf\u{E9}", "cafe\u{301}", "cafe"].enumerated() {
+            world.server.sendEvent(name, data: "\(number)", channel: "K;")
+        }
+        // The Kelvin sign and the Greek question mark look like the letter and the semicolon.
+        world.server.sendEvent("caf\u{E9}", data: "3", channel: "\u{212A}\u{37E}")
+        await world.run()
+        #expect(received.take() == ["K;: 0", "composed: 0", "K;: 1", "decomposed: 1", "K;: 2"])
+    }
+
     @Test("the property channels contains the app's channels in order, with and without a connection")
     func channels() async throws {
         let pusher = world.makeClient()

@@ -12,6 +12,29 @@ import Testing
 struct ReconnectingTests {
     let world = VirtualWorld()
 
+    @Test("The client retires its idle HTTP connections when the connection ends, except after disconnect()")
+    func retiredConnections() async throws {
+        let world = VirtualWorld()
+        let pusher = try await world.makeConnectedClient()
+        let requester = try #require(pusher.engine.requester as? InMemoryRequester)
+        func reconnected() async -> Int {
+            await world.advance(by: .seconds(2))
+            #expect(pusher.connection.connectionState == .connected)
+            return requester.retirements.count
+        }
+        #expect(requester.retirements.count == 0)
+        world.network.cutLinks()
+        #expect(await reconnected() == 1)
+        pusher.reconnectNow()
+        #expect(await reconnected() == 2)
+        try pusher.switchTo(endpoint: .soketi(host: "second.test", useTLS: false))
+        #expect(await reconnected() == 3)
+        pusher.disconnect()
+        await world.run()
+        pusher.connect()
+        #expect(await reconnected() == 3)
+    }
+
     @Test("the client reconnects after a loss, and announces the loss to the delegate once")
     func loss() async throws {
         let delegate = RecordingDelegate()

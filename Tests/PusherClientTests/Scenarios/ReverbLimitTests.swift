@@ -154,10 +154,12 @@ struct ReverbLimitTests {
     func pings() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
-        // The client learns from an early loss to ping every second.
-        await world.advance(by: .seconds(2))
-        world.network.cutLinks()
-        await world.advance(by: .seconds(1))
+        // The client learns from two early losses to ping every second.
+        for reconnectDelay in [1, 2] {
+            await world.advance(by: .seconds(2))
+            world.network.cutLinks()
+            await world.advance(by: .seconds(reconnectDelay))
+        }
         #expect(pusher.statistics.pings.keepAliveInterval == .seconds(1))
         let delegate = RecordingDelegate()
         pusher.delegate = delegate

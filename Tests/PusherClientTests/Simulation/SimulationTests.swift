@@ -45,7 +45,7 @@ struct SimulationTests {
 
     @Test(
         "A seed repeats the same run to the nanosecond",
-        arguments: [77, seedsOfTransports[0], seedsOfTransports[4], seedsOfTransports[8]]
+        arguments: [77, seedsOfTransports[0], seedsOfTransports[5], seedsOfTransports[8]]
     )
     func sameRun(seed: UInt64) async {
         let first = await run(Simulation(seed: seed))

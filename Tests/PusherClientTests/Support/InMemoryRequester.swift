@@ -1,12 +1,15 @@
 import NIOConcurrencyHelpers
 import PusherTestServer
 import RealtimeHTTP
+import TestSupport
 
 @testable import PusherClient
 
 /// A requester that sends HTTP requests to the embedded server's in-memory front end.
 struct InMemoryRequester: HTTPRequester {
     let server: InMemoryServer
+    /// The calls of ``retireConnections()``.
+    let retirements = Log<Void>()
 
     func response(to request: HTTPRequest) async throws -> HTTPResponse {
         try request.validate()
@@ -26,6 +29,8 @@ struct InMemoryRequester: HTTPRequester {
         for header in response.headers { headers.append(header.name, header.value) }
         return HTTPResponse(status: response.status, headers: headers, body: Array(response.body.utf8))
     }
+
+    func retireConnections() { retirements.append(()) }
 
     func shutdown() {}
 }

@@ -171,10 +171,10 @@ private actor CommandQueue {
         lastID += 1
         let id = lastID
         var command: [String: JSONValue] = [
-            "id": .integer(id), "method": .string(method), "params": .object(parameters),
+            "id": .integer(id), "method": .string(method), "params": .object(WireTable(parameters)),
         ]
         if let session { command["sessionId"] = .string(session) }
-        let text = JSONValue.object(command).jsonText
+        let text = JSONValue.object(WireTable(command)).jsonText
         return try await withCheckedThrowingContinuation { continuation in
             if isOver { return continuation.resume(throwing: ConsoleError("The browser has ended.")) }
             waiting[id] = continuation

@@ -49,7 +49,18 @@ struct HTTPTests {
             #expect(sent.header("X-Token") == "t")
             #expect(sent.header("Cache-Control") == "no-cache")
             #expect(sent.header("Last-Event-ID") == "é7")
-            #expect(sent.header("Accept-Encoding") == nil)
+            #expect(sent.header("Accept-Encoding") == "identity")
+        }
+    }
+
+    @Test("a compressed response is an error that names the encoding")
+    func compressed() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let headers = ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"]
+            server.script([TestResponse(headers: headers, steps: [.send("data: x\n\n")])])
+            let error = await error(EventStream(server.url, options: Self.once))
+            #expect(error?.code == .invalidContentType)
+            #expect(error?.message.contains(#"is compressed with "gzip""#) == true)
         }
     }
 

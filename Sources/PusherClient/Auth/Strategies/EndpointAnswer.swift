@@ -70,6 +70,13 @@ package struct EndpointAnswer {
                 subject
             )
         }
+        if let compression = response.compression {
+            throw invalid(
+                "is compressed with \(compression), although the request accepts only uncompressed answers. Turn the "
+                    + "compression off for this endpoint",
+                subject
+            )
+        }
         guard !response.isCut else { throw invalid("has more than \(response.body.count) bytes", subject) }
         // The answers of some backends begin with an invisible byte order mark, which is not JSON.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
@@ -144,16 +151,78 @@ package struct EndpointAnswer {
         }
     }
 
+    /// Makes the error for an answer without a usable signature. The body is usually the first thing that a developer
+    /// needs.
     private func invalid(_ what: String, _ subject: AuthorizationSubject) -> AuthorizationError {
-        error(
+        var error = error(
             .invalidResponse,
             "Invalid authorization: the answer of \(place) for \(subject) \(what).",
             status: response.status
         )
+        if response.compression == nil {
+            error.body = Self.withoutSecrets(String(decoding: response.body, as: UTF8.self))
+                .prefix(fittingUTF8Bytes: Self.maximumBodySize)
+        }
+        return error
     }
 
-    /// If the name of a header field contains one of these words, the field may be secret. Errors omit such fields,
-    /// because anybody who knows the secret can act as the user.
+    /// Replaces the parts of a body that may be secret: the members of objects whose names suggest credentials, and long
+    /// words, which may be signatures, keys or tokens.
+    static func withoutSecrets(_ body: String) -> String {
+        // A long body is cut first, so it is no longer JSON, and loses only its long words.
+        let body = body.prefix(fittingUTF8Bytes: 2 * maximumBodySize)
+        return withoutLongWords(JSONValue(parsing: body).map { withoutSecrets($0).jsonText } ?? body)
+    }
+
+    private static func withoutSecrets(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .object(let members):
+            return .object(
+                WireTable(
+                    members.map { name, value in
+                        let isHidden = isSecretMember(name) && value != .null && value != ""
+                        return (name, isHidden ? "(hidden)" : withoutSecrets(value))
+                    }
+                )
+            )
+        case .array(let elements): return .array(elements.map(withoutSecrets))
+        case .null, .bool, .integer, .number, .string: return value
+        }
+    }
+
+    /// Members such as `channel_data` are about a person.
+    private static func isSecretMember(_ name: String) -> Bool { isSecret(name) || name.hasSuffix("_data") }
+
+    /// The size in bytes from which a word may be a secret.
+    private static let longWord = 32
+
+    private static func withoutLongWords(_ text: String) -> String {
+        var result = ""
+        var rest = text.utf8[...]
+        while !rest.isEmpty {
+            let word = rest.prefix { isPartOfSecret($0) }
+            rest = rest[word.endIndex...]
+            result += word.count < longWord ? String(Substring(word)) : "(hidden)"
+            let other = rest.prefix { !isPartOfSecret($0) }
+            result += String(Substring(other))
+            rest = rest[other.endIndex...]
+        }
+        return result
+    }
+
+    /// Returns whether a byte may be part of a key, a signature in hexadecimal digits, or text in base64.
+    private static func isPartOfSecret(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "="), UInt8(ascii: "_"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+
+    /// If the name of a header field, or of a member of the body, contains one of these words, its value may be secret.
+    /// Errors omit such values, because anybody who knows the secret can act as the user.
     private static let secretFields = [
         "auth", "cookie", "credential", "csrf", "jwt", "key", "location", "password", "refresh", "secret", "session",
         "signature", "token", "xsrf",

@@ -10,7 +10,7 @@ struct ChannelLedger {
     private(set) var violations: [String] = []
     /// The names of the subscribed channels.
     private var subscribed: [ChannelID: String] = [:]
-    private var members: [ChannelID: Set<String>] = [:]
+    private var members: [ChannelID: Set<WireText>] = [:]
     private var lastEncrypted: [ChannelID: Int] = [:]
     private var lastSent: [String: Int] = [:]
     private var sentNumbers: Set<Int> = []
@@ -34,10 +34,14 @@ struct ChannelLedger {
             replace(id, list, difference)
         case .memberAdded(let id, let member, _):
             check(subscribed[id] != nil, "\(member.id) joins a channel that is not subscribed")
-            check(members[id, default: []].insert(member.id).inserted, "\(member.id) joins twice")
+            let isKnown = !members[id, default: []].insert(WireText(member.id)).inserted
+            check(!isKnown || member.info != nil, "\(member.id) joins twice")
         case .memberRemoved(let id, let member, _):
             check(subscribed[id] != nil, "\(member.id) leaves a channel that is not subscribed")
-            check(members[id, default: []].remove(member.id) != nil, "\(member.id) leaves, but is not a member")
+            check(
+                members[id, default: []].remove(WireText(member.id)) != nil,
+                "\(member.id) leaves, but is not a member"
+            )
         case .deliver(.channel(let id), let event), .failedToDecrypt(let id, let event, _):
             guard let number = Self.number(event.event, after: "e") else { return }
             check(lastEncrypted[id, default: 0] < number, "encrypted event \(number) arrives out of order")
@@ -55,12 +59,12 @@ struct ChannelLedger {
     }
 
     private mutating func replace(_ id: ChannelID, _ list: [PresenceMember], _ difference: PresenceRoster.Difference) {
-        let new = Set(list.map(\.id))
+        let new = Set(list.map { WireText($0.id) })
         check(new.count == list.count, "a member occurs twice in \(list.map(\.id))")
         if let old = members[id] {
             let isSound =
-                Set(difference.added.map(\.id)) == new.subtracting(old)
-                && Set(difference.removed.map(\.id)) == old.subtracting(new)
+                Set(difference.added.map { WireText($0.id) }) == new.subtracting(old)
+                && Set(difference.removed.map { WireText($0.id) }) == old.subtracting(new)
             check(isSound, "the difference between \(old) and \(new) is reported as \(difference)")
         } else {
             check(

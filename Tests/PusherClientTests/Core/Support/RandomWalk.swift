@@ -124,7 +124,8 @@ struct RandomWalk {
 
     /// Makes a call that checks, replaces or switches the connection, or resubscribes.
     private mutating func push() {
-        switch Int.random(in: 0..<5, using: &generator) {
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 5: closeAfterSilence()
         case 0: input("check") { $0.checkConnection(timeout: .seconds(5), now: $1, into: &$2) }
         case 1: input("reconnect") { $0.reconnectNow(now: $1, into: &$2) }
         case 2:
@@ -252,6 +253,23 @@ struct RandomWalk {
     }
 
     private mutating func close() { close(anyAttempt(), code: draw(Self.codes)) }
+
+    /// Closes two connections after the same silence, as a server with an idle limit does.
+    private mutating func closeAfterSilence() {
+        for _ in 1...2 {
+            if !machine.connection.isConnected {
+                input("reconnect") { $0.reconnectNow(now: $1, into: &$2) }
+                let attempt = anyAttempt()
+                input("opened \(attempt)") { $0.opened(attempt, now: $1, into: &$2) }
+                receive(.greeting(inputCount))
+            }
+            let attempt = anyAttempt()
+            input("wrote on \(attempt)") { machine, now, _ in machine.wrote(on: attempt, now: now) }
+            pass(.milliseconds(900))
+            pass(.milliseconds(900))
+            if machine.connection.establishedAttempt == attempt { close(attempt, code: 1006) }
+        }
+    }
 
     private mutating func close(_ attempt: AttemptID, code: Int?) {
         ledger.socketEnded(attempt)

@@ -38,7 +38,7 @@ extension Envelope {
     }
 
     static func members(_ channel: String, _ ids: [String]) -> Envelope {
-        let hash = JSONValue.object(Dictionary(uniqueKeysWithValues: ids.map { ($0, .null) }))
+        let hash = JSONValue.object(WireTable(ids.map { ($0, .null) }))
         let presence: JSONValue = [
             "presence": ["count": .integer(ids.count), "ids": .array(ids.map { .string($0) }), "hash": hash]
         ]

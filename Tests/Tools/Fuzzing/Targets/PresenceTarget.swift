@@ -32,21 +32,21 @@ enum PresenceTarget {
             case UInt8(ascii: "+"):
                 guard let member = PresenceMember(payload) else { continue }
                 check([member])
-                let isNew = !ids.contains(member.id)
+                let isNew = !ids.contains { $0.hasSameBytes(as: member.id) }
                 let arrival = roster.add(member, PresenceRoster.Limit())
                 require(
-                    arrival == (isNew ? .new : .known),
+                    isNew ? arrival == .new : [.known, .changed].contains(arrival),
                     "the roster reports \(arrival) for \(member.id), and the plain list has the member: \(!isNew)"
                 )
                 if isNew { ids.append(member.id) }
             case UInt8(ascii: "-"):
                 guard let member = PresenceMember(payload) else { continue }
-                let wasThere = ids.contains(member.id)
+                let wasThere = ids.contains { $0.hasSameBytes(as: member.id) }
                 require(
                     (roster.remove(member.id) != nil) == wasThere,
                     "the roster removed \(member.id): \(!wasThere), expected \(wasThere)"
                 )
-                ids.removeAll { $0 == member.id }
+                ids.removeAll { $0.hasSameBytes(as: member.id) }
             case UInt8(ascii: "~"):
                 roster.subscriptionLost()
                 isCurrent = false
