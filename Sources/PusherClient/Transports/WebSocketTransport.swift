@@ -1,5 +1,7 @@
+import Foundation
 package import NIOCore
 package import PusherProtocol
+import RealtimeHTTP
 import RealtimeNetworking
 package import WebSocketClient
 
@@ -67,9 +69,17 @@ extension TransportClosure {
         self.init(
             code: closure.code.map { CloseCode(rawValue: $0.rawValue) },
             reason: closure.reason,
-            error: closure.error.map { PusherClientError($0) }
+            error: closure.error.map { PusherClientError($0) },
+            retryAfter: RetryAfter.delay(
+                closure.error?.response?.header("Retry-After"),
+                now: Date(),
+                maximum: Self.longestRetryAfter
+            )
         )
     }
+
+    /// The longest `Retry-After` that the client obeys, in seconds. A server must not stop its clients for hours.
+    private static let longestRetryAfter = 60
 }
 
 extension WebSocketConnection: TransportConnection {

@@ -10,6 +10,8 @@ extension ConnectionStateMachine {
         var reason: PusherStatistics.LossReason
         /// The duration of the connection; nil if there was none.
         var lifetime: Duration?
+        /// The shortest wait that the server's `Retry-After` allows.
+        var retryAfter = Duration.zero
 
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
     }
@@ -30,7 +32,7 @@ extension ConnectionStateMachine {
         let isReported = session?.reportedCode?.announced(closure.code, now: now) == true
         let error = closure.error ?? .closed(closure)
         let reason = PusherStatistics.LossReason(error, closeCode: closure.code, wasSuspended: wasSuspended)
-        let loss = Loss(error: error, closeCode: closure.code, reason: reason)
+        let loss = Loss(error: error, closeCode: closure.code, reason: reason, retryAfter: closure.retryAfter)
         return (isReported ? [] : [.report(error)]) + lose(loss, configuration, now: now)
     }
 
@@ -150,7 +152,7 @@ extension ConnectionStateMachine {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        var retry = Retry(attempt: retryCount + 1, reason: loss.error, minimumDelay: .zero)
+        var retry = Retry(attempt: retryCount + 1, reason: loss.error, minimumDelay: loss.retryAfter)
         switch loss.reaction {
         case .switchToTLS:
             mustUseTLS = true
@@ -161,7 +163,7 @@ extension ConnectionStateMachine {
                 return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
         case .backOffAtLeastOneSecond:
-            retry.minimumDelay = .seconds(1)
+            retry.minimumDelay = max(retry.minimumDelay, .seconds(1))
         case .backOff, .refused:
             break
         }

@@ -269,4 +269,15 @@ struct ReconnectTests {
         client.suspend(for: .seconds(1))
         #expect(client.unsubscribe("orders").wire == ["open 2"])
     }
+
+    @Test("The Retry-After of a refused upgrade is the shortest wait")
+    func retryAfter() {
+        var client = CoreClient()
+        client.connect()
+        client.closed(error: PusherClientError(.upgradeFailed, "503"), retryAfter: .seconds(7))
+        #expect(client.ledger.lastQuestion?.minimumDelay == .seconds(7))
+        client.decide(.zero)
+        #expect(client.advance(by: .milliseconds(6_999)).wire == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == ["open 2"])
+    }
 }

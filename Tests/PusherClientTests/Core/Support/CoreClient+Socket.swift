@@ -55,10 +55,16 @@ extension CoreClient {
     }
 
     @discardableResult
-    mutating func closed(_ attempt: Int? = nil, code: CloseCode? = nil, error: PusherClientError? = nil) -> Transcript {
+    mutating func closed(
+        _ attempt: Int? = nil,
+        code: CloseCode? = nil,
+        error: PusherClientError? = nil,
+        retryAfter: Duration = .zero
+    ) -> Transcript {
         let id = id(of: attempt)
         ledger.socketEnded(id)
-        return input { $0.closed(id, TransportClosure(code: code, error: error), now: $1, into: &$2) }
+        let closure = TransportClosure(code: code, error: error, retryAfter: retryAfter)
+        return input { $0.closed(id, closure, now: $1, into: &$2) }
     }
 
     /// Receives `pusher:connection_established`. The socket id is the attempt's number and `.1`.
