@@ -55,3 +55,14 @@ public struct HttpConnectionOptions: Sendable {
     /// Creates options.
     public init() {}
 }
+
+extension HttpConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The allowed transports. Header fields and the proxy's password may be secret.
+    public var description: String {
+        "HttpConnectionOptions(transport: \(transport.map { "\($0)" } ?? "all"), \(headers?.count ?? 0) headers)"
+    }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
