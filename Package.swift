@@ -362,7 +362,7 @@ let package = Package(
             name: "SignalRClientTests",
             dependencies: [
                 "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
-                logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers,
+                logging, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),
@@ -391,7 +391,7 @@ let package = Package(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1,
+                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, nioEmbedded,
             ],
             swiftSettings: settings
         ),

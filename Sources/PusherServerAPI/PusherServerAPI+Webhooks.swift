@@ -4,14 +4,18 @@ import PusherProtocol
 import RealtimePrimitives
 
 extension PusherServerAPI {
-    /// Checks the signature of a webhook and parses the webhook.
+    /// Checks the signature and the age of a webhook, and parses the webhook.
+    ///
+    /// The signature of a webhook stays valid for ever. So the method rejects a webhook whose time differs from this
+    /// machine's clock by more than ``Options/webhookMaximumAge``, because somebody may have recorded it and sent it
+    /// again. Within that time, the same webhook can arrive twice.
     ///
     /// - Parameters:
     ///   - body: The body of the request, byte for byte as received.
     ///   - key: The header field `X-Pusher-Key`.
     ///   - signature: The header field `X-Pusher-Signature`.
     /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if the request does not
-    ///   come from the server of this application, or if the body is invalid. Answer such a request with status 401.
+    ///   come from the server of this application, if it is too old, or if the body is invalid. Answer such a request with status 401.
     public func webhook(
         body: some Sequence<UInt8>,
         key: String?,
@@ -28,9 +32,22 @@ extension PusherServerAPI {
         guard let value, let time = value["time_ms"]?.double, let events = value["events"]?.array else {
             throw .invalidWebhook("the body is not a JSON object with time_ms and events")
         }
+        try checkAge(ofWebhookAt: time / 1_000)
         return Webhook(
             time: Date(timeIntervalSince1970: time / 1_000),
             events: events.compactMap { WebhookEvent($0) }
+        )
+    }
+
+    private func checkAge(ofWebhookAt time: Double) throws(PusherServerAPIError) {
+        guard let maximum = options.webhookMaximumAge else { return }
+        let age = Double(unixTime()) - time
+        // The clock gives whole seconds, and the times of webhooks have fractions.
+        guard abs(age) >= maximum / .seconds(1) + 1 else { return }
+        let distance = "\(Int(min(abs(age), 1e15))) s \(age < 0 ? "in the future" : "old")"
+        throw .invalidWebhook(
+            "it is \(distance), and webhookMaximumAge is \(maximum.inWords). Somebody may have sent it again, or a clock "
+                + "is wrong"
         )
     }
 }

@@ -34,6 +34,8 @@ public final class PusherServerAPI: Sendable {
     let signer: ApplicationSigner
     let masterKey: SecretKey?
     let sender: RequestSender
+    /// The time in seconds since 1970.
+    let unixTime: @Sendable () -> Int
 
     /// Creates an API, which opens no connection before the first request.
     ///
@@ -86,6 +88,7 @@ public final class PusherServerAPI: Sendable {
         self.application = application
         self.endpoint = endpoint
         self.options = options
+        self.unixTime = unixTime
         signer = ApplicationSigner(key: application.key, secret: application.secret)
         sender = RequestSender(
             base: endpoint.url,

@@ -59,7 +59,7 @@ extension PusherServerAPIError.Code {
     public static let invalidBatch = Self(rawValue: "invalidBatch")
     /// JSON cannot represent a value, or there is not enough memory to encrypt an event.
     public static let encodingFailed = Self(rawValue: "encodingFailed")
-    /// The webhook's key or signature is missing or wrong, or the webhook's body is invalid.
+    /// The webhook's key or signature is missing or wrong, the webhook is too old, or the webhook's body is invalid.
     public static let invalidWebhook = Self(rawValue: "invalidWebhook")
 
     // Errors without an answer.

@@ -105,8 +105,10 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    /// Returns a client for one request. The caller must call `giveBack` after the request.
+    /// Returns a client for one request. The caller must call `giveBack` after the request. Every request of every
+    /// client passes this method, so the method rejects requests whose pins the client cannot check.
     func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
+        try tls.options.checkPins(forRequestTo: url)
         let url = URL(string: url)
         let proxy = try proxy(for: url)
         let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()

@@ -109,6 +109,8 @@ package struct HTTPRequestError: Error {
     package enum Kind: Hashable, Sendable {
         /// The request is invalid.
         case invalidRequest
+        /// Keys are pinned, and the client cannot check pins over HTTP. The client has sent nothing.
+        case pinsUnchecked
         case timedOut
         /// The client made no connection, or lost the connection before it had the whole answer.
         case failed

@@ -1,6 +1,4 @@
 import Foundation
-import RealtimeNetworking
-import RealtimePrimitives
 
 /// The target of a redirect.
 package enum Redirect {
@@ -11,12 +9,14 @@ package enum Redirect {
         /// status 303, the request becomes a `GET`. After any other status, a `POST` stays a `POST` with its body,
         /// because a `GET` would be a different request.
         case sameOrigin
-        /// Follows redirects to any origin, as browsers do. Another origin does not get the header fields in
-        /// ``HTTPRequest/headersOfOneOrigin``. After status 301 or 302, a `POST` becomes a `GET`. After status 303, any
-        /// request except a `HEAD` becomes a `GET`. A redirect without a location is an error.
+        /// Follows redirects to any origin. Another origin gets only the header fields that ``HTTPFields`` and the app
+        /// allow, and no body. After status 301 or 302, a `POST` becomes a `GET`. After status 303, any request except
+        /// a `HEAD` becomes a `GET`. A redirect without a location is an error.
         ///
-        /// - Parameter leavesTLS: Whether a redirect may lead from `https` to `http`.
-        case anyOrigin(leavesTLS: Bool)
+        /// - Parameters:
+        ///   - leavesTLS: Whether a redirect may lead from `https` to `http`.
+        ///   - headers: The names of the header fields that the app allows for other origins.
+        case anyOrigin(leavesTLS: Bool, headers: Set<String> = [])
     }
 
     /// Returns the target, or nil if the response is not a redirect.
@@ -30,17 +30,19 @@ package enum Redirect {
             if rules == .sameOrigin { return nil }
             throw HTTPRequestError(.redirectRefused, "the server redirects without a Location")
         }
-        guard !location.isEmpty, let from = URL(string: request.url),
-            let to = URL(string: location, relativeTo: from)?.absoluteURL
+        guard !location.isEmpty, let source = URL(string: request.url),
+            let destination = URL(string: location, relativeTo: source)?.absoluteURL
         else {
             throw HTTPRequestError(.redirectRefused, "the server redirects to an invalid URL")
         }
         var target = request
-        target.url = to.absoluteString
+        target.url = destination.absoluteString
         if let problem = target.problem {
             throw HTTPRequestError(.redirectRefused, "the server redirects to an invalid request: \(problem)")
         }
-        if origin(from) != origin(to) {
+        // The check of the target's problems has rejected URLs without an origin.
+        guard let from = HTTPOrigin(source), let to = HTTPOrigin(destination) else { return nil }
+        if from != to {
             switch rules {
             case .sameOrigin:
                 // Another origin must not get the header fields and the form, because they may be secret. Without these
@@ -48,18 +50,18 @@ package enum Redirect {
                 throw HTTPRequestError(
                     .redirectRefused,
                     """
-                    the server redirects from \(origin(from)) to \(origin(to)), which is another origin. The client \
-                    does not send the request there. Use the final address as the endpoint's URL
+                    the server redirects from \(from) to \(to), which is another origin. The client does not send the \
+                    request there. Use the final address as the endpoint's URL
                     """
                 )
-            case .anyOrigin(let leavesTLS):
-                if origin(from).scheme == "https", origin(to).scheme == "http", !leavesTLS {
+            case .anyOrigin(let leavesTLS, let headers):
+                if from.isEncrypted, !to.isEncrypted, !leavesTLS {
                     throw HTTPRequestError(
                         .redirectRefused,
-                        "the server redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
+                        "the server redirects from \(from) to \(to), which is not encrypted"
                     )
                 }
-                for name in HTTPRequest.headersOfOneOrigin { target.headers.remove(name) }
+                target.headers = request.headers.leavingOrigin(allowed: headers)
             }
         }
         if becomesGET(response.status, method: request.method, rules) {
@@ -76,6 +78,15 @@ package enum Redirect {
             target.body = nil
             target.headers.remove("Content-Type")
         }
+        guard from == to || target.body?.isEmpty != false else {
+            throw HTTPRequestError(
+                .redirectRefused,
+                """
+                the server redirects from \(from) to \(to), which is another origin. The client does not send the body \
+                of the request there. Use the final address as the request's URL
+                """
+            )
+        }
         return target
     }
 
@@ -87,29 +98,4 @@ package enum Redirect {
         default: false
         }
     }
-
-    private struct Origin: Equatable, CustomStringConvertible {
-        var scheme: String
-        var host: String
-        var port: Int
-
-        /// The origin as text, without the default port of the scheme.
-        var description: String {
-            let host = HostName.withBrackets(host).prefix(fittingUTF8Bytes: 255)
-            return "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
-        }
-
-        static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
-    }
-
-    private static func origin(_ url: URL) -> Origin {
-        let scheme = url.scheme?.lowercased() ?? ""
-        let host = HostName.withoutBrackets(url.host?.lowercased() ?? "")
-        return Origin(scheme: scheme, host: host, port: url.port ?? Origin.defaultPort(of: scheme))
-    }
-}
-
-extension HTTPRequest {
-    /// The header fields that the client never sends to another origin.
-    package static let headersOfOneOrigin = ["Authorization", "Cookie", "Host", "Proxy-Authorization"]
 }

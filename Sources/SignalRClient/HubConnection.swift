@@ -260,3 +260,12 @@ public struct HandlerToken: Sendable {
     /// Removes the handler. A handler that is running continues.
     public func cancel() { remove() }
 }
+
+extension HubConnection: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The type's name, because the options of the connection may be secret.
+    public nonisolated var description: String { "HubConnection" }
+    /// The same as ``description``.
+    public nonisolated var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
+}

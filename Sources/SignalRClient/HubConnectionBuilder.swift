@@ -1,5 +1,6 @@
 public import Logging
 import NIOPosix
+import RealtimeHTTP
 import SignalRCore
 
 /// A builder that makes a ``HubConnection``. Every method that sets an option returns the builder itself.
@@ -195,4 +196,13 @@ public final class HubConnectionBuilder {
             )
         )
     }
+}
+
+extension HubConnectionBuilder: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The hub's URL without user, password and query. The options may be secret.
+    public var description: String { "HubConnectionBuilder(\(HTTPRequest.printable(url: url ?? "")))" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -16,6 +16,9 @@ public struct TestHubOptions: Sendable {
     /// The time for which the server keeps a resumable connection after the loss of its WebSocket, in seconds. Default:
     /// 15.
     public var disconnectTimeout: Double = 15
+    /// The limit for the bytes that wait for the client of one connection. If more bytes wait when the server sends
+    /// another message, the server drops the transport, because the client does not read. Default: 16 MiB.
+    public var maximumQueueSize = 16 << 20
     /// The bearer token that the server requires in all requests. Default: `nil`, which means that requests need no
     /// token.
     public var requiredToken: String?

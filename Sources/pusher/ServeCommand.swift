@@ -51,12 +51,24 @@ struct ServeCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             """
             A web page's origin, such as https://app.example.test, that may use the server. Can be repeated. Pages of this \
-            machine are always allowed.
+            machine are always allowed. The server refuses connections and requests of all other pages with status 403.
             """,
             valueName: "origin"
         )
     )
     var allowOrigin: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            A name that clients may use for this machine, such as host.docker.internal. Can be repeated. The server \
+            refuses requests for other names than localhost with status 403. IP addresses are always allowed. If other \
+            machines can reach --host, all names are allowed.
+            """,
+            valueName: "name"
+        )
+    )
+    var allowHost: [String] = []
 
     @Flag(help: "Print one line for each action of a client or a backend.")
     var verbose = false
@@ -72,7 +84,7 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var console: Bool?
 
-    private var servesConsole: Bool { console ?? ConsoleAccess.isLoopback(host) }
+    private var servesConsole: Bool { console ?? HostRule.isLoopback(host) }
 
     func validate() throws {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
@@ -82,7 +94,7 @@ struct ServeCommand: AsyncParsableCommand {
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
             throw ValidationError("--key takes only letters, digits, and -._~.")
         }
-        guard console != true || ConsoleAccess.isLoopback(host) else {
+        guard console != true || HostRule.isLoopback(host) else {
             throw ValidationError(
                 "--console cannot be used with --host \(host): other machines could use the console. Leave out one of the options."
             )
@@ -107,6 +119,7 @@ struct ServeCommand: AsyncParsableCommand {
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
         options.allowedOrigins = Set(allowOrigin)
+        options.allowedHosts = Set(allowHost)
         // The server may run for days and does not need old records.
         options.maximumRecordCount = 10_000
         // Handle signals before the server prints "ready", because a script may stop the server right after that line.

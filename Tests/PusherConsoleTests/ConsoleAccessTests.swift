@@ -109,7 +109,7 @@ struct ConsoleAccessTests {
         ]
     )
     func loopback(host: String, isLoopback: Bool) {
-        #expect(ConsoleAccess.isLoopback(host) == isLoopback)
+        #expect(HostRule.isLoopback(host) == isLoopback)
     }
 }
 

@@ -184,6 +184,30 @@ struct ServerTests {
 
     // MARK: Failures
 
+    @Test("with pins, a request fails before the library sends a byte, but the library still signs")
+    func pins() async throws {
+        let certificates = try TestCertificates()
+        try await HTTPTestServer.serving(tls: certificates.serverContext) { _ in
+            .answer(200)
+        } _: { server in
+            var options = PusherServerAPI.Options()
+            options.logger = .quiet
+            options.tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [certificates.serverPin])
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: server.port),
+                options: options
+            )
+            let error = await failure { try await api.trigger(.init("e", data: ""), on: "a") }
+            #expect(error?.code == .invalidOption)
+            #expect(error?.message.contains("tls.pins cannot be checked for 'https://127.0.0.1:") == true)
+            #expect(error?.message.hasSuffix("Remove the pins from the options.") == true)
+            #expect(error?.message.contains("auth_signature") == false)
+            #expect(server.connectionCount == 0)
+            _ = try api.authorizeChannel("private-a", socketID: "1.1")
+        }
+    }
+
     @Test("a wrong secret causes the error unauthorized, which names the values to check")
     func wrongSecret() async throws {
         try await PusherTestServer.withServer { server in

@@ -127,9 +127,12 @@ struct SignatureTests {
         #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
     private static let webhookSignature = "c19001ae3963ccb13bf618e5b16ba9848e7e74df0993aa0689168e341c6833cf"
 
+    /// The second in which the webhook was sent.
+    private static let webhookTime = 1_327_078_148
+
     @Test("the library accepts a webhook from the documents")
     func webhook() throws {
-        let (api, _) = try OfflineAPI.make()
+        let (api, _) = try OfflineAPI.make(unixTime: Self.webhookTime)
         let webhook = try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature)
         #expect(webhook.time == Date(timeIntervalSince1970: 1_327_078_148.132))
         #expect(webhook.events == [.init(.channelOccupied, channel: "my-channel")])
@@ -144,11 +147,39 @@ struct SignatureTests {
         ] as [(String, String?, String?)]
     )
     func badWebhook(body: String, key: String?, signature: String?) throws {
-        let (api, _) = try OfflineAPI.make()
+        let (api, _) = try OfflineAPI.make(unixTime: Self.webhookTime)
         #expect {
             try api.webhook(body: body.utf8, key: key, signature: signature)
         } throws: { error in
             (error as? PusherServerAPIError)?.code == .invalidWebhook
         }
+    }
+
+    @Test(
+        "the library rejects a webhook that is older than the maximum age or too far in the future, and gives the reason",
+        arguments: [
+            (300, nil, nil), (-300, nil, nil), (302, nil, "it is 301 s old, and webhookMaximumAge is 300 s"),
+            (-302, nil, "it is 302 s in the future"), (31_536_000, nil, "it is 31535999 s old"),
+            (12, .seconds(10), "and webhookMaximumAge is 10 s"), (3_600, .seconds(7_200), nil),
+        ] as [(Int, Duration?, String?)]
+    )
+    func webhookAge(age: Int, maximum: Duration?, reason: String?) throws {
+        let (api, _) = try OfflineAPI.make(unixTime: Self.webhookTime + age) { options in
+            if let maximum { options.webhookMaximumAge = maximum }
+        }
+        let read = { try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature) }
+        if let reason {
+            let error = #expect(throws: PusherServerAPIError.self) { try read() }
+            #expect(error?.code == .invalidWebhook)
+            #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+        } else {
+            _ = try read()
+        }
+    }
+
+    @Test("without a maximum age, the library accepts a webhook of any age")
+    func ageless() throws {
+        let (api, _) = try OfflineAPI.make(unixTime: Self.webhookTime + 31_536_000) { $0.webhookMaximumAge = nil }
+        _ = try api.webhook(body: Self.webhookBody.utf8, key: Self.key, signature: Self.webhookSignature)
     }
 }

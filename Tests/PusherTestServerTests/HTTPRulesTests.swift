@@ -7,14 +7,14 @@ import Testing
 @Suite("HTTP on the server's sockets", .timeLimit(.minutes(5)))
 struct HTTPRulesTests {
     private static let upgrade =
-        "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
 
     @Test("the server answers a request for an unknown protocol and closes the connection")
     func otherUpgrade() async throws {
         try await PusherTestServer.withServer { server in
             let client = try await ByteConnection.connect(port: server.port)
             client.write(
-                "GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+                "GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
             )
             let head = await client.readHead()
             #expect(head.first == "HTTP/1.1 404 Not Found")
@@ -28,15 +28,15 @@ struct HTTPRulesTests {
         try await PusherTestServer.withServer { server in
             server.failAuthorizations(1, with: .status(204, body: "none"))
             let client = try await ByteConnection.connect(port: server.port)
-            client.write("HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.write("HEAD /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let head = await client.readHead()
             #expect(head.first == "HTTP/1.1 404 Not Found")
             #expect(head.contains { $0.hasPrefix("Content-Length: ") && $0 != "Content-Length: 0" })
-            client.write("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            client.write("POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
             let empty = await client.readHead()
             #expect(empty.first == "HTTP/1.1 204 No Content")
             #expect(!empty.contains { $0.hasPrefix("Content-Length") })
-            client.write("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.write("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(await client.readHead().first == "HTTP/1.1 404 Not Found")
             client.close()
         }

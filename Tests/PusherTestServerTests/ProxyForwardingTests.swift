@@ -33,7 +33,9 @@ struct ProxyForwardingTests {
 
     @Test("the proxy forwards the authorization request of a client")
     func authorization() async throws {
-        try await PusherTestServer.withServer { server in
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.allowedHosts = ["auth.example.test"]
+        try await PusherTestServer.withServer(options: serverOptions) { server in
             var options = TestProxy.Options()
             options.credentials = .init(username: "ada", password: "secret")
             options.hosts["auth.example.test"] = server.host

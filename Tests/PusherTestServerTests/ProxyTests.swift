@@ -19,6 +19,7 @@ struct ProxyTunnelTests {
         var proxyOptions = TestProxy.Options()
         proxyOptions.host = host
         proxyOptions.hosts["ws.example.test"] = host
+        options.allowedHosts = ["ws.example.test"]
         try await withServerAndProxy(options: options, proxyOptions: proxyOptions) { server, proxy in
             let client = try await SocketClient.connect(to: server, through: proxy, as: "WS.example.test")
             _ = try await client.socketID()

@@ -238,7 +238,7 @@ struct RelayTests {
     }
 
     private static let upgrade =
-        "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUPGRADE: WebSocket\r\n"
+        "GET /app/app-key HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUPGRADE: WebSocket\r\n"
         + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
     @Test("the relay swallows, answers or resets split WebSocket upgrades, and relays other requests")
@@ -270,7 +270,7 @@ struct RelayTests {
                 #expect(await other.readHead().first == "HTTP/1.1 404 Not Found")
                 let poll = try await client()
                 poll.write(
-                    "POST /app/app-key/1/a/xhr HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    "POST /app/app-key/1/a/xhr HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
                 )
                 #expect(await poll.readText().hasSuffix("\r\n\r\n2\r\no\n\r\n0\r\n\r\n"))
                 let noHTTP = try await client()

@@ -15,11 +15,11 @@ struct RequestLimitTests {
         path: String = "/pusher/auth",
         length: Int? = nil
     ) -> String {
-        "POST \(path) HTTP/1.1\r\nHost: a\r\n\(fields)Content-Length: \(length ?? body.utf8.count)\r\n\r\n\(body)"
+        "POST \(path) HTTP/1.1\r\nHost: localhost\r\n\(fields)Content-Length: \(length ?? body.utf8.count)\r\n\r\n\(body)"
     }
 
     static let upgrade =
-        "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "GET /app/app-key HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
     // MARK: Time
@@ -56,7 +56,7 @@ struct RequestLimitTests {
         let client = try EmbeddedConnection()
         try client.send("POST /pusher/auth HTTP/1.1\r\n")
         client.advance(by: .seconds(20))
-        try client.send("Host: a\r\nContent-Length: 10\r\n\r\n")
+        try client.send("Host: localhost\r\nContent-Length: 10\r\n\r\n")
         client.advance(by: .seconds(9))
         try client.send("12345")
         #expect(client.isOpen)
@@ -206,14 +206,14 @@ struct RequestLimitTests {
     )
     func hugeContentLength(length: String) throws {
         let client = try EmbeddedConnection()
-        try client.send("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n")
+        try client.send("POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(length)\r\n\r\n")
         #expect(try client.statuses().first.map { [400, 413].contains($0) } == true)
     }
 
     @Test("the server rejects a chunked body as soon as it is too long")
     func chunks() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
-        try client.send("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try client.send("POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         let chunk = "1f4\r\n\(String(repeating: "x", count: 500))\r\n"
         for _ in 1...2 { try client.send(chunk) }
         #expect(try client.received().isEmpty)
@@ -231,7 +231,7 @@ struct RequestLimitTests {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1_000 }
         #expect(body.utf8.count == 1_000)
         if isChunked {
-            let head = "POST /pusher/auth HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            let head = "POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
             try client.send(head + "3e8\r\n\(body)\r\n0\r\n\r\n")
         } else {
             try client.send(Self.post(body: body))
@@ -268,7 +268,7 @@ struct RequestLimitTests {
     @Test("the server sends no second answer to invalid bytes in a rejected request")
     func garbage() throws {
         let client = try EmbeddedConnection { $0.maximumRequestSize = 1 }
-        try client.send("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nno length\r\n")
+        try client.send("POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nno length\r\n")
         try client.send("more")
         #expect(try client.statuses() == [413])
         #expect(client.isOpen)
@@ -287,7 +287,7 @@ struct RequestLimitTests {
             "Content-Length: \(Self.form.utf8.count)\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n",
         ] {
             let client = try EmbeddedConnection()
-            try client.send("POST /pusher/auth HTTP/1.1\r\nHost: a\r\n\(Self.expect)\(head)")
+            try client.send("POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\n\(Self.expect)\(head)")
             #expect(try client.received() == "HTTP/1.1 100 Continue\r\n\r\n")
             try client.send(head.hasPrefix("T") ? "24\r\n\(Self.form)\r\n0\r\n\r\n" : Self.form)
             #expect(try client.statuses() == [200])
@@ -332,7 +332,7 @@ struct RequestLimitTests {
     @Test("the server rejects an unknown method before it reads the body")
     func refusedMethod() throws {
         let client = try EmbeddedConnection()
-        try client.send("PUT /pusher/auth HTTP/1.1\r\nHost: a\r\n\(Self.expect)Content-Length: 1\r\n\r\n")
+        try client.send("PUT /pusher/auth HTTP/1.1\r\nHost: localhost\r\n\(Self.expect)Content-Length: 1\r\n\r\n")
         #expect(try client.statuses() == [405])
     }
 
@@ -340,11 +340,11 @@ struct RequestLimitTests {
     func noContinue() throws {
         let body = "Content-Length: \(Self.form.utf8.count)\r\n"
         for head in [
-            "POST /pusher/auth HTTP/1.1\r\nHost: a\r\n\(body)\r\n",
-            "POST /pusher/auth HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\(body)\r\n",
+            "POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\n\(body)\r\n",
+            "POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\nExpect: x\r\n\(body)\r\n",
             "POST /pusher/auth HTTP/1.0\r\n\(Self.expect)\(body)\r\n",
-            "GET /pusher/auth?\(Self.form) HTTP/1.1\r\nHost: a\r\n\(Self.expect)Content-Length: 0\r\n",
-            "GET /pusher/auth?\(Self.form) HTTP/1.1\r\nHost: a\r\n\(Self.expect)",
+            "GET /pusher/auth?\(Self.form) HTTP/1.1\r\nHost: localhost\r\n\(Self.expect)Content-Length: 0\r\n",
+            "GET /pusher/auth?\(Self.form) HTTP/1.1\r\nHost: localhost\r\n\(Self.expect)",
         ] {
             let client = try EmbeddedConnection()
             try client.send(head)
@@ -375,10 +375,10 @@ struct RequestLimitTests {
         options.requestTimeout = .milliseconds(50)
         try await PusherTestServer.withServer(options: options) { server in
             let client = try await ByteConnection.connect(port: server.port)
-            client.write("POST /pusher/auth HTTP/1.1\r\nHost: a\r\n")
+            client.write("POST /pusher/auth HTTP/1.1\r\nHost: localhost\r\n")
             #expect(await client.readText().hasPrefix("HTTP/1.1 408 Request Timeout\r\n"))
             let silent = try await ByteConnection.connect(port: server.port)
-            silent.write("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            silent.write("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(await silent.readHead().first == "HTTP/1.1 404 Not Found")
             silent.close()
         }

@@ -169,4 +169,83 @@ struct RedirectTests {
             #expect(server.requests.count == 1)
         }
     }
+
+    // MARK: Redirects to any origin
+
+    private func target(
+        _ status: Int,
+        from url: String,
+        to location: String,
+        body: String? = nil,
+        _ rules: Redirect.Rules
+    ) throws(HTTPRequestError) -> HTTPRequest? {
+        let headers: HTTPFields = [
+            "accept": "a", "Cache-Control": "c", "Last-Event-ID": "l", "Authorization": "s", "X-Api-Key": "s",
+            "Host": "s",
+        ]
+        return try Redirect.target(
+            of: HTTPResponse(status: status, headers: ["Location": location]),
+            to: .to(url, headers: headers, body: body),
+            rules
+        )
+    }
+
+    @Test("another origin gets only safe and allowed header fields, and the same origin gets all")
+    func headersOfOtherOrigins() throws {
+        let rules = Redirect.Rules.anyOrigin(leavesTLS: false, headers: ["x-API-key", "HOST"])
+        let other = try target(307, from: "https://a.test/x", to: "https://b.test/x", rules)
+        #expect(other?.headers.fields.map(\.name) == ["accept", "Cache-Control", "Last-Event-ID", "X-Api-Key"])
+        let strict = Redirect.Rules.anyOrigin(leavesTLS: false)
+        let stranger = try target(307, from: "https://a.test/x", to: "https://a.test:444/x", strict)
+        #expect(stranger?.headers.fields.map(\.name) == ["accept", "Cache-Control", "Last-Event-ID"])
+        let own = try target(307, from: "https://a.test/x", to: "https://A.test:443/y", body: "b", strict)
+        #expect(own?.headers.fields.count == 6 && own?.body == Array("b".utf8))
+    }
+
+    @Test("another origin gets no body", arguments: [(301, true), (302, true), (303, true), (307, false), (308, false)])
+    func bodyOfOtherOrigins(status: Int, isFollowed: Bool) throws {
+        let rules = Redirect.Rules.anyOrigin(leavesTLS: false)
+        let move = { (body: String?) throws(HTTPRequestError) in
+            try target(status, from: "https://a.test/x", to: "https://b.test/x", body: body, rules)
+        }
+        if isFollowed {
+            let target = try move("secret")
+            #expect(target?.method == "GET" && target?.body == nil)
+        } else {
+            let error = #expect(throws: HTTPRequestError.self) { try move("secret") }
+            #expect(error?.kind == .redirectRefused)
+            #expect(error?.message.contains("from https://a.test to https://b.test") == true)
+            #expect(try move("") != nil)
+        }
+    }
+
+    @Test("a redirect leaves TLS only if the option allows this", arguments: [true, false])
+    func leavingTLS(isAllowed: Bool) throws {
+        let rules = Redirect.Rules.anyOrigin(leavesTLS: isAllowed)
+        if isAllowed {
+            #expect(try target(307, from: "https://a.test/x", to: "http://a.test/x", rules)?.url == "http://a.test/x")
+        } else {
+            let error = #expect(throws: HTTPRequestError.self) {
+                try target(307, from: "https://a.test/x", to: "http://a.test/x", rules)
+            }
+            #expect(error?.message.hasSuffix("which is not encrypted") == true)
+        }
+    }
+
+    // MARK: Pins
+
+    @Test("with pins, the requester sends no request, to http and https, and opens no connection")
+    func pins() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { server in
+            let pinned = AsyncHTTPRequester.patient(tls: TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]))
+            for url in [server.url, "https://127.0.0.1:\(server.port)"] {
+                let error = await pinned.failure(.to(url + "/a?token=secret"))
+                #expect(error?.kind == .pinsUnchecked)
+                #expect(error?.message.contains("'\(url)/a'") == true)
+            }
+            #expect(server.connectionCount == 0)
+        }
+    }
 }

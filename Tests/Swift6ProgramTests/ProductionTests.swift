@@ -31,6 +31,7 @@ struct ProductionTests {
         var proxyOptions = TestProxy.Options()
         proxyOptions.credentials = .init(username: "service", password: "secret")
         proxyOptions.hosts["ws.example.test"] = "127.0.0.1"
+        options.allowedHosts = ["ws.example.test"]
         let tls = Production.pinned(
             currentPin: certificates.serverPin,
             reservePin: "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",

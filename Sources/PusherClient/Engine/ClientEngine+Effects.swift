@@ -258,7 +258,6 @@ extension ClientEngine {
         AuthorizationContext(
             key: read { $0.endpoint.key },
             requester: requester,
-            pinnedHost: PinnedHost(read { $0.endpoint.server }, options.tls),
             userDataFetcher: read { $0.userDataFetcher },
             timeout: options.timeouts.authorization,
             maximumResponseSize: limits.authorizationResponseSize

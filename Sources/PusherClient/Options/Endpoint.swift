@@ -44,8 +44,7 @@ struct Endpoint: Sendable {
         try Self.check(host: server.host, port: server.port, path: server.path)
         try options.checkForConnecting()
         let http = options.transports.hasHTTP ? try makeHTTPPlace(options) : nil
-        let pinnedHost = PinnedHost(server, options.tls)
-        try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
+        try options.tls.checkPins(for: authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
         let request = TransportRequest(
             host: HostName.withoutBrackets(server.host),
             port: server.port,

@@ -170,12 +170,9 @@ public final class PusherClientOptions: Sendable {
     /// The certificates that the client trusts, and the certificate that it sends to the server. ``TLSOptions/pins``
     /// apply to the WebSocket only. Default: the system's trusted certificates.
     ///
-    /// **Authorization requests are not pinned**: the client verifies the certificates of their hosts as usual, and
-    /// accepts any key. To pin the keys of these hosts too, make the requests yourself, with
-    /// ``AuthMethod/authorizer(_:)`` and ``UserAuthMethod/authenticator(_:)``.
-    ///
-    /// If a key is pinned, the client rejects authorization endpoints on the Pusher server's own host, on any port,
-    /// because it cannot check pins there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client
+    /// If a key is pinned, the client rejects all authorization endpoints, on every host, because it cannot check pins for
+    /// HTTP requests. Make these requests yourself, with ``AuthMethod/authorizer(_:)`` and
+    /// ``UserAuthMethod/authenticator(_:)``, and check the key there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client
     /// is created, or in ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
     /// ``PusherClientError/Code/invalidOption``. If you set such an endpoint later, or a request builder uses such an
     /// endpoint, each authorization fails with ``AuthorizationError/Kind-swift.struct/invalidRequest``.

@@ -152,13 +152,12 @@ final class HTTPConnectionSession {
         receive: @escaping @Sendable (HTTPStreamEvent) -> Void
     ) -> any HTTPStream {
         var headers = HTTPFields()
-        headers.append("Content-Type", "application/json")
         for header in request.headers { headers.append(header.name, header.value) }
         if let hostname = target.hostname, hostname != request.http.host {
-            // If the server names another host, the client leaves out header fields that may be secret, as after a
-            // redirect.
-            for name in HTTPRequest.headersOfOneOrigin { headers.remove(name) }
+            // The app's header fields may be secret. If the server names another host, that host does not get them.
+            headers = headers.leavingOrigin()
         }
+        headers.setIfMissing("Content-Type", "application/json")
         let host = HostName.withBrackets(target.hostname ?? request.http.host)
         var message = HTTPRequest(
             url: "\(request.useTLS ? "https" : "http")://\(host):\(request.http.port)\(target.path)",
@@ -317,7 +316,7 @@ extension PusherClientError {
             case .failed where error.cause is TLSFailure: .tlsFailed
             case .failed where isOpen: .connectionClosed
             case .redirectRefused where !isOpen: .upgradeFailed
-            case .invalidRequest: .invalidOption
+            case .invalidRequest, .pinsUnchecked: .invalidOption
             case .failed, .timedOut, .redirectRefused, .shutDown: isOpen ? .connectionClosed : .connectionFailed
             }
         self.init(code, message, cause: error.cause)

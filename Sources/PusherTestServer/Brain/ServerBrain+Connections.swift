@@ -172,7 +172,7 @@ extension ServerBrain {
         cancel(connection.pongTimer)
         cancel(connection.idleTimer)
         cancel(connection.closeTimer)
-        for channel in connection.channels { removeSubscription(to: channel, from: id) }
+        for channel in connection.channels.elements { removeSubscription(to: channel, from: id) }
         signOut(id)
     }
 }

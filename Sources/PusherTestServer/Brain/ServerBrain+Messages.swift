@@ -8,16 +8,16 @@ extension ServerBrain {
     }
 
     mutating func hear(_ message: ClientMessage, on id: ConnectionID) {
-        guard let connection = connections[id], connection.phase == .open || connection.phase == .closing
-        else { return }
+        // A copy of the connection would make each change below copy the connection's channels.
+        guard let phase = connections[id]?.phase, phase == .open || phase == .closing else { return }
         note(message, on: id)
         if case .violation(let code, let reason) = message {
-            if connection.phase == .open { close(id, code: code, reason: reason) } else { end(id) }
+            if phase == .open { close(id, code: code, reason: reason) } else { end(id) }
         } else if case .close(let code, _) = message {
             closeReceived(code: code, on: id)
-        } else if connection.phase == .open {
+        } else if phase == .open {
             clientWasActive(id)
-            if !connection.isSilent { obey(message, on: id) }
+            if connections[id]?.isSilent == false { obey(message, on: id) }
         }
     }
 

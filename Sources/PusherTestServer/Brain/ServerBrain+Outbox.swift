@@ -15,17 +15,17 @@ extension ServerBrain {
     }
 
     mutating func enqueue(_ outgoing: ServerConnection.Outgoing, to id: ConnectionID) {
-        guard let connection = connections[id] else { return }
+        guard let isEmpty = connections[id]?.outbox.isEmpty else { return }
         if delay > .zero {
             let timer = schedule(.delay(id), after: delay)
             connections[id]?.outbox.append(outgoing, id: timer.rawValue)
-        } else if connection.outbox.isEmpty {
+        } else if isEmpty {
             emit(outgoing, to: id)
         } else {
             // The element is due at once, but must follow the delayed messages. The element's id is negative, because
             // the ids of timers are positive.
-            let place = connection.lastUndelayed - 1
-            connections[id]?.lastUndelayed = place
+            connections[id]?.lastUndelayed -= 1
+            let place = connections[id]?.lastUndelayed ?? 0
             connections[id]?.outbox.append(outgoing, id: place, isDue: true)
         }
     }

@@ -58,7 +58,7 @@ extension ServerBrain {
     }
 
     mutating func removeSubscription(to channel: String, from id: ConnectionID) {
-        connections[id]?.channels.removeAll { $0 == channel }
+        connections[id]?.channels.remove(channel)
         subscribers[channel]?.removeAll { $0 == id }
         leavePresence(channel, on: id)
         if subscribers[channel]?.isEmpty == true {

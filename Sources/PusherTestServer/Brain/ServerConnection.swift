@@ -28,7 +28,7 @@ struct ServerConnection: Sendable {
     var isEstablished = false
     var isSilent = false
     /// Oldest subscription first.
-    var channels: [String] = []
+    var channels = OrderedNames<String>()
     var user: SignedInUser?
     /// The arrival times of the accepted client events of the last second.
     var clientEventTimes: [Duration] = []
@@ -74,7 +74,7 @@ extension ServerBrain {
                     socketID: socketID(of: id),
                     request: connection.request,
                     transport: connection.transport,
-                    subscribedChannels: connection.channels,
+                    subscribedChannels: connection.channels.elements,
                     userId: connection.user?.id,
                     isEstablished: connection.isEstablished,
                     isSilent: connection.isSilent

@@ -147,7 +147,7 @@ package final class InMemoryExchange: Sendable {
     private func begin(_ request: PusherTestServer.Request) {
         guard !state.withLockedValue({ $0.hasServerEnded }) else { return }
         let policy = server.crossOriginPolicy
-        if let response = policy.preflightResponse(to: request) {
+        if let response = policy.refusal(of: request) ?? policy.preflightResponse(to: request) {
             server.engine.note(request, answeredWith: response)
             return respond(.whole(response.adding(policy.headers(for: request))))
         }

@@ -139,6 +139,10 @@ package final class InMemoryLink: Sendable {
         guard !hasEnded else { return }
         switch input {
         case .request(let request):
+            if let response = server.crossOriginPolicy.refusal(of: request) {
+                server.engine.note(request, answeredWith: response)
+                return refuse(status: response.status, body: response.body)
+            }
             server.engine.connectionRequested(request, link: self) { id in
                 self.state.withLockedValue { $0.connection = id }
             }

@@ -1,11 +1,44 @@
-/// The rules for web pages that use the server (CORS, from the Fetch standard).
+/// The rules for web pages that use the server: which pages may use it, and the header fields that let them read its
+/// answers (CORS, from the Fetch standard).
 struct CrossOriginPolicy: Sendable {
     private let allowedOrigins: Set<String>
+    /// The rule for the `Host`; nil if other machines can reach the server.
+    private let hostRule: HostRule?
 
     /// The time for which a browser may cache a preflight, in seconds.
     private static let preflightLifetime = 600
 
-    init(allowedOrigins: Set<String>) { self.allowedOrigins = Set(allowedOrigins.map { $0.lowercased() }) }
+    init(allowedOrigins: Set<String>, hostRule: HostRule? = nil) {
+        self.allowedOrigins = Set(allowedOrigins.map { $0.lowercased() })
+        self.hostRule = hostRule
+    }
+
+    /// Returns the answer to a request that a foreign web page has caused; nil if the server accepts the request.
+    ///
+    /// Browsers let every page open WebSockets and post forms to every server. CORS only hides the answers of posts, so
+    /// the server itself must refuse the requests.
+    func refusal(of request: PusherTestServer.Request) -> RESTResponse? {
+        let hosts = request.values("Host")
+        if let hostRule, hosts.count > 1 || hosts.contains(where: { !hostRule.accepts($0) }) {
+            let host = hosts.joined(separator: ", ")
+            return RESTResponse(
+                status: 403,
+                body: "host \"\(host)\" is not a name of this machine: add it to allowedHosts (pusher serve: --allow-host)"
+            )
+        }
+        for origin in request.values("Origin") where !isAllowed(origin) {
+            // Some clients that are not browsers send the server's own address as the origin.
+            let isOwn = ["http", "https"].contains { scheme in
+                hosts.contains { HostRule.isAddress($0) && HostRule.isOrigin(origin, of: $0, scheme: scheme) }
+            }
+            if isOwn { continue }
+            return RESTResponse(
+                status: 403,
+                body: "origin \"\(origin)\" is not allowed: add it to allowedOrigins (pusher serve: --allow-origin)"
+            )
+        }
+        return nil
+    }
 
     /// Returns the header fields of every answer. A request without `Origin` also gets `Vary`, because a cache may
     /// reuse the answer for a request with an `Origin`.
@@ -18,14 +51,12 @@ struct CrossOriginPolicy: Sendable {
         ]
     }
 
-    /// Returns the answer to a browser's preflight; nil if the request is not a preflight.
+    /// Returns the answer to a browser's preflight; nil if the request is not a preflight. The caller has checked
+    /// ``refusal(of:)``.
     func preflightResponse(to request: PusherTestServer.Request) -> RESTResponse? {
-        guard request.method == "OPTIONS", let origin = request.origin,
+        guard request.method == "OPTIONS", request.origin != nil,
             request.header("Access-Control-Request-Method") != nil
         else { return nil }
-        guard isAllowed(origin) else {
-            return RESTResponse(status: 403, body: "origin \"\(origin)\" is not allowed: add it to allowedOrigins")
-        }
         var headers: [PusherTestServer.Request.Header] = [
             .init(name: "Access-Control-Allow-Methods", value: "GET, POST"),
             .init(name: "Access-Control-Max-Age", value: String(Self.preflightLifetime)),

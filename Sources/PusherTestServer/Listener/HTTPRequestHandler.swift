@@ -5,7 +5,7 @@ import RealtimePrimitives
 
 /// A handler that collects HTTP requests. An upgrade becomes a connection of the brain. Any other request gets an
 /// answer.
-final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler, RequestHandler {
     typealias InboundIn = HTTPServerRequestPart
 
     private let options: PusherTestServer.Options
@@ -31,18 +31,19 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         case finished
     }
 
-    init(options: PusherTestServer.Options, engine: ServerEngine) {
+    init(options: PusherTestServer.Options, engine: ServerEngine, hostRule: HostRule? = nil) {
         self.options = options
         self.engine = engine
-        self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins)
+        self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins, hostRule: hostRule)
     }
 
     static func addHandlers(
         to pipeline: ChannelPipeline.SynchronousOperations,
         options: PusherTestServer.Options,
-        engine: ServerEngine
+        engine: ServerEngine,
+        hostRule: HostRule? = nil
     ) throws {
-        let handler = HTTPRequestHandler(options: options, engine: engine)
+        let handler = HTTPRequestHandler(options: options, engine: engine, hostRule: hostRule)
         try pipeline.addHandlers(
             RequestByteHandler(handler),
             // The decoder passes on bytes that follow an upgrade request in the same packet.
@@ -53,7 +54,6 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     // MARK: The time limit
 
-    /// Whether the handler still reads requests.
     var isReading: Bool {
         switch state {
         case .waiting, .collecting: context != nil && !isAnswering
@@ -65,7 +65,6 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// another request on the same connection.
     private var isAnswering: Bool { longAnswer?.isFinished == false }
 
-    /// Handles bytes before the decoder gets them. The first byte after a request begins another request.
     func bytesWillArrive() {
         guard isReading, timer == nil, let context else { return }
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.requestTimeout)) {
@@ -149,6 +148,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private func begin(_ head: HTTPRequestHead, on channel: any Channel) {
         state = .collecting(head)
+        if let response = crossOriginPolicy.refusal(of: makeRequest(head)) { return refuse(head, response, on: channel) }
         if let length = head.contentLength, length > max(0, options.maximumRequestSize) {
             return refuseBody(of: head, on: channel)
         }

@@ -126,10 +126,18 @@ extension Listener {
     convenience init(options: PusherTestServer.Options, engine: ServerEngine) {
         self.init(eventLoop: engine.eventLoop, host: options.host, port: options.port) {
             let tls = try options.tls.map { try $0.serverContext() }
+            let hostRule =
+                HostRule.isLoopback(options.host)
+                ? HostRule(boundTo: options.host, allowed: options.allowedHosts) : nil
             return { channel in
                 let pipeline = channel.pipeline.syncOperations
                 if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
-                try HTTPRequestHandler.addHandlers(to: pipeline, options: options, engine: engine)
+                try HTTPRequestHandler.addHandlers(
+                    to: pipeline,
+                    options: options,
+                    engine: engine,
+                    hostRule: hostRule
+                )
             }
         }
     }

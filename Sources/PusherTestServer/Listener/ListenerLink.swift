@@ -13,9 +13,6 @@ final class ListenerLink: ServerLink {
     private let options: PusherTestServer.Options
     private let id = NIOLockedValueBox<ConnectionID?>(nil)
 
-    /// The limit for the bytes that wait for the client. It is high, because a client that reads slowly is no fault.
-    private static let maximumUnsentSize = 64 << 20
-
     init(channel: any Channel, key: String, engine: ServerEngine, options: PusherTestServer.Options) {
         self.channel = channel
         self.key = key
@@ -68,17 +65,17 @@ final class ListenerLink: ServerLink {
     }
 
     func send(_ frame: OutgoingFrame) {
+        // A writable channel has few unsent bytes. The check comes before the write, so that one large message does not
+        // end the connection of a client that reads.
+        if !channel.isWritable, let size = try? channel.syncOptions?.getOption(.bufferedWritableBytes),
+            size > options.maximumQueueSize
+        {
+            return channel.endTransport()
+        }
         channel.write(frame.bytes(channel.allocator), promise: nil)
     }
 
-    func flush() {
-        channel.flush()
-        // A writable channel has few unsent bytes.
-        guard !channel.isWritable, let size = try? channel.syncOptions?.getOption(.bufferedWritableBytes),
-            size > Self.maximumUnsentSize
-        else { return }
-        channel.endTransport()
-    }
+    func flush() { channel.flush() }
 
     func end() { channel.endTransportAfterFlush() }
 }

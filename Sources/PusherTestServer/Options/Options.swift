@@ -87,14 +87,31 @@ extension PusherTestServer {
         /// Afterwards, the server answers with 408 and closes the connection. The limit does not apply
         /// between two requests, or to an open WebSocket. Default: 30 s.
         public var requestTimeout: Duration = .seconds(30)
-        /// The origins of web pages that may use the authorization endpoints, the REST API and the HTTP transports, for
-        /// example `https://app.example.test`. An origin has no path, and has a port only if the port is not the
-        /// default port. Pages from `localhost`, `127.0.0.1` and `::1` are always allowed, on every port. Default: no
-        /// other origins.
+        /// The origins of web pages that may use the server, for example `https://app.example.test`. An origin has no
+        /// path, and has a port only if the port is not the default port. Pages from `localhost`, `127.0.0.1` and `::1`
+        /// are always allowed, on every port. Default: no other origins.
+        ///
+        /// The server answers each request of another page with status 403: WebSocket upgrades, and requests for the
+        /// authorization endpoints, the REST API and the HTTP transports. Such a page therefore cannot connect, get a
+        /// signature, or publish. Clients that send no `Origin` are not affected. A client may also send the server's
+        /// own address as the origin, if it is an IP address. If a page has the origin `null`, such as a page from a
+        /// file, add `null`.
         public var allowedOrigins: Set<String> = []
+        /// The names in the `Host` of requests that the server accepts, without ports, for example
+        /// `host.docker.internal`, if it listens on a loopback address. The server always accepts ``host``, `localhost`,
+        /// names that end in `.localhost`, and IP addresses. Default: no other names.
+        ///
+        /// The server answers a request with another name with status 403, because a web page can use a name of its own
+        /// that leads to this machine. If ``host`` is not a loopback address, the server does not check names.
+        public var allowedHosts: Set<String> = []
         /// The longest message that a client may send, in bytes. If a message is longer, the server closes the
         /// connection with 1009. Default: 1 MiB.
         public var maximumMessageSize = 1 << 20
+
+        /// The limit for the bytes that wait for the client of one WebSocket. If more bytes wait when the server sends
+        /// another message, the server drops the connection, because the client does not read. Default: 16 MiB.
+        /// ``HTTPTransports/maximumQueueSize`` is the limit for connections over HTTP.
+        public var maximumQueueSize = 16 << 20
 
         /// The transports over plain HTTP, for clients that cannot use a WebSocket. Default: the default values of
         /// ``HTTPTransports``.

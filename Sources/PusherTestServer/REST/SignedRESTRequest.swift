@@ -78,3 +78,12 @@ extension PusherTestServer {
         )
     }
 }
+
+extension SignedRESTRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method and the path. The query contains the signature.
+    public var description: String { "\(method) \(pathAndQuery.prefix { $0 != "?" })" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not show the signature.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Makes HTTP requests, and reports their responses piece by piece.
 package protocol HTTPStreamer: Sendable {
-    /// Sends a request, and follows redirects as browsers do. The request's timeout and the maximum size of the
+    /// Sends a request, and follows redirects to any origin. The request's timeout and the maximum size of the
     /// response do not apply to streams.
     ///
     /// - Parameters:
@@ -21,10 +21,13 @@ package struct HTTPStreamRedirects: Hashable, Sendable {
     package var maximum: Int
     /// Whether a redirect may lead from `https` to `http`.
     package var leavesTLS: Bool
+    /// The names of the header fields that the app allows for other origins.
+    package var headersForOtherOrigins: Set<String>
 
-    package init(maximum: Int, leavesTLS: Bool) {
+    package init(maximum: Int, leavesTLS: Bool, headersForOtherOrigins: Set<String> = []) {
         self.maximum = maximum
         self.leavesTLS = leavesTLS
+        self.headersForOtherOrigins = headersForOtherOrigins
     }
 }
 

@@ -102,7 +102,10 @@ private final class StreamedRequest: HTTPStream {
         for (name, value) in head.headers { response.headers.append(name, value) }
         if state.value.redirectCount > 0 { response.url = hop.request.url }
         do throws(HTTPRequestError) {
-            let rules = Redirect.Rules.anyOrigin(leavesTLS: redirects.leavesTLS)
+            let rules = Redirect.Rules.anyOrigin(
+                leavesTLS: redirects.leavesTLS,
+                headers: redirects.headersForOtherOrigins
+            )
             guard let target = try Redirect.target(of: response, to: hop.request, rules) else {
                 state.value.hasHead = true
                 return receive(.head(response))

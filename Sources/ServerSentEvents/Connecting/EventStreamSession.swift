@@ -173,7 +173,8 @@ final class EventStreamSession: Sendable {
             loopState.value.isReadingPaused = false
             let redirects = HTTPStreamRedirects(
                 maximum: options.maximumRedirects,
-                leavesTLS: options.allowsInsecureRedirects
+                leavesTLS: options.allowsInsecureRedirects,
+                headersForOtherOrigins: options.headersForOtherOrigins
             )
             loopState.value.stream = connector.streamer.stream(request, redirects: redirects, on: eventLoop) {
                 [self] event in received(event, attempt)

@@ -62,6 +62,8 @@ public struct EventStreamError: Error, Sendable {
 extension EventStreamError.Code {
     /// The request is invalid, for example because its URL is not an `http` or `https` URL.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
+    /// ``TLSOptions/pins`` are set, and the client cannot check them for event streams. The client has sent nothing.
+    public static let pinsUnchecked = Self(rawValue: "pinsUnchecked")
     /// The app's closure that makes the requests threw an error, which is the ``EventStreamError/cause``.
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// The stream has been iterated before.
@@ -128,19 +130,21 @@ extension EventStreamError {
         let code: Code =
             switch error.kind {
             case .invalidRequest: .invalidRequest
+            case .pinsUnchecked: .pinsUnchecked
             case .redirectRefused: .redirectRefused
             case _ where isOpen: .connectionLost
             case .timedOut: .connectTimedOut
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
         let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
-        self.init(code, "Connection\(place) failed: \(error.message).", cause: error.cause)
+        let advice = code == .pinsUnchecked ? " Remove the pins from the options of the connector." : ""
+        self.init(code, "Connection\(place) failed: \(error.message).\(advice)", cause: error.cause)
     }
 
     /// Whether another attempt with the same request would fail for the same reason.
     var isPermanent: Bool {
         switch code {
-        case .invalidRequest, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true
+        case .invalidRequest, .pinsUnchecked, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true
         case .tlsFailed:
             switch tlsFailure?.reason {
             case .connectionEnded?, .corrupted?, .other?, nil: false

@@ -41,6 +41,10 @@ public struct EventStreamOptions: Sendable {
     public var maximumRedirects: Int
     /// Whether a redirect may lead from `https` to `http`. Default: false.
     public var allowsInsecureRedirects: Bool
+    /// The names of the request's header fields that the client also sends to another origin after a redirect, in
+    /// addition to `Accept`, `Cache-Control` and `Last-Event-ID`. Any server that the first server names then gets these
+    /// fields, so do not list fields with secrets. The client never sends `Host` to another origin. Default: none.
+    public var headersForOtherOrigins: Set<String>
     /// The time from the start of an attempt to the status and header fields of the response. Default: 60 seconds.
     public var responseTimeout: Duration
     /// The time without data after which the client considers the connection lost; `nil` for no limit. Comments count
@@ -65,6 +69,7 @@ public struct EventStreamOptions: Sendable {
         contentTypes: Set<String> = ["text/event-stream"],
         maximumRedirects: Int = 20,
         allowsInsecureRedirects: Bool = false,
+        headersForOtherOrigins: Set<String> = [],
         responseTimeout: Duration = .seconds(60),
         idleTimeout: Duration? = .seconds(300),
         maximumEventSize: Int = 16 << 20,
@@ -79,6 +84,7 @@ public struct EventStreamOptions: Sendable {
         self.contentTypes = contentTypes
         self.maximumRedirects = maximumRedirects
         self.allowsInsecureRedirects = allowsInsecureRedirects
+        self.headersForOtherOrigins = headersForOtherOrigins
         self.responseTimeout = responseTimeout
         self.idleTimeout = idleTimeout
         self.maximumEventSize = maximumEventSize

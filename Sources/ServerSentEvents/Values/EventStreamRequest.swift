@@ -12,10 +12,12 @@ public struct EventStreamRequest: Hashable, Sendable {
     /// The HTTP method. Default: `GET`.
     public var method: String
     /// Additional header fields. The values of the fields may be secret, so errors and logs never contain the values.
-    /// If a redirect leads to another origin, the client does not send `Authorization`, `Cookie`, `Host` and
-    /// `Proxy-Authorization` to that origin. The client sends all other fields.
+    /// If a redirect leads to another origin, the client sends only `Accept`, `Cache-Control`, `Last-Event-ID` and the
+    /// fields in ``EventStreamOptions/headersForOtherOrigins`` to that origin.
     public var headers: [HTTPHeader]
-    /// The body; `nil` for a request without a body. Add the body's `Content-Type` to ``headers``.
+    /// The body; `nil` for a request without a body. Add the body's `Content-Type` to ``headers``. If a redirect leads to
+    /// another origin with the same method (status 307 or 308), the client does not send the body there, and the stream
+    /// fails with ``EventStreamError/Code/redirectRefused``.
     public var body: [UInt8]?
 
     /// Creates a request.

@@ -1,3 +1,5 @@
+import RealtimeHTTP
+
 /// A client that makes HTTP requests.
 ///
 /// The client returns a response regardless of its status, and throws only if there is no response.
@@ -83,4 +85,22 @@ extension StringOrData {
         case .data(let data): Array(data)
         }
     }
+}
+
+extension HttpRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method, and the URL without user, password and query. Header fields, bodies and queries may be secret.
+    public var description: String { "\(method.rawValue) \(HTTPRequest.printable(url: url))" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension HttpResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The status. Cookies may be secret.
+    public var description: String { "status \(statusCode)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

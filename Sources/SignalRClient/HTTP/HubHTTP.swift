@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimeHTTP
 import SignalRCore
 
 /// Sends the requests of one attempt to connect, and of the resulting transport. The requests contain the app's
@@ -6,7 +7,7 @@ import SignalRCore
 final class HubHTTP: Sendable {
     private struct State {
         var token: String?
-        var cookies: [String: [String: String]] = [:]
+        var cookies: [HTTPOrigin: [String: String]] = [:]
         /// Whether the token comes from a redirect. After a redirect, the client must not send the app's token to the
         /// new URL.
         var isRedirected = false
@@ -14,11 +15,15 @@ final class HubHTTP: Sendable {
 
     private let options: HttpConnectionOptions
     private let client: any HttpClient
+    /// The origin of the hub's URL. Other origins get fewer header fields.
+    private let origin: HTTPOrigin?
     private let state = NIOLockedValueBox(State())
 
-    init(_ options: HttpConnectionOptions, _ client: any HttpClient) {
+    /// - Parameter hub: The hub's URL, from the app.
+    init(_ options: HttpConnectionOptions, _ client: any HttpClient, hub: String) {
         self.options = options
         self.client = client
+        origin = HTTPOrigin(hub)
     }
 
     // MARK: The token
@@ -41,13 +46,20 @@ final class HubHTTP: Sendable {
 
     /// Returns the header fields of a request.
     func headers(for url: String) -> [String: String] {
-        let (token, cookies) = state.withLockedValue { ($0.token, $0.cookies[Self.origin(url)] ?? [:]) }
+        let origin = HTTPOrigin(url)
+        let (token, cookies) = state.withLockedValue { state in
+            (state.token, origin.flatMap { state.cookies[$0] } ?? [:])
+        }
         var headers = ["User-Agent": "pusher-client-swift SignalRClient", "X-Requested-With": "XMLHttpRequest"]
         if let token { headers["Authorization"] = "Bearer \(token)" }
         if !cookies.isEmpty {
             headers["Cookie"] = cookies.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; ")
         }
         for (name, value) in options.headers ?? [:] {
+            guard
+                origin == self.origin
+                    || HTTPFields.mayLeaveOrigin(name, allowed: options.headersForOtherOrigins)
+            else { continue }
             // The app's field replaces the client's field of the same name, regardless of case.
             for own in headers.keys where own.lowercased() == name.lowercased() { headers[own] = nil }
             headers[name] = value
@@ -106,7 +118,7 @@ final class HubHTTP: Sendable {
     // MARK: Cookies
 
     private func keep(_ cookies: [String], of url: String) {
-        if cookies.isEmpty { return }
+        guard !cookies.isEmpty, let origin = HTTPOrigin(url) else { return }
         let pairs = cookies.prefix(50).compactMap { cookie -> (String, String)? in
             let pair = cookie.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1).map {
                 $0.trimmingCharacters(in: .whitespaces)
@@ -116,17 +128,10 @@ final class HubHTTP: Sendable {
         }
         state.withLockedValue { state in
             for (name, value) in pairs {
-                let origin = Self.origin(url)
                 // Without this limit, a server could fill the memory with cookies.
                 guard state.cookies[origin, default: [:]].count < 50 else { continue }
                 state.cookies[origin, default: [:]][name] = value
             }
         }
-    }
-
-    private static func origin(_ url: String) -> String {
-        guard let parts = URLComponents(string: url) else { return "" }
-        let scheme = parts.scheme?.lowercased() ?? ""
-        return "\(scheme.hasSuffix("s"))://\(parts.host?.lowercased() ?? ""):\(parts.port ?? 0)"
     }
 }

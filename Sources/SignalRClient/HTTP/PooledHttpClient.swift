@@ -33,6 +33,7 @@ final class PooledHttpClient: HttpClient {
         } catch let error as HTTPRequestError {
             // A poll that times out is normal. But if no connection can be made, the server is lost.
             if error.kind == .timedOut, !error.isUnsent { throw SignalRError.httpTimeoutError }
+            if error.kind == .pinsUnchecked { throw SignalRClientError(pinsUnchecked: error) }
             throw SignalRClientError(.connectionFailed, "Request failed: \(error.message).", cause: error)
         }
         guard !response.isCut else {
@@ -49,5 +50,18 @@ final class PooledHttpClient: HttpClient {
             }
         let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
         return (body, HttpResponse(statusCode: response.status, cookies: cookies))
+    }
+}
+
+extension SignalRClientError {
+    /// Creates the error for a request that the requester has rejected because of pins.
+    init(pinsUnchecked error: HTTPRequestError) {
+        self.init(
+            .pinsUnchecked,
+            """
+            Request failed: \(error.message). Set skipNegotiation and the transport .webSockets, give an httpClient that \
+            checks the key, or remove the pins.
+            """
+        )
     }
 }

@@ -95,6 +95,8 @@ final class EventTransport: HubTransport {
         case .end:
             let message = "Connection lost: the server ended the event stream."
             end(.client(SignalRClientError(.transportClosed, message)))
+        case .failed(let error) where error.kind == .pinsUnchecked:
+            end(.client(SignalRClientError(pinsUnchecked: error)))
         case .failed(let error):
             end(
                 .client(

@@ -41,7 +41,7 @@ final class HttpConnector: HubTransportOpener {
         guard let parts = URLComponents(string: url), ["http", "https"].contains(parts.scheme?.lowercased()),
             parts.host?.isEmpty == false
         else { throw SignalRError.invalidUrl(HTTPRequest.printable(url: url)) }
-        let http = HubHTTP(options, client)
+        let http = HubHTTP(options, client, hub: url)
         if options.skipNegotiation {
             guard permitted == .webSockets else {
                 throw SignalRError.negotiationError(
@@ -65,7 +65,7 @@ final class HttpConnector: HubTransportOpener {
             if let prepared {
                 current = prepared
             } else {
-                current = try await negotiate(HubHTTP(options, client), wantsResumption)
+                current = try await negotiate(HubHTTP(options, client, hub: url), wantsResumption)
             }
             prepared = nil
             do {
@@ -105,11 +105,27 @@ final class HttpConnector: HubTransportOpener {
             case .accepted(let negotiation): return Prepared(negotiation: negotiation, url: url, http: http)
             case .refused(let reason): throw SignalRError.negotiationError(reason)
             case .redirect(let target, let token):
+                try checkRedirect(from: url, to: target)
                 url = target
                 http.redirected(token: token)
             }
         }
         throw SignalRError.negotiationError("the server redirects too often.")
+    }
+
+    private func checkRedirect(from url: String, to target: String) throws {
+        guard let to = HTTPOrigin(target) else {
+            throw SignalRError.negotiationError("the server redirects to an address that is not an http or https URL.")
+        }
+        guard let from = HTTPOrigin(url), from.isEncrypted, !to.isEncrypted, !options.allowsInsecureRedirects else {
+            return
+        }
+        throw SignalRError.negotiationError(
+            """
+            the server redirects from \(from) to \(to), which is not encrypted. Correct the server's answer, or set \
+            allowsInsecureRedirects.
+            """
+        )
     }
 
     private static func answer(_ body: [UInt8]) throws -> NegotiationAnswer {

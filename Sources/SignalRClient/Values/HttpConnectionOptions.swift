@@ -19,14 +19,26 @@ public struct HttpConnectionOptions: Sendable {
     /// Whether the client connects by WebSocket without a negotiation. If `true`, ``transport`` must be `.webSockets`.
     /// Without a negotiation, there is no connection id, and Azure SignalR Service does not work. Default: `false`.
     public var skipNegotiation = false
-    /// The header fields of all requests. The app's fields replace the client's own fields. Default: `nil`.
+    /// The header fields of all requests. The app's fields replace the client's own fields. If the server's answer to a
+    /// negotiation leads to another origin, the client sends only `Accept`, `Cache-Control`, `Last-Event-ID` and the
+    /// fields in ``headersForOtherOrigins`` there. Default: `nil`.
     public var headers: [String: String]?
+    /// The names of the fields in ``headers`` that the client also sends to another origin to which the server redirects
+    /// a negotiation. Any server that the first server names then gets these fields, so do not list fields with secrets.
+    /// The client never sends `Host` to another origin. Default: none.
+    public var headersForOtherOrigins: Set<String> = []
+    /// Whether the server's answer to a negotiation may lead from `https` to `http`. Default: `false`.
+    public var allowsInsecureRedirects = false
     /// The time for each HTTP request, in seconds. For polls, the minimum is 120 seconds. Default: `nil`, which means
     /// 100.
     public var timeout: TimeInterval?
     /// Whether the log shows the content of messages, at the level `debug`. Default: `nil`, which means no.
     public var logMessageContent: Bool?
     /// The certificates that the client trusts, and the client certificate. Default: the system's trusted certificates.
+    ///
+    /// The client checks ``TLSOptions/pins`` for WebSockets only. If there are pins, each other request fails with
+    /// ``SignalRClientError/Code/pinsUnchecked`` before the client sends anything. To use pins, set ``skipNegotiation``
+    /// and the ``transport`` `.webSockets`, or give an ``httpClient`` that checks the key.
     public var tls = TLSOptions()
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
@@ -50,4 +62,15 @@ public struct HttpConnectionOptions: Sendable {
 
     /// Creates options.
     public init() {}
+}
+
+extension HttpConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The allowed transports. Header fields and the proxy's password may be secret.
+    public var description: String {
+        "HttpConnectionOptions(transport: \(transport.map { "\($0)" } ?? "all"), \(headers?.count ?? 0) headers)"
+    }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -359,7 +359,13 @@ extension HubStateMachine {
 
 extension HubFailure {
     /// Whether a later attempt with the same settings can succeed.
-    fileprivate var mayPass: Bool { if case .signalR(.invalidUrl) = self { false } else { true } }
+    fileprivate var mayPass: Bool {
+        switch self {
+        case .signalR(.invalidUrl): false
+        case .client(let error): error.code != .pinsUnchecked
+        case .signalR, .cancelled: true
+        }
+    }
 
     /// Whether the server has dropped the connection.
     fileprivate var isNotFound: Bool {

@@ -120,7 +120,7 @@ extension HubBrain {
         if let link = connection.link as? PollLink { return link.poll(exchange) }
         guard connection.link == nil else { return exchange.respond(.text(409, "")) }
         let token = connection.token
-        let link = PollLink(timeout: options.pollTimeout, on: eventLoop) { [entrance] in
+        let link = PollLink(timeout: options.pollTimeout, limit: options.maximumQueueSize, on: eventLoop) { [entrance] in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 brain.detach(link, from: connection)
@@ -133,7 +133,7 @@ extension HubBrain {
 
     private func openEvents(_ connection: ServerConnection, _ exchange: HTTPExchange) {
         guard connection.link == nil else { return exchange.respond(.text(409, "")) }
-        let link = EventLink(exchange)
+        let link = EventLink(exchange, limit: options.maximumQueueSize)
         exchange.begin("text/event-stream")
         exchange.write(Array(":\r\n".utf8))
         attach(link, to: connection)
@@ -150,6 +150,7 @@ extension HubBrain {
 /// A link that answers polls with the waiting messages.
 final class PollLink: ServerLink {
     private let timeout: Double
+    private let limit: Int
     private let eventLoop: any EventLoop
     private let ended: @Sendable () -> Void
     private var waiting: (exchange: HTTPExchange, timer: Scheduled<Void>)?
@@ -157,10 +158,13 @@ final class PollLink: ServerLink {
     private var isEnded = false
     private var isDropped = false
 
-    /// - Parameter ended: A closure that the link calls after it has answered a poll with the end of the connection
-    ///   (status 204), and after it was dropped.
-    init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - limit: The maximum number of waiting bytes.
+    ///   - ended: A closure that the link calls after it has answered a poll with the end of the connection (status
+    ///     204), and after it was dropped.
+    init(timeout: Double, limit: Int, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
         self.timeout = timeout
+        self.limit = limit
         self.eventLoop = eventLoop
         self.ended = ended
     }
@@ -195,6 +199,8 @@ final class PollLink: ServerLink {
     }
 
     func write(_ bytes: [UInt8], isBinary: Bool) {
+        if isDropped { return }
+        if self.bytes.count > limit { return drop() }
         self.bytes += bytes
         flush()
     }
@@ -218,10 +224,16 @@ final class PollLink: ServerLink {
 /// A link that sends events.
 final class EventLink: ServerLink {
     private let exchange: HTTPExchange
+    private let limit: Int
 
-    init(_ exchange: HTTPExchange) { self.exchange = exchange }
+    /// - Parameter limit: The maximum number of waiting bytes.
+    init(_ exchange: HTTPExchange, limit: Int) {
+        self.exchange = exchange
+        self.limit = limit
+    }
 
     func write(_ bytes: [UInt8], isBinary: Bool) {
+        if exchange.hasUnsentBytes(beyond: limit) { return drop() }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
         exchange.write(Array((lines.map { "data: \($0)\r\n" }.joined() + "\r\n").utf8))
     }

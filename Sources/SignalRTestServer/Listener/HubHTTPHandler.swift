@@ -150,5 +150,16 @@ final class HTTPExchange: Sendable {
 
     func drop() { channel.close(promise: nil) }
 
+    func hasUnsentBytes(beyond limit: Int) -> Bool { channel.hasUnsentBytes(beyond: limit) }
+
     private func write(_ part: HTTPServerResponsePart) { channel.write(part, promise: nil) }
+}
+
+extension Channel {
+    /// Returns whether more bytes than the limit wait for the client. Call this on the event loop.
+    func hasUnsentBytes(beyond limit: Int) -> Bool {
+        // A writable channel has few unsent bytes.
+        guard !isWritable, let size = try? syncOptions?.getOption(.bufferedWritableBytes) else { return false }
+        return size > limit
+    }
 }

@@ -10,6 +10,8 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     private let request: ReceivedRequest
     private var context: ChannelHandlerContext?
     private var token: String?
+    /// The limit for waiting bytes.
+    private var limit = Int.max
 
     init(_ server: SignalRTestServer, _ request: ReceivedRequest) {
         self.server = server
@@ -24,6 +26,7 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     }
 
     private func start(_ brain: HubBrain) {
+        limit = brain.options.maximumQueueSize
         // The connection can end between the answer to the request and the upgrade.
         guard let connection = brain.upgraded(request, self) else { return drop() }
         token = connection.token
@@ -69,6 +72,7 @@ final class HubWebSocketHandler: ChannelInboundHandler, ServerLink {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
     private func send(_ opcode: WebSocketOpcode, _ payload: ByteBuffer) {
+        if context?.channel.hasUnsentBytes(beyond: limit) == true { return drop() }
         let frame = WebSocketFrame(fin: true, opcode: opcode, data: payload)
         context?.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }

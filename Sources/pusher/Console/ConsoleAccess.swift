@@ -1,16 +1,16 @@
-import NIOCore
 import NIOHTTP1
+import PusherTestServer
 
 /// The rules that restrict the console to its own page. Other sites in the developer's browser cannot use the console.
 ///
-/// - The `Host` must be a name of this machine. The console refuses a foreign name that leads to this machine (DNS
-///   rebinding).
+/// - The `Host` must be a name of this machine or an address: see ``HostRule``.
 /// - An `Origin` must be the origin of the console. A request that changes something must have an `Origin`, which
 ///   browsers always send.
 /// - All requests except the request for the page need the token, which only the page has. Other sites cannot read the
 ///   page.
 struct ConsoleAccess: Sendable {
-    private let hosts: Set<String>
+    private let hostRule: HostRule
+    private let port: Int
     private let token: String
 
     /// The header field with the token.
@@ -18,19 +18,19 @@ struct ConsoleAccess: Sendable {
 
     /// - Parameter host: The address on which the console listens.
     init(host: String, port: Int, token: String) {
-        let names = ["127.0.0.1", "localhost", "[::1]", host.contains(":") ? "[\(host)]" : host.lowercased()]
-        self.hosts = Set(names.map { "\($0):\(port)" })
+        self.hostRule = HostRule(boundTo: host)
+        self.port = port
         self.token = token
     }
 
     /// Returns a message that says why the console refuses the request, or nil if the console accepts the request.
     func refusal(of head: HTTPRequestHead, target: ConsoleTarget) -> String? {
         let names = head.headers["Host"]
-        guard names.count == 1, hosts.contains(names[0].lowercased()) else {
+        guard names.count == 1, hostRule.accepts(names[0], port: port) else {
             return "Request refused: the host \"\(names.joined(separator: ", "))\" is not the console's host."
         }
         let origins = head.headers["Origin"]
-        guard origins.allSatisfy({ $0.lowercased() == "http://\(names[0].lowercased())" }) else {
+        guard origins.allSatisfy({ HostRule.isOrigin($0, of: names[0], scheme: "http") }) else {
             return "Request refused: pages of \"\(origins.joined(separator: ", "))\" must not use the console."
         }
         guard head.method != .POST || origins.count == 1 else {
@@ -48,13 +48,6 @@ struct ConsoleAccess: Sendable {
             let digits = String(generator.next() as UInt64, radix: 16)
             return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
-    }
-
-    /// Returns whether only this machine can reach the address.
-    static func isLoopback(_ host: String) -> Bool {
-        if host.lowercased() == "localhost" { return true }
-        guard let address = try? SocketAddress(ipAddress: host, port: 0) else { return false }
-        return host.hasPrefix("127.") || address == (try? SocketAddress(ipAddress: "::1", port: 0))
     }
 }
 

@@ -64,6 +64,7 @@ struct ConsoleServer: Sendable {
                     // The loop in `serve` reads one request after another, without NIO's pipelining assistance. With
                     // the assistance, the server would not notice a closed page while it sends updates.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
+                    try RequestTimeLimit.add(to: channel.pipeline.syncOperations)
                     return try Connection(wrappingChannelSynchronously: channel)
                 }
             }

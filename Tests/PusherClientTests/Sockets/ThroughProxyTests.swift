@@ -108,7 +108,9 @@ struct ThroughProxyTests {
     func environment() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"
-        try await PusherTestServer.withServer { server in
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.allowedHosts = [proxiedName]
+        try await PusherTestServer.withServer(options: serverOptions) { server in
             try await TestProxy.withProxy(options: options) { proxy in
                 let rules = ProxyRules(.environment, environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)"])
                 for (host, count) in [(proxiedName, 2), ("127.0.0.1", 2), ("localhost", 2)] {
@@ -133,7 +135,9 @@ struct ThroughProxyTests {
     func bothWays() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"
-        try await PusherTestServer.withServer { server in
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.allowedHosts = [proxiedName]
+        try await PusherTestServer.withServer(options: serverOptions) { server in
             try await TestProxy.withProxy(options: options) { proxy in
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, exempting: ["127.0.0.1"]))
                 let requester = AsyncHTTPRequester.patient(proxies: rules)

@@ -43,6 +43,7 @@ enum OfflineAPI {
         _ application: PusherServerAPI.Application = application,
         endpoint: PusherServerAPI.Endpoint = .pusher(cluster: "eu"),
         answers: [Result<HTTPResponse, HTTPRequestError>] = [.answer(200)],
+        unixTime: Int = 1_353_088_179,
         _ change: (inout PusherServerAPI.Options) -> Void = { _ in }
     ) throws -> (api: PusherServerAPI, requester: RecordingRequester) {
         let requester = RecordingRequester(answers)
@@ -56,7 +57,7 @@ enum OfflineAPI {
             endpoint: endpoint,
             options: options,
             requester: requester,
-            unixTime: { 1_353_088_179 }
+            unixTime: { unixTime }
         )
         return (api, requester)
     }

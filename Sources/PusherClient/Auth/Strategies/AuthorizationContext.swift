@@ -5,8 +5,6 @@ package struct AuthorizationContext: Sendable {
     /// The app key in its original case.
     package var key: String
     private let requester: any HTTPRequester
-    /// The server's host, if the options pin the server's key.
-    private let pinnedHost: PinnedHost?
     /// A closure that returns the user on presence channels, if the client makes the signatures.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     /// The time limit of one request.
@@ -17,14 +15,12 @@ package struct AuthorizationContext: Sendable {
     package init(
         key: String,
         requester: any HTTPRequester,
-        pinnedHost: PinnedHost? = nil,
         userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? = nil,
         timeout: Duration,
         maximumResponseSize: Int
     ) {
         self.key = key
         self.requester = requester
-        self.pinnedHost = pinnedHost
         self.userDataFetcher = userDataFetcher
         self.timeout = timeout
         self.maximumResponseSize = maximumResponseSize
@@ -32,13 +28,11 @@ package struct AuthorizationContext: Sendable {
 }
 
 extension AuthorizationContext {
-    /// Sends a request of a strategy and returns the answer. The method rejects requests to the host whose key is
-    /// pinned.
+    /// Sends a request of a strategy and returns the answer.
     func response(
         to request: HTTPRequest,
         for subject: AuthorizationSubject
     ) async throws(AuthorizationError) -> HTTPResponse {
-        if let problem = pinnedHost?.problem(withRequestsTo: request.url) { throw .invalidRequest(problem, subject) }
         do {
             return try await requester.response(to: request)
         } catch {
@@ -94,6 +88,8 @@ extension AuthorizationError {
         case is CancellationError: return .cancelled(subject)
         case let error as HTTPRequestError where error.kind == .invalidRequest:
             return .invalidRequest(error.message, subject, cause: error.cause)
+        case let error as HTTPRequestError where error.kind == .pinsUnchecked:
+            return .invalidRequest("\(error.message). \(adviceForPins)", subject)
         case let error as HTTPRequestError:
             let canHelp = error.kind == .timedOut || error.kind == .failed
             return AuthorizationError(

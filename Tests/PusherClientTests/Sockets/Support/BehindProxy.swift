@@ -31,6 +31,7 @@ func withProxy(
     }
     var proxyOptions = TestProxy.Options()
     proxyOptions.hosts[proxiedName] = serverOptions.host
+    serverOptions.allowedHosts = [proxiedName]
     if isProtected { proxyOptions.credentials = .init(username: "ada", password: "hush: ünïque") }
     try await PusherTestServer.withServer(options: serverOptions) { server in
         try await TestProxy.withProxy(options: proxyOptions) { proxy in

@@ -1,0 +1,79 @@
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOPosix
+import SignalRClient
+import Testing
+
+@testable import SignalRTestServer
+
+/// Tests that the hub drops the transport of a client that never reads.
+@Suite(.timeLimit(.minutes(5))) struct UnreadingClientTests {
+    private var options: TestHubOptions {
+        var options = TestHubOptions()
+        options.maximumQueueSize = 100_000
+        options.allowsStatefulReconnect = false
+        return options
+    }
+
+    @Test func aWebSocketThatIsNotReadIsDropped() async throws {
+        try await withServer(options) { server in
+            let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .channelOption(.autoRead, value: false)
+                .connect(host: "127.0.0.1", port: server.port).get()
+            try await channel.writeAndFlush(
+                ByteBuffer(
+                    string: "GET /hub HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                        + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+                )
+            )
+            await server.waitForRequests { !$0.isEmpty }
+            // A masked frame with the handshake; the mask is zero.
+            let handshake = Array(#"{"protocol":"json","version":1}"#.utf8) + [0x1E]
+            try await channel.writeAndFlush(
+                ByteBuffer(bytes: [0x81, 0x80 | UInt8(handshake.count), 0, 0, 0, 0] + handshake)
+            )
+            await server.waitForConnections(1)
+            // The buffers of the system take some of these bytes.
+            for _ in 0..<64 { server.sendAll("text", String(repeating: "x", count: 1 << 20)) }
+            await server.waitForEnds(1)
+            try? await channel.close()
+        }
+    }
+
+    @Test func messagesThatNoPollTakesEndTheLink() {
+        let loop = EmbeddedEventLoop()
+        let ends = NIOLockedValueBox(0)
+        let link = PollLink(timeout: 90, limit: 1_000, on: loop) { ends.withLockedValue { $0 += 1 } }
+        for _ in 1...2 { link.write([UInt8](repeating: 1, count: 600), isBinary: true) }
+        #expect(ends.withLockedValue { $0 } == 0)
+        for _ in 1...2 { link.write([1], isBinary: true) }
+        #expect(ends.withLockedValue { $0 } == 1)
+        // A later poll gets nothing.
+        let channel = EmbeddedChannel(loop: loop)
+        link.poll(HTTPExchange(channel))
+        #expect(!channel.isActive)
+    }
+
+    @Test func eventsThatAreNotReadEndTheStream() throws {
+        let channel = EmbeddedChannel()
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        try channel.pipeline.syncOperations.addHandlers(OutputHolder(), HTTPResponseEncoder())
+        channel.isWritable = false
+        let link = EventLink(HTTPExchange(channel), limit: 1_000)
+        HTTPExchange(channel).begin("text/event-stream")
+        for _ in 1...2 { link.write(Array(repeating: UInt8(ascii: "x"), count: 900), isBinary: false) }
+        #expect(channel.isActive)
+        link.write([UInt8(ascii: "x")], isBinary: false)
+        #expect(!channel.isActive)
+    }
+
+    /// A handler that holds all output, so that the output waits in the channel.
+    private final class OutputHolder: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        func flush(context: ChannelHandlerContext) {}
+    }
+}
