@@ -52,7 +52,10 @@ struct CrossOriginTests {
         let requests = [
             Self.post("/pusher/auth", "Origin: \(origin)\r\n"), Self.post("/apps/1/events", "Origin: \(origin)\r\n"),
             Self.preflight("/pusher/auth", from: origin),
-            RequestLimitTests.upgrade.replacing("Host: localhost\r\n", with: "Host: localhost\r\nOrigin: \(origin)\r\n"),
+            RequestLimitTests.upgrade.replacing(
+                "Host: localhost\r\n",
+                with: "Host: localhost\r\nOrigin: \(origin)\r\n"
+            ),
         ]
         for request in requests {
             let client = try EmbeddedConnection()

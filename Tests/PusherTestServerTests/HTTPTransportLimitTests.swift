@@ -155,7 +155,9 @@ struct HTTPTransportLimitTests {
         let client = try EmbeddedConnection()
         let requests = ["POST /app/app-key/1/a/xhr_streaming", "GET /", "POST /app/app-key/1/b/xhr_streaming"]
         // The server passes on the last byte of a packet separately, so the last request needs a byte after it.
-        try client.send(requests.map { "\($0) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n" }.joined() + "P")
+        try client.send(
+            requests.map { "\($0) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n" }.joined() + "P"
+        )
         #expect(!client.isOpen)
         #expect(client.server.records.count { $0.event == .connectionAccepted } == 1)
         client.advance(by: .seconds(5))

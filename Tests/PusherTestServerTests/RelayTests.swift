@@ -264,7 +264,8 @@ struct RelayTests {
                 swallowed.write("more")
                 try await relay.nextConnection(timeout: .patience) { $0.swallowed == 4 }
                 let other = try await client()
-                for byte in "GET /nothing HTTP/1.1\r\nHost: websocket\r\nConnection: close\r\n\r\n".utf8 {
+                for byte in "GET /nothing HTTP/1.1\r\nHost: localhost\r\nX: websocket\r\nConnection: close\r\n\r\n".utf8
+                {
                     other.write([byte])
                 }
                 #expect(await other.readHead().first == "HTTP/1.1 404 Not Found")

@@ -202,7 +202,10 @@ struct RedirectTests {
         #expect(own?.headers.fields.count == 6 && own?.body == Array("b".utf8))
     }
 
-    @Test("another origin gets no body", arguments: [(301, true), (302, true), (303, true), (307, false), (308, false)])
+    @Test(
+        "another origin gets no body",
+        arguments: [(301, true), (302, true), (303, true), (307, false), (308, false)]
+    )
     func bodyOfOtherOrigins(status: Int, isFollowed: Bool) throws {
         let rules = Redirect.Rules.anyOrigin(leavesTLS: false)
         let move = { (body: String?) throws(HTTPRequestError) in
@@ -239,7 +242,9 @@ struct RedirectTests {
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
-            let pinned = AsyncHTTPRequester.patient(tls: TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]))
+            let pinned = AsyncHTTPRequester.patient(
+                tls: TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+            )
             for url in [server.url, "https://127.0.0.1:\(server.port)"] {
                 let error = await pinned.failure(.to(url + "/a?token=secret"))
                 #expect(error?.kind == .pinsUnchecked)

@@ -54,7 +54,8 @@ import Testing
         // A later poll gets nothing.
         let channel = EmbeddedChannel(loop: loop)
         link.poll(HTTPExchange(channel))
-        #expect(!channel.isActive)
+        let isActive = channel.isActive
+        #expect(!isActive)
     }
 
     @Test func eventsThatAreNotReadEndTheStream() throws {
@@ -62,12 +63,14 @@ import Testing
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         try channel.pipeline.syncOperations.addHandlers(OutputHolder(), HTTPResponseEncoder())
         channel.isWritable = false
-        let link = EventLink(HTTPExchange(channel), limit: 1_000)
+        let link = EventLink(HTTPExchange(channel), limit: 1_500)
         HTTPExchange(channel).begin("text/event-stream")
         for _ in 1...2 { link.write(Array(repeating: UInt8(ascii: "x"), count: 900), isBinary: false) }
-        #expect(channel.isActive)
+        let wasActive = channel.isActive
         link.write([UInt8(ascii: "x")], isBinary: false)
-        #expect(!channel.isActive)
+        // The test library cannot print a closed channel.
+        let isActive = channel.isActive
+        #expect(wasActive && !isActive)
     }
 
     /// A handler that holds all output, so that the output waits in the channel.

@@ -23,7 +23,8 @@ struct CrossOriginPolicy: Sendable {
             let host = hosts.joined(separator: ", ")
             return RESTResponse(
                 status: 403,
-                body: "host \"\(host)\" is not a name of this machine: add it to allowedHosts (pusher serve: --allow-host)"
+                body:
+                    "host \"\(host)\" is not a name of this machine: add it to allowedHosts (pusher serve: --allow-host)"
             )
         }
         for origin in request.values("Origin") where !isAllowed(origin) {

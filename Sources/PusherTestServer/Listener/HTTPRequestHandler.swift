@@ -148,7 +148,9 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler, 
 
     private func begin(_ head: HTTPRequestHead, on channel: any Channel) {
         state = .collecting(head)
-        if let response = crossOriginPolicy.refusal(of: makeRequest(head)) { return refuse(head, response, on: channel) }
+        if let response = crossOriginPolicy.refusal(of: makeRequest(head)) {
+            return refuse(head, response, on: channel)
+        }
         if let length = head.contentLength, length > max(0, options.maximumRequestSize) {
             return refuseBody(of: head, on: channel)
         }

@@ -47,7 +47,9 @@ package struct HostRule: Sendable {
         var port: Int?
 
         init?(_ host: String) {
-            let end = host.hasPrefix("[") ? host.firstIndex(of: "]").map(host.index(after:)) : host.firstIndex(of: ":")
+            let bracket = host.firstIndex(of: "]").map(host.index(after:))
+            if host.hasPrefix("["), bracket == nil { return nil }
+            let end = host.hasPrefix("[") ? bracket : host.firstIndex(of: ":")
             let name = host[..<(end ?? host.endIndex)]
             self.name = (name.hasPrefix("[") ? name.dropFirst().dropLast() : name).lowercased()
             let rest = host[name.endIndex...]

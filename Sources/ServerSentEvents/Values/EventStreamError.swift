@@ -144,7 +144,8 @@ extension EventStreamError {
     /// Whether another attempt with the same request would fail for the same reason.
     var isPermanent: Bool {
         switch code {
-        case .invalidRequest, .pinsUnchecked, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true
+        case .invalidRequest, .pinsUnchecked, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge:
+            true
         case .tlsFailed:
             switch tlsFailure?.reason {
             case .connectionEnded?, .corrupted?, .other?, nil: false

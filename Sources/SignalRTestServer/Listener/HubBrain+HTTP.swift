@@ -120,7 +120,8 @@ extension HubBrain {
         if let link = connection.link as? PollLink { return link.poll(exchange) }
         guard connection.link == nil else { return exchange.respond(.text(409, "")) }
         let token = connection.token
-        let link = PollLink(timeout: options.pollTimeout, limit: options.maximumQueueSize, on: eventLoop) { [entrance] in
+        let link = PollLink(timeout: options.pollTimeout, limit: options.maximumQueueSize, on: eventLoop) {
+            [entrance] in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 brain.detach(link, from: connection)

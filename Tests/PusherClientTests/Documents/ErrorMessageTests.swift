@@ -47,7 +47,7 @@ struct ErrorMessageTests {
     }
 
     /// The words that look like names of types, but are not.
-    private static let names: Set = ["WebSocket", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
+    private static let names: Set = ["WebSocket", "WebSockets", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
 
     @Test("no message contains the name of a Swift type or a term of NIO", arguments: folders)
     func words(folder: String) throws {
@@ -87,7 +87,7 @@ struct ErrorMessageTests {
         let codes = try SourceMessages.codes(in: definition)
         #expect(codes.count > 5)
         var source = ""
-        for folder in users + ["RealtimeNetworking"] {
+        for folder in users + ["RealtimeNetworking", "RealtimeHTTP"] {
             let root = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(folder)
             for path in try FileManager.default.subpathsOfDirectory(atPath: root.path)
             where path.hasSuffix(".swift") && !definition.hasSuffix(path) {
