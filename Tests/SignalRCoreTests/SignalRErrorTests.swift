@@ -43,4 +43,14 @@ struct SignalRErrorTests {
         #expect("\(SignalRError.handshakeError(text))" == "Handshake failed: \(escaped)")
         #expect(SignalRClientError(.serverClosed, text).message == escaped)
     }
+
+    @Test("an error shows at most 1,000 bytes of a server's text, and keeps the whole text as its value")
+    func longTexts() {
+        let text = String(repeating: "é", count: 100_000)
+        for error in [SignalRError.handshakeError(text), .invocationError(text), .invalidData(text)] {
+            #expect("\(error)".utf8.count < 1_100)
+        }
+        guard case .invocationError(let whole) = SignalRError.invocationError(text) else { return }
+        #expect(whole == text)
+    }
 }

@@ -61,7 +61,7 @@ public enum SignalRError: Error, Hashable, Sendable {
 }
 
 extension SignalRError: CustomStringConvertible {
-    /// The failed operation and the reason, in one line.
+    /// The failed operation and the reason, in one line. The line shows at most 1,000 bytes of a server's text.
     public var description: String { text.escapingControls }
 
     private var text: String {
@@ -73,28 +73,33 @@ extension SignalRError: CustomStringConvertible {
         case .expectedHandshakeResponse: "Handshake failed: the server sent another message first."
         case .noHandshakeMessageReceived: "Handshake failed: the server did not answer in time."
         case .unsupportedHandshakeVersion: "Handshake failed: the server does not support the version of the handshake."
-        case .handshakeError(let reason): "Handshake failed: \(reason)"
+        case .handshakeError(let reason): "Handshake failed: \(reason.shortened)"
         case .connectionAborted: "Connection not started: your code stopped the connection meanwhile."
-        case .negotiationError(let reason): "Negotiation failed: \(reason)"
-        case .failedToStartConnection(let reason): "Connection not started: \(reason)"
-        case .invalidOperation(let reason): "Invalid operation: \(reason)"
+        case .negotiationError(let reason): "Negotiation failed: \(reason.shortened)"
+        case .failedToStartConnection(let reason): "Connection not started: \(reason.shortened)"
+        case .invalidOperation(let reason): "Invalid operation: \(reason.shortened)"
         case .unexpectedResponseCode(let status): "Request failed: the server answered with HTTP status \(status)."
         case .invalidTextMessageEncoding: "Invalid message: the text is not UTF-8."
         case .httpTimeoutError: "Request timed out: the server did not answer in time."
         case .invalidResponseType: "Invalid response: it does not have the requested type."
         case .cannotSentUntilTransportConnected: "Message not sent: the transport is not connected yet."
-        case .invalidData(let reason): "Invalid data: \(reason)"
+        case .invalidData(let reason): "Invalid data: \(reason.shortened)"
         case .eventSourceFailedToConnect: "Connection failed: the stream of server-sent events was not opened."
         case .eventSourceInvalidTransferFormat:
             "Unsupported transport: server-sent events cannot carry binary messages. Use JSON."
         case .invalidUrl(let url): "Invalid URL: \(url)"
-        case .invocationError(let reason): "Server method failed: \(reason)"
-        case .unsupportedTransport(let reason): "Unsupported transport: \(reason)"
+        case .invocationError(let reason): "Server method failed: \(reason.shortened)"
+        case .unsupportedTransport(let reason): "Unsupported transport: \(reason.shortened)"
         case .messageBiggerThan2GB: "Message too large: it has more than 2 GB."
-        case .unexpectedMessageType(let type): "Unexpected message: \(type)"
+        case .unexpectedMessageType(let type): "Unexpected message: \(type.shortened)"
         case .streamCancelled: "Stream ended: it was cancelled."
         case .serverTimeout(let seconds):
             "Server timeout (\(seconds) s) elapsed without receiving a message from the server."
         }
     }
+}
+
+extension String {
+    /// The part of a server's text that errors show.
+    var shortened: String { prefix(fittingUTF8Bytes: 1_000) }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import RealtimePrimitives
 
 /// The options for the output of a command.
 struct OutputOptions: ParsableArguments {
@@ -14,7 +15,8 @@ struct OutputOptions: ParsableArguments {
 
     /// Prints lines of text, or an object.
     func print(text: @autoclosure () -> [String], json: @autoclosure () -> [(String, String?)]) throws {
-        let lines = isJSON ? [JSONLine.object(json())] : text()
+        var lines = isJSON ? [JSONLine.object(json())] : text()
+        if isJSON, StandardOutput.isTerminal { lines = lines.map(JSONLine.forTerminal) }
         if !lines.isEmpty { try StandardOutput.print(lines.map { "\($0)\n" }.joined()) }
     }
 }
@@ -28,6 +30,18 @@ enum JSONLine {
     }
 
     static func string(_ text: String) -> String { PrintedJSON.quoted(text) }
+
+    /// Replaces characters that JSON allows in strings, but that affect a terminal or change the direction of text, with
+    /// JSON's escapes. The value of the JSON stays the same.
+    static func forTerminal(_ line: String) -> String {
+        line.unicodeScalars.reduce(into: "") { text, scalar in
+            guard String(scalar).escapingControls != String(scalar) else { return text.unicodeScalars.append(scalar) }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16, uppercase: true)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+    }
 
     static func array(_ texts: [String]) -> String { "[\(texts.joined(separator: ","))]" }
 }
