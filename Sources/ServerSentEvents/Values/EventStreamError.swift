@@ -133,8 +133,12 @@ extension EventStreamError {
             case .timedOut: .connectTimedOut
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
-        let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
-        self.init(code, "Connection\(place) failed: \(error.message).", cause: error.cause)
+        // The reason names the URL of an invalid request.
+        let url = error.kind == .invalidRequest ? nil : error.url
+        let place = url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
+        let what = isOpen ? "lost" : "failed"
+        let advice = isOpen ? "" : error.adviceAboutTLS(for: url ?? "")
+        self.init(code, "Connection\(place) \(what): \(error.message).\(advice)", cause: error.cause)
     }
 
     /// Whether another attempt with the same request would fail for the same reason.
