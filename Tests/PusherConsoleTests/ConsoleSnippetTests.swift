@@ -35,7 +35,7 @@ struct ConsoleSnippetTests {
         }
     }
 
-    @Test("each snippet contains host, port and key, and the backend's snippet contains the secret and the encryption key")
+    @Test("each snippet contains host, port and key, and the backend's snippet contains the secrets")
     func values() throws {
         let snippets = snippets(secret: #"a "secret" \ of mine"#)
         #expect(snippets.count == 3)
