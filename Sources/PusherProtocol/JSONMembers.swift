@@ -25,6 +25,9 @@ package struct JSONMembers: Sendable {
         }
     }
 
+    /// The names of the members, in no order.
+    package var names: some Collection<String> { texts.keys }
+
     /// The JSON text of a value.
     package subscript(key: String) -> String? { texts[key] }
 

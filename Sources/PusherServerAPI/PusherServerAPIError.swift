@@ -17,7 +17,8 @@ public struct PusherServerAPIError: Error, Sendable {
     public var code: Code
     /// The failure, its reason and a solution, in one line. The message contains no secret.
     public var message: String
-    /// The HTTP status of the server's answer; nil without an answer.
+    /// The HTTP status of the server's answer; nil without an answer. For a refusal that soketi sends with status 200,
+    /// this is the code in the body.
     public var status: Int?
     /// The underlying error; nil without such an error.
     public var cause: (any Error)?

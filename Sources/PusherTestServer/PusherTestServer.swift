@@ -41,7 +41,7 @@ public final class PusherTestServer: Sendable {
             options: options,
             eventLoop: eventLoop,
             webhooks: webhooks,
-            unixTime: { SystemTime.unixSeconds }
+            unixMilliseconds: { SystemTime.unixMilliseconds }
         )
         let listener = Listener(options: options, engine: engine)
         self.init(options: options, engine: engine, listener: listener, webhooks: webhooks)
@@ -111,15 +111,19 @@ public final class PusherTestServer: Sendable {
         return "\(usesTLS ? "https" : "http")://\(host):\(port)"
     }
 
-    /// The data that a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient`
-    /// makes options from this data. If ``Options/port`` is 0, the data contains the port only after ``start()``.
+    /// The data that a client or a backend needs to use this server. `PusherClientOptions(testing: server.access)` of
+    /// `PusherClient` makes options from this data, and `PusherServerAPI(testing: server.access)` of `PusherServerAPI`
+    /// an API. If ``Options/port`` is 0, the data contains the port only after ``start()``.
     public var access: TestServerAccess {
         TestServerAccess(
+            appID: options.application.id,
             key: options.application.key,
             host: host,
             port: port,
             usesTLS: usesTLS,
             trustRoot: options.tls?.trustRoot,
+            secret: options.application.secret,
+            encryptionMasterKey: options.encryptionMasterKey,
             channelAuthorizationURL: "\(httpURL)/pusher/auth",
             userAuthenticationURL: "\(httpURL)/pusher/user-auth"
         )

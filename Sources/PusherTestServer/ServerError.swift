@@ -1,6 +1,8 @@
+public import Foundation
+
 extension PusherTestServer {
     /// An error of the server's methods.
-    public struct ServerError: Error, Sendable, CustomStringConvertible {
+    public struct ServerError: Error, Sendable, LocalizedError, CustomStringConvertible {
         /// The kind of error. Later versions may add codes, so keep a `default` when you switch over codes.
         public struct Code: RawRepresentable, Hashable, Sendable {
             /// The code's name, as printed.
@@ -41,5 +43,7 @@ extension PusherTestServer {
         public var description: String {
             "\(code.rawValue): \(message)" + (cause.map { " (\($0))" } ?? "")
         }
+        /// The message, which is also the error's `localizedDescription`.
+        public var errorDescription: String? { message }
     }
 }

@@ -124,7 +124,7 @@ package struct HTTPRequestError: Error {
     /// A message for people, without secrets.
     package var message: String
     package var cause: (any Error)?
-    /// The URL that failed, if the requester followed redirects.
+    /// The URL that failed, if the requester followed redirects or streams the response.
     package var url: String?
     /// Whether the request failed before the client sent any byte, because there was no connection.
     package var isUnsent = false
@@ -133,5 +133,12 @@ package struct HTTPRequestError: Error {
         self.kind = kind
         self.message = message
         self.cause = cause
+    }
+
+    /// A sentence for the end of a message, if the server may have expected TLS: the client reached the server without
+    /// TLS, and got no answer of HTTP. Otherwise empty.
+    package func adviceAboutTLS(for url: String) -> String {
+        guard kind == .failed, !isUnsent, url.lowercased().hasPrefix("http:") else { return "" }
+        return " Use https if the port expects TLS."
     }
 }

@@ -51,6 +51,7 @@ enum RequestFailure {
             notConnected(through: proxy, error)
         case NIOSSLError.uncleanShutdown:
             HTTPRequestError(.failed, "the connection was lost before the answer arrived", cause: error)
+        case HTTPParserError.invalidEOFState: HTTPRequestError(.failed, "the server's answer ended early", cause: error)
         case is HTTPParserError: HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
         default:
@@ -106,7 +107,8 @@ enum RequestFailure {
 
     private static func notConnected(through proxy: ProxyServer?, _ error: any Error) -> HTTPRequestError {
         let place = proxy.map { " to \($0.asSubject), port \($0.port)" } ?? ""
-        return HTTPRequestError(.failed, "no TCP connection could be made\(place)", cause: error)
+        let reason = (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
+        return HTTPRequestError(.failed, "no TCP connection could be made\(place)\(reason)", cause: error)
     }
 }
 

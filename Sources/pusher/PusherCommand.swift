@@ -1,4 +1,5 @@
 import ArgumentParser
+import PusherClient
 import RealtimePrimitives
 
 /// The command-line tool of the package.
@@ -23,6 +24,7 @@ struct PusherCommand: AsyncParsableCommand {
 
             Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script for your shell's script directory.
             """,
+        version: packageVersion,
         subcommands: [
             ListenCommand.self, TriggerCommand.self, ChannelsCommand.self, ChannelCommand.self, UsersCommand.self,
             AuthorizeCommand.self, ServeCommand.self, DemoCommand.self,

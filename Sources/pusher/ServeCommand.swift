@@ -1,12 +1,14 @@
 import ArgumentParser
 import Foundation
 import NIOCore
+import PusherEncryption
 import PusherTestServer
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the test server during the development or the tests of an app.",
+        usage: "pusher serve [options]",
         discussion: """
             Serves the Pusher Channels protocol over WebSocket without TLS. The REST API and the authorization endpoints \
             use the same port. The authorization endpoints authorize everybody, so the server is only for development \
@@ -35,6 +37,22 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(help: "The application's secret.")
     var secret = "app-secret"
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            The master key of encrypted channels, which your backend must use too. Default: PUSHER_ENCRYPTION_MASTER_KEY, \
+            or a public key for tests.
+            """,
+            valueName: "base64"
+        )
+    )
+    var encryptionKey: String?
+
+    private var masterKey: String {
+        encryptionKey ?? Environment.variable("PUSHER_ENCRYPTION_MASTER_KEY")
+            ?? PusherTestServer.Options.testEncryptionMasterKey
+    }
 
     @Option(
         help: ArgumentHelp(
@@ -94,6 +112,10 @@ struct ServeCommand: AsyncParsableCommand {
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
             throw ValidationError("--key takes only letters, digits, and -._~.")
         }
+        guard SecretKey(base64: masterKey) != nil else {
+            let source = encryptionKey == nil ? "PUSHER_ENCRYPTION_MASTER_KEY" : "--encryption-key"
+            throw ValidationError("\(source) takes the base64 of 32 bytes. Make a key with openssl rand -base64 32.")
+        }
         guard console != true || HostRule.isLoopback(host) else {
             throw ValidationError(
                 "--console cannot be used with --host \(host): other machines could use the console. Leave out one of the options."
@@ -114,6 +136,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         var options = PusherTestServer.Options()
         options.application = .init(id: appID, key: key, secret: secret)
+        options.encryptionMasterKey = masterKey
         options.host = host
         options.port = port
         options.dialect = dialect.dialect
@@ -160,6 +183,7 @@ struct ServeCommand: AsyncParsableCommand {
         try printLine("app id    \(appID)")
         try printLine("key       \(key)")
         try printLine("secret    \(secret)")
+        try printLine("encryption key \(masterKey)")
         try printLine("websocket ws://\(place)/app/\(key)")
         try printLine("rest      \(server.httpURL)/apps/\(appID)/events")
         try printLine("auth      \(server.httpURL)/pusher/auth")

@@ -1,4 +1,5 @@
 import Crypto
+import Foundation
 import PusherTestServer
 import SocketTestSupport
 import TestSupport
@@ -39,6 +40,24 @@ struct AuthorizeTests {
                     ]
                 )
         )
+    }
+
+    @Test("every example in the help of pusher authorize works as it is")
+    func examples() async throws {
+        let help = try await ToolRun.result(["authorize", "--help"])
+        // The shell joins lines that end with a backslash.
+        let examples = help.lines.joined(separator: "\n").replacingOccurrences(of: "\\\n", with: "")
+            .split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { $0.hasPrefix("pusher authorize ") && $0.contains("1234.5678") }
+        #expect(examples.count == 5)
+        try await PusherTestServer.withServer { server in
+            for example in examples {
+                let command = example.replacingOccurrences(of: "http://127.0.0.1:6001", with: server.httpURL)
+                let shell = try ChildProcess("/bin/bash", ["-c", "exec \"$0\"/\(command)", ChildProcess.folder.path])
+                for await _ in shell.lines {}
+                #expect(await shell.end() == 0, "\(example)")
+            }
+        }
     }
 
     @Test("the tool does not print the key of an encrypted channel")

@@ -77,6 +77,20 @@ struct FailureTests {
         }
     }
 
+    @Test("for a host from the environment without a scheme, the tool names PUSHER_SCHEME", arguments: commands)
+    func missingScheme(command: [String]) async throws {
+        try await PusherTestServer.withServer { server in
+            let environment = ["PUSHER_HOST": server.host, "PUSHER_PORT": "\(server.port)"]
+            let result = try await ToolRun.result(command + ["--timeout", "280"], environment: environment)
+            #expect(result.status == 1)
+            #expect(result.errors.last?.contains("PUSHER_SCHEME is not set, so the tool uses TLS") == true, "\(result)")
+            let chosen = environment.merging(["PUSHER_SCHEME": "https"]) { $1 }
+            let other = try await ToolRun.result(command + ["--timeout", "280"], environment: chosen)
+            #expect(other.status == 1)
+            #expect(other.errors.last?.contains("PUSHER_SCHEME") == false, "\(other)")
+        }
+    }
+
     @Test("every command reports a connection without TLS to a server with TLS", arguments: commands)
     func plainAgainstTLS(command: [String]) async throws {
         let certificates = try TestCertificates()

@@ -1,5 +1,6 @@
 import Foundation
 import PusherTestServer
+import SocketTestSupport
 import TestSupport
 import Testing
 
@@ -109,7 +110,36 @@ struct ListenTests {
                     #"{"channel":"orders","event":"created","data":"1"}"#,
                 ]
             )
-            #expect(result.errors.last?.hasPrefix("2 events on 1 channel in ") == true)
+            #expect(result.errors.last?.hasPrefix("5 events on 1 channel, 2 printed in ") == true, "\(result.errors)")
+        }
+    }
+
+    @Test("without a connection, the tool says at once why, and connects when the server starts")
+    func lateServer() async throws {
+        var options = PusherTestServer.Options()
+        options.host = LoopbackAddress.ofItsOwn()
+        let server = PusherTestServer(options: options)
+        try await server.start()
+        await server.shutdown()
+        let run = try ToolRun(["listen", "orders"] + server.toolOptions)
+        await run.waitForError(containing: "Next attempt in ")
+        try await server.start()
+        await run.waitForError(containing: "subscribed to orders")
+        run.process.send(SIGINT)
+        let result = await run.result()
+        #expect(result.status == 0)
+        #expect(result.errors.first { $0.contains("Next attempt") }?.contains("refused") == true, "\(result.errors)")
+        await server.shutdown()
+    }
+
+    @Test("the tool uses the default key of pusher serve on any port of this machine")
+    func defaultKey() async throws {
+        try await PusherTestServer.withServer { server in
+            let run = try ToolRun(["listen", "private-encrypted-a", "--limit", "1"] + server.toolOptions)
+            await run.waitForError(containing: "subscribed to private-encrypted-a")
+            try server.publish(event: "created", data: "hello", to: "private-encrypted-a")
+            let result = await run.result()
+            #expect(withoutTime(result.lines.first)?.contains(#""data":"hello""#) == true, "\(result)")
         }
     }
 
@@ -152,6 +182,7 @@ struct ListenTests {
             let refused = try await ToolRun.result(["listen", "private-a", "private-b"] + backend)
             #expect(refused.status == 1)
             #expect(refused.errors.last?.contains("not you") == true)
+            #expect(refused.errors.last?.contains("Check the secret") == false)
         }
     }
 

@@ -113,7 +113,7 @@ struct RequestCommandTests {
             let result = try await ToolRun.result(encrypted + server.toolOptions + PusherTestServer.encryptionOptions)
             #expect(result.status == 0)
             #expect(await secrets.next()?.data == "hush")
-            let keyless = try await ToolRun.result(encrypted + server.toolOptions)
+            let keyless = try await ToolRun.result(encrypted + ["--url", "ws://keyless.invalid"])
             #expect(keyless.status == 64)
             #expect(
                 keyless.errors == [
@@ -206,6 +206,25 @@ struct RequestCommandTests {
         #expect(result.errors.first?.hasPrefix("Error: ") == true)
         #expect(result.errors.first?.contains(text) == true, "\(result.errors)")
         #expect(result.lines.isEmpty)
+    }
+
+    @Test("the tool prints its version")
+    func version() async throws {
+        let result = try await ToolRun.result(["--version"])
+        #expect(result.status == 0)
+        #expect(result.lines.count == 1)
+        #expect(result.lines.first?.wholeMatch(of: #/[0-9]+\.[0-9]+\.[0-9]+/#) != nil, "\(result.lines)")
+    }
+
+    @Test(
+        "each usage of a command has one line of at most 100 characters",
+        arguments: ["listen", "trigger", "channels", "channel", "users", "authorize", "serve", "demo"]
+    )
+    func usageLines(command: String) async throws {
+        let help = try await ToolRun.result(["help", command])
+        let start = try #require(help.lines.firstIndex { $0.hasPrefix("USAGE: ") })
+        let usage = help.lines[start...].prefix { !$0.isEmpty }
+        #expect(usage.allSatisfy { $0.count <= 100 && $0.contains("pusher \(command)") }, "\(usage)")
     }
 
     // MARK: Environment

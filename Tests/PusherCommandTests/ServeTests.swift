@@ -21,6 +21,54 @@ struct ServeTests {
         )
     }
 
+    @Test(
+        "the tool prints the encryption master key, and takes one from an option or a variable",
+        arguments: [
+            ([], [:], "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
+            ([], ["PUSHER_ENCRYPTION_MASTER_KEY": keyOfVariable], keyOfVariable),
+            (["--encryption-key", keyOfOption], ["PUSHER_ENCRYPTION_MASTER_KEY": keyOfVariable], keyOfOption),
+        ] as [([String], [String: String], String)]
+    )
+    func encryptionKey(options: [String], environment: [String: String], key: String) async throws {
+        let serve = try ToolRun(["serve", "--port", "0", "--no-console"] + options, environment: environment)
+        var port = ""
+        var printed: String?
+        for await line in serve.process.lines {
+            if line.hasPrefix("port ") { port = String(line.dropFirst(10)) }
+            if line.hasPrefix("encryption key ") { printed = String(line.dropFirst(15)) }
+            if line == "ready" { break }
+        }
+        #expect(printed == key)
+        let address = ["--url", "ws://127.0.0.1:\(port)", "--timeout", "280"]
+        let listen = try ToolRun(
+            ["listen", "private-encrypted-a", "--limit", "1"] + address
+                + ["--auth-url", "http://127.0.0.1:\(port)/pusher/auth"]
+        )
+        await listen.waitForError(containing: "subscribed to private-encrypted-a")
+        let trigger = ["trigger", "private-encrypted-a", "created", "hello", "--encryption-key", key]
+        #expect(try await ToolRun.result(trigger + address).status == 0)
+        #expect(await listen.result().lines.first?.contains(#""data":"hello""#) == true)
+        serve.process.send(SIGTERM)
+        #expect(await serve.result().status == 0)
+    }
+
+    private static let keyOfVariable = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+    private static let keyOfOption = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWY="
+
+    @Test("the tool rejects an invalid encryption master key and names its source")
+    func invalidEncryptionKey() async throws {
+        let option = try await ToolRun.result(["serve", "--port", "0", "--encryption-key", "short"])
+        #expect(option.status == 64)
+        #expect(option.errors.first?.contains("--encryption-key takes the base64 of 32 bytes") == true)
+        let variable = try await ToolRun.result(
+            ["serve", "--port", "0"],
+            environment: ["PUSHER_ENCRYPTION_MASTER_KEY": "short"]
+        )
+        #expect(variable.status == 64)
+        #expect(variable.errors.first?.contains("PUSHER_ENCRYPTION_MASTER_KEY takes the base64") == true)
+        #expect(!(option.errors + variable.errors).contains { $0.contains("short") })
+    }
+
     @Test("the tool prints no signatures with --verbose")
     func signatures() async throws {
         let arguments = ["serve", "--port", "0", "--dialect", "soketi", "--no-console", "--verbose"]

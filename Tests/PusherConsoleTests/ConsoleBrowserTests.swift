@@ -15,6 +15,32 @@ import Testing
     .timeLimit(.minutes(5))
 )
 struct ConsoleBrowserTests {
+    @Test("at a width of 390 px, the page shows the filters and what happened, and it names an empty result")
+    func narrow() async throws {
+        try await RunningConsole.run { console in
+            try await Browser.open(console.url) { page in
+                try await page.show(width: 390, height: 844, isDark: false)
+                try console.server.publish(event: "created", data: "1", to: "orders")
+                try await page.wait("document.getElementById('rows').innerText.includes('created')")
+                let fits = { (selector: String) in
+                    """
+                    [...document.querySelectorAll('\(selector)')].every((part) => {
+                      const box = part.getBoundingClientRect();
+                      return box.width > 0 && box.left >= 0 && box.right <= 390;
+                    })
+                    """
+                }
+                for part in ["#filter", "#kinds button", ".columns span", ".row:not([hidden]) .verb"] {
+                    #expect(try await page.evaluate(fits(part)) == true, "\(part)")
+                }
+                #expect(try await page.evaluate("document.getElementById('no-match').hidden") == true)
+                try await page.evaluate("document.getElementById('filter').value = 'nothing like this'; refilter();")
+                try await page.wait("!document.getElementById('no-match').hidden")
+                #expect(try await page.evaluate("document.getElementById('empty').hidden") == true)
+            }
+        }
+    }
+
     @Test("the page shows a client that connects, and the client gets an event from the page")
     func publishing() async throws {
         try await RunningConsole.run { console in

@@ -35,7 +35,7 @@ struct ConsoleSnippetTests {
         }
     }
 
-    @Test("each snippet contains host, port and key, and the backend's snippet contains the secret")
+    @Test("each snippet contains host, port and key, and the backend's snippet contains the secrets")
     func values() throws {
         let snippets = snippets(secret: #"a "secret" \ of mine"#)
         #expect(snippets.count == 3)
@@ -44,6 +44,8 @@ struct ConsoleSnippetTests {
         }
         let laravel = try #require(snippets["Laravel"])
         #expect(laravel.contains(#"PUSHER_APP_SECRET="a \"secret\" \\ of mine""#))
+        let masterKey = PusherTestServer.Options.testEncryptionMasterKey
+        #expect(laravel.contains("\nPUSHER_ENCRYPTION_MASTER_KEY=\"\(masterKey)\"\n"))
         #expect(snippets.filter { $0.value.contains("secret") }.keys.sorted() == ["Laravel"])
     }
 }

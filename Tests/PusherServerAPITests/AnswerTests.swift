@@ -39,6 +39,24 @@ struct AnswerTests {
         #expect(error?.message.contains("the server answered 401\(shown)") == true, "\(error?.message ?? "")")
     }
 
+    @Test(
+        "an answer with status 200 that contains an error and a code is a failure with that code",
+        arguments: [
+            (400, .badRequest, 1), (401, .unauthorized, 1), (404, .notFound, 1), (413, .tooLarge, 1),
+            (429, .tooManyRequests, 3), (500, .serverFailed, 3), (4009, .unexpectedAnswer, 1),
+        ] as [(Int, PusherServerAPIError.Code, Int)]
+    )
+    func refusalWithSuccess(code: Int, kind: PusherServerAPIError.Code, requests: Int) async throws {
+        let body = #"{"error":"The secret authentication failed","code":\#(code)}"#
+        let (api, requester) = try OfflineAPI.make(answers: [.answer(200, body)])
+        let error = try #require(await failure { _ = try await api.channels() })
+        #expect(error.code == kind)
+        #expect(error.status == code)
+        #expect(error.message.contains("the server answered \(code) (The secret authentication failed). "))
+        #expect(requester.log.count == requests)
+        #expect(await failure { try await api.trigger(Self.event, on: "a") }?.code == kind)
+    }
+
     // MARK: Retries
 
     @Test(

@@ -51,6 +51,22 @@ struct ServerTests {
         )
     }
 
+    @Test("an API for a test server has its address, application, key and certificate", arguments: [false, true])
+    func testing(usesTLS: Bool) async throws {
+        var options = PusherTestServer.Options()
+        options.application = .init(id: "7", key: "a-key", secret: "a-secret")
+        if usesTLS { options.tls = .localhost }
+        try await PusherTestServer.withServer(options: options) { server in
+            let api = try PusherServerAPI(testing: server.access)
+            defer { api.shutdown() }
+            try await api.trigger(.init("created", data: "{}"), on: "private-encrypted-a")
+            #expect(try await api.channels().isEmpty)
+            for text in ["\(server.access)", String(reflecting: server.access)] {
+                #expect(!text.contains("a-secret") && !text.contains(server.options.encryptionMasterKey))
+            }
+        }
+    }
+
     @Test(
         "an event reaches a client in each dialect, on encrypted and other channels",
         arguments: [.pusher, .soketi, .reverb, .pylon, .slanger] as [PusherTestServer.Dialect]

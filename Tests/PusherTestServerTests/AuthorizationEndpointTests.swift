@@ -48,6 +48,38 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", form) { $0.encryptionMasterKey = "x" }?.status == 500)
     }
 
+    private func jsonAnswer(_ path: String, _ body: String, type: String = "application/json") -> RESTResponse? {
+        var server = server()
+        return server.post(path, body, headers: [.init(name: "Content-Type", value: type)]).response
+    }
+
+    @Test("the endpoints read JSON bodies as they read forms")
+    func jsonBodies() {
+        let type = "Application/JSON; charset=utf-8"
+        for (json, form) in [
+            (#"{"socket_id":"1234.1234","channel_name":"private-foobar"}"#, "channel_name=private-foobar"),
+            (
+                #"{"channel_name":"presence-a","socket_id":"1234.1234","user_id":11,"user_info":{"a": "b"},"x":null}"#,
+                "channel_name=presence-a&user_id=11&user_info=%7B%22a%22%3A%20%22b%22%7D"
+            ),
+            (
+                #"{"socket_id":"1234.1234","channel_name":["private-a","private-b"]}"#,
+                "channel_name[]=private-a&channel_name[]=private-b"
+            ),
+        ] {
+            let expected = answer("/pusher/auth", "socket_id=1234.1234&\(form)")
+            #expect(expected?.status == 200)
+            #expect(jsonAnswer("/pusher/auth", json, type: type) == expected)
+        }
+        #expect(
+            jsonAnswer("/pusher/user-auth", #"{"socket_id":"1234.1234","user_id":"ada"}"#)
+                == answer("/pusher/user-auth", "socket_id=1234.1234&user_id=ada")
+        )
+        let refusal = jsonAnswer("/pusher/auth", "socket_id=1234.1234&channel_name=private-foobar")
+        #expect(refusal?.status == 400)
+        #expect(refusal?.body.contains("the body is not a JSON object") == true)
+    }
+
     @Test("the form names the user of a presence channel")
     func presenceChannel() {
         let form = "socket_id=1234.1234&channel_name=presence-foobar&user_id=11"

@@ -96,6 +96,19 @@ struct RESTTests {
         )
     }
 
+    @Test("the record of a request precedes the records of the events that it publishes")
+    func order() throws {
+        var server = server()
+        let body = #"{"name":"e","channels":["a"],"data":"1"}"#
+        let request = signed("POST", "/apps/3/events", [:], body)
+        let actions = server.brain.restRequest(RequestID(rawValue: 1), request, now: Self.now)
+        let events = actions.compactMap { action in
+            if case .record(_, let event) = action { event } else { nil }
+        }
+        #expect(events.first == .requestAnswered(request, status: 200))
+        #expect(events.contains(.eventPublished(name: "e", channel: "a", connectionCount: 2)), "\(events)")
+    }
+
     /// Makes a signed request, whose query may contain a parameter twice.
     private func request(query: [(name: String, value: String)], body: String = "") -> Request {
         var parameters = query

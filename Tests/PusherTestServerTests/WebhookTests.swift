@@ -1,3 +1,4 @@
+import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
@@ -24,6 +25,17 @@ struct WebhookTests {
             let start = #"{"time_ms":0,"events":"#
             return body.hasPrefix(start) ? String(body.dropFirst(start.count).dropLast()) : body
         }
+    }
+
+    @Test("webhooks contain the time in milliseconds")
+    func time() {
+        var server = connected(1)
+        server.brain.unixMilliseconds = 1_327_078_148_132
+        let bodies = events(server.subscribe(1, "a"))
+        #expect(bodies.first?.hasPrefix(#"{"time_ms":1327078148132,"#) == true, "\(bodies)")
+        let before = Int(Date().timeIntervalSince1970 * 1_000)
+        let time = SystemTime.unixMilliseconds
+        #expect((before...Int(Date().timeIntervalSince1970 * 1_000)).contains(time))
     }
 
     @Test("the signature matches the example in Pusher's documentation")

@@ -84,12 +84,33 @@ struct HTTPFailureTests {
         }
     }
 
+    @Test("an answer that ends within its head ended early")
+    func endedEarly() async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write("HTTP/1.1 200 OK\r\nContent-Le")
+        } _: { port in
+            let error = await requester.failure(.to("http://127.0.0.1:\(port)", method: "GET", body: nil))
+            #expect(error?.kind == .failed)
+            #expect(error?.message == "the server's answer ended early")
+        }
+    }
+
+    @Test("the advice about TLS is for servers that were reached without TLS and did not answer with HTTP")
+    func adviceAboutTLS() {
+        var error = HTTPRequestError(.failed, "the server's answer is not HTTP")
+        #expect(error.adviceAboutTLS(for: "HTTP://a") == " Use https if the port expects TLS.")
+        #expect(error.adviceAboutTLS(for: "https://a").isEmpty)
+        error.isUnsent = true
+        #expect(error.adviceAboutTLS(for: "http://a").isEmpty)
+    }
+
     @Test("the request fails if nothing listens on the port")
     func refused() async throws {
         // The test uses a port that no test binds, because another test could bind a released port.
         let error = await requester.failure(.to("http://127.77.0.1:9"))
         #expect(error?.kind == .failed)
-        #expect(error?.message == "no TCP connection could be made")
+        #expect(error?.message == "no TCP connection could be made (Connection refused)")
     }
 
     @Test("the request fails if the host does not exist")

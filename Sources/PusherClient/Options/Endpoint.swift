@@ -5,6 +5,9 @@ import RealtimeNetworking
 import RealtimePrimitives
 import WebSocketClient
 
+/// The package's version, for the tool.
+package let packageVersion = Endpoint.version
+
 /// The server's address and the app key.
 struct Endpoint: Sendable {
     /// The client's name in the URL.

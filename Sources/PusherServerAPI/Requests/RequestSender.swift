@@ -118,18 +118,23 @@ struct RequestSender: Sendable {
     private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
         // The server has accepted the request, so a body that is not UTF-8 is not an error here. Callers that need the
         // body check whether it is a JSON object.
-        if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
-        let (code, advice) = Self.meaning(of: response.status)
+        var status = response.status
+        if (200..<300).contains(status) {
+            let text = String(decoding: response.body, as: UTF8.self)
+            guard let refusal = Self.refusal(inAnswer: text) else { return .success(text) }
+            status = refusal
+        }
+        let (code, advice) = Self.meaning(of: status)
         let error = PusherServerAPIError(
             code,
-            "\(subject(request)) failed: the server answered \(response.status)\(Self.words(of: response)). \(advice)",
-            status: response.status
+            "\(subject(request)) failed: the server answered \(status)\(Self.words(of: response)). \(advice)",
+            status: status
         )
-        let isTransient = [408, 429, 500, 502, 503, 504].contains(response.status)
+        let isTransient = [408, 429, 500, 502, 503, 504].contains(status)
         return .failure(
             Failure(
                 error: error,
-                mayBeTriedAgain: response.status == 429 || (isTransient && request.isRepeatable),
+                mayBeTriedAgain: status == 429 || (isTransient && request.isRepeatable),
                 minimumDelay: RetryAfter.delay(
                     response.headers["Retry-After"],
                     now: Date(),
@@ -138,6 +143,18 @@ struct RequestSender: Sendable {
             )
         )
     }
+
+    /// Returns the status in the body of a refusal that soketi sends with status 200: `{"error": …, "code": 401}`.
+    private static func refusal(inAnswer text: String) -> Int? {
+        guard text.utf8.count <= maximumRefusalSize, let members = JSONMembers(parsing: text),
+            members.value("error")?.string != nil
+        else { return nil }
+        return members.value("code")?.integer
+    }
+
+    /// The size of the longest body that can be a refusal, in bytes. Larger answers, such as a list of many users, need
+    /// not be read twice.
+    private static let maximumRefusalSize = 65_536
 
     private static func meaning(of status: Int) -> (PusherServerAPIError.Code, String) {
         switch status {

@@ -27,7 +27,12 @@ package struct AuthorizationCall: Sendable {
             content = .invalid(.bodyTooLarge(limit: options.maximumRequestSize))
             return
         }
-        form = Form(request.method == "GET" ? request.query : request.bodyText)
+        guard let form = Form(of: request) else {
+            self.form = Form("")
+            content = .invalid(.badRequest("the body is not a JSON object"))
+            return
+        }
+        self.form = form
         do throws(RESTFailure) {
             try Self.checkMethod(request)
             guard let socketID = form["socket_id"] else { throw .badRequest("socket_id is missing") }

@@ -11,8 +11,12 @@ extension ServerBrain {
         } catch {
             response = error.response
         }
-        answer(id, request, response)
-        return takeActions()
+        // The request is the cause of the events that it publishes, so its record precedes theirs.
+        let effects = takeActions()
+        record(.requestAnswered(request, status: response.status))
+        let cause = takeActions()
+        perform(.respond(id, response))
+        return cause + effects + takeActions()
     }
 
     /// Returns the answer if the server refuses the request without reading its body; nil otherwise. The method also

@@ -93,8 +93,7 @@ extension ServerBrain {
     /// Sends the events of the current input in one request.
     mutating func flushWebhooks() {
         guard !webhookEvents.isEmpty else { return }
-        let time = unixTime * 1_000
-        let body = JSONText.object([("time_ms", String(time)), ("events", JSONText.array(webhookEvents))])
+        let body = JSONText.object([("time_ms", String(unixMilliseconds)), ("events", JSONText.array(webhookEvents))])
         webhookEvents = []
         record(.webhookIssued(body: body))
         perform(.webhook(body))

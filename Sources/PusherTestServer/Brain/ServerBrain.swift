@@ -11,8 +11,10 @@ package struct ServerBrain: Sendable {
 
     /// The server's time, which only moves forward. The engine sets the time before each input.
     package var now = Duration.zero
-    /// The time in seconds since 1970, for webhooks.
-    package var unixTime = 0
+    /// The time in milliseconds since 1970, for webhooks and the age of signatures.
+    package var unixMilliseconds = 0
+    /// The time in seconds since 1970.
+    var unixTime: Int { unixMilliseconds / 1_000 }
 
     var connections: [ConnectionID: ServerConnection] = [:]
     /// The subscribers by channel, oldest first. Contains only channels with subscribers.

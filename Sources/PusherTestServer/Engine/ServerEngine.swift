@@ -6,7 +6,7 @@ import NIOCore
 final class ServerEngine: Sendable {
     let eventLoop: any EventLoop
     private let options: PusherTestServer.Options
-    private let unixTime: @Sendable () -> Int
+    private let unixMilliseconds: @Sendable () -> Int
     /// The sender of webhooks; nil if the engine only records them.
     private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
@@ -34,12 +34,12 @@ final class ServerEngine: Sendable {
         options: PusherTestServer.Options,
         eventLoop: any EventLoop,
         webhooks: WebhookSender?,
-        unixTime: @escaping @Sendable () -> Int
+        unixMilliseconds: @escaping @Sendable () -> Int
     ) {
         self.eventLoop = eventLoop
         self.options = options
         self.webhooks = webhooks
-        self.unixTime = unixTime
+        self.unixMilliseconds = unixMilliseconds
         let prefix = options.socketIDPrefix ?? Int.random(in: 1000...999_999)
         self.state = NIOLockedValueBox(
             State(
@@ -59,10 +59,10 @@ final class ServerEngine: Sendable {
     }
 
     private func step(state transition: (inout State) -> [ServerAction]) {
-        let unixTime = unixTime()
+        let unixMilliseconds = unixMilliseconds()
         let (hasWork, hasRecords) = state.withLockedValue { state in
             state.brain.now = max(state.brain.now, .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds)))
-            state.brain.unixTime = unixTime
+            state.brain.unixMilliseconds = unixMilliseconds
             let actions = transition(&state)
             var hasRecords = false
             for action in actions {
@@ -156,7 +156,7 @@ final class ServerEngine: Sendable {
 
     /// Returns the answer if the server refuses the request without reading its body; nil otherwise.
     func refusal(ofHead request: PusherTestServer.Request) -> RESTResponse? {
-        let now = unixTime()
+        let now = unixMilliseconds() / 1_000
         let transport = TransportCall(request, options: options.httpTransports)
         return read { brain in
             if let transport { brain.refusal(of: transport) } else { brain.refusal(ofHead: request, now: now) }

@@ -54,7 +54,12 @@ package final class InMemoryServer: Sendable {
         unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 }
     ) {
         self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins)
-        self.engine = ServerEngine(options: options, eventLoop: eventLoop, webhooks: nil, unixTime: unixTime)
+        self.engine = ServerEngine(
+            options: options,
+            eventLoop: eventLoop,
+            webhooks: nil,
+            unixMilliseconds: { unixTime() * 1_000 }
+        )
         self.server = PusherTestServer(options: options, engine: engine, listener: nil)
     }
 

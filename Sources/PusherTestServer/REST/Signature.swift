@@ -12,5 +12,6 @@ enum Signature {
 
 /// The wall clock.
 enum SystemTime {
-    static var unixSeconds: Int { Int(Date().timeIntervalSince1970) }
+    static var unixSeconds: Int { unixMilliseconds / 1_000 }
+    static var unixMilliseconds: Int { Int(Date().timeIntervalSince1970 * 1_000) }
 }

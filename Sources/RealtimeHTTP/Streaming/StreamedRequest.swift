@@ -158,7 +158,7 @@ private final class StreamedRequest: HTTPStream {
     private func end(_ event: HTTPStreamEvent, for request: HTTPRequest) {
         guard !state.value.isOver else { return }
         state.value.isOver = true
-        if case .failed(var error) = event, state.value.redirectCount > 0 {
+        if case .failed(var error) = event {
             error.url = request.url
             receive(.failed(error))
         } else {

@@ -274,7 +274,10 @@ struct EventStreamStateMachine: Sendable {
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(_, timer), .connecting(_, timer):
-            let message = "Connection timed out: there was no response within \(configuration.responseTimeout.inWords)."
+            let message = """
+                Connection timed out: the request was not answered within \(configuration.responseTimeout.inWords). A proxy \
+                may hold the answer back.
+                """
             return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
         case .refused(_, _, timer): return refused(now: now)
         case .open(let since, let lastActivity, timer):

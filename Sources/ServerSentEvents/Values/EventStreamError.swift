@@ -136,9 +136,17 @@ extension EventStreamError {
             case .timedOut: .connectTimedOut
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
-        let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
-        let advice = code == .pinsUnchecked ? " Remove the pins from the options of the connector." : ""
-        self.init(code, "Connection\(place) failed: \(error.message).\(advice)", cause: error.cause)
+        // The reason names the URL of an invalid request.
+        let url = error.kind == .invalidRequest ? nil : error.url
+        let place = url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
+        let what = isOpen ? "lost" : "failed"
+        let advice =
+            switch code {
+            case .pinsUnchecked: " Remove the pins from the options of the connector."
+            case _ where isOpen: ""
+            default: error.adviceAboutTLS(for: url ?? "")
+            }
+        self.init(code, "Connection\(place) \(what): \(error.message).\(advice)", cause: error.cause)
     }
 
     /// Whether another attempt with the same request would fail for the same reason.

@@ -362,7 +362,7 @@ final class HubEngine: Sendable {
     }
 
     private func publish(_ status: HubConnectionStatus) {
-        logger.log(.information, "State: \(status)")
+        logger.log(.information, "State: \(status.logText)")
         let observers = shared.withLockedValue { shared in
             shared.status = status
             return Array(shared.observers.values)
@@ -595,6 +595,17 @@ final class HubEngine: Sendable {
         }
     }
 
+    /// Warns about a handler whose types do not fit the call, and reports any other error as a failure of the app.
+    private func logHandlerFailure(_ error: any Error, of method: String) {
+        let method = method.escapingControls
+        if let error = error as? SignalRClientError, error.code == .decodingFailed {
+            let cause = error.cause.map { " The cause: \("\($0)".escapingControls)" } ?? ""
+            logger.log(.warning, "The types of a handler do not fit a call of the method '\(method)': \(error)\(cause)")
+        } else {
+            logger.log(.error, "A handler of the method '\(method)' failed: \(error)")
+        }
+    }
+
     private func call(_ handlers: [Handler], _ invocation: HubInvocation, _ session: SessionID) async {
         var results: [EncodedValue] = []
         var failure: String?
@@ -602,7 +613,7 @@ final class HubEngine: Sendable {
             do {
                 if let result = try await handler.call(invocation.arguments) { results.append(result) }
             } catch {
-                logger.log(.error, "A handler of the method '\(invocation.target.escapingControls)' failed: \(error)")
+                logHandlerFailure(error, of: invocation.target)
                 failure = failure ?? HubError.message(for: error)
             }
         }
@@ -634,6 +645,14 @@ extension HubConnectionStatus {
         case .resuming(let info): self = .resuming(connectionID: info.connectionID, transport: info.transport)
         case .resumed(let info): self = .resumed(connectionID: info.connectionID, transport: info.transport)
         }
+    }
+}
+
+extension HubConnectionStatus {
+    /// The status without the reason of a loss, which another line of the log contains.
+    fileprivate var logText: String {
+        if case .reconnecting(attempt: 1, let date, _) = self { return "reconnecting(attempt: 1, at: \(date))" }
+        return "\(self)"
     }
 }
 

@@ -34,7 +34,12 @@ final class PooledHttpClient: HttpClient {
             // A poll that times out is normal. But if no connection can be made, the server is lost.
             if error.kind == .timedOut, !error.isUnsent { throw SignalRError.httpTimeoutError }
             if error.kind == .pinsUnchecked { throw SignalRClientError(pinsUnchecked: error) }
-            throw SignalRClientError(.connectionFailed, "Request failed: \(error.message).", cause: error)
+            let url = HTTPRequest.printable(url: error.url ?? request.url)
+            throw SignalRClientError(
+                .connectionFailed,
+                "Request to \(url) failed: \(error.message).\(error.adviceAboutTLS(for: url))",
+                cause: error
+            )
         }
         guard !response.isCut else {
             throw SignalRClientError(

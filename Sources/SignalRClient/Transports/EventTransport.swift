@@ -82,7 +82,9 @@ final class EventTransport: HubTransport {
 
     private func timeOut() {
         // The opening task may be about to continue with the open transport.
-        if state.value.opened != nil { end(.signalR(.httpTimeoutError)) }
+        guard state.value.opened != nil else { return }
+        let message = "Connection timed out: the request was not answered in time. A proxy may hold the answer back."
+        end(.client(SignalRClientError(.connectionFailed, message, cause: SignalRError.httpTimeoutError)))
     }
 
     private func received(_ event: HTTPStreamEvent) {
@@ -98,15 +100,10 @@ final class EventTransport: HubTransport {
         case .failed(let error) where error.kind == .pinsUnchecked:
             end(.client(SignalRClientError(pinsUnchecked: error)))
         case .failed(let error):
-            end(
-                .client(
-                    SignalRClientError(
-                        .transportClosed,
-                        "Connection lost: the event stream failed, because \(error.message).",
-                        cause: error
-                    )
-                )
-            )
+            let place = error.url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
+            let what = state.value.opened == nil ? "lost" : "failed"
+            let message = "Connection\(place) \(what): \(error.message)."
+            end(.client(SignalRClientError(.transportClosed, message, cause: error)))
         }
     }
 

@@ -111,7 +111,7 @@ extension HubFailure {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         let message: String
         if let error = closure.error {
-            message = "Connection lost. \(error.message)"
+            message = error.message
         } else if let code = closure.code {
             message = "Connection lost: the server closed the WebSocket with code \(code) (\(closure.reason))."
         } else {

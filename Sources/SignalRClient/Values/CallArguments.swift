@@ -38,7 +38,7 @@ struct CallArguments: Sendable {
 
     private static func invalid(_ index: Int, _ reason: String, cause: (any Error)? = nil) -> SignalRClientError {
         SignalRClientError(
-            .decodingFailed,
+            .encodingFailed,
             "Argument \(index) not sent: \(reason)",
             cause: cause ?? SignalRError.invalidDataType
         )

@@ -48,7 +48,9 @@ extension SignalRClientError.Code {
     public static let callEnded = Self(rawValue: "callEnded")
     /// A call took longer than its timeout.
     public static let callTimedOut = Self(rawValue: "callTimedOut")
-    /// An argument, item or result could not be encoded or decoded. The error's message says which of them.
+    /// An argument of the app could not be encoded. The error's message contains its index.
+    public static let encodingFailed = Self(rawValue: "encodingFailed")
+    /// An argument, item or result of the server could not be decoded. The error's message says which of them.
     public static let decodingFailed = Self(rawValue: "decodingFailed")
     /// The server broke the rules of the hub protocol.
     public static let protocolViolation = Self(rawValue: "protocolViolation")

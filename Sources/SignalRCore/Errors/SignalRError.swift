@@ -71,7 +71,8 @@ extension SignalRError: CustomStringConvertible {
         case .failedToEncodeHandshakeRequest: "Handshake failed: the client could not encode the request."
         case .failedToDecodeResponseData: "Invalid response: it could not be decoded."
         case .expectedHandshakeResponse: "Handshake failed: the server sent another message first."
-        case .noHandshakeMessageReceived: "Handshake failed: the server did not answer in time."
+        case .noHandshakeMessageReceived:
+            "Handshake failed: the server did not answer in time. A proxy may hold the answer back."
         case .unsupportedHandshakeVersion: "Handshake failed: the server does not support the version of the handshake."
         case .handshakeError(let reason): "Handshake failed: \(reason.shortened)"
         case .connectionAborted: "Connection not started: your code stopped the connection meanwhile."

@@ -20,11 +20,13 @@ struct AuthorizeCommand: AsyncParsableCommand {
 
             The command compares the key of an encrypted channel, but never prints it.
 
-            EXAMPLES
+            EXAMPLES, with the application of pusher serve; the one with --auth-url needs a running pusher serve
               pusher authorize private-chat --socket-id 1234.5678
               pusher authorize presence-room --socket-id 1234.5678 --user-id ada
-              pusher authorize private-chat --socket-id 1234.5678 --auth app-key:0123…
-              pusher authorize private-chat --socket-id 1234.5678 --auth-url http://127.0.0.1:8000/broadcasting/auth
+              pusher authorize private-chat --socket-id 1234.5678 --key k \\
+                --auth k:56f901ee21a52ef3dd91b1c155900190e056142b3b5016e873c27db1a4607719
+              pusher authorize private-chat --socket-id 1234.5678 \\
+                --auth-url http://127.0.0.1:6001/pusher/auth
               pusher authorize --user-data '{"id":"ada"}' --socket-id 1234.5678
             """
     )

@@ -6,6 +6,7 @@ struct ChannelCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "channel",
         abstract: "Show the state of a channel.",
+        usage: "pusher channel CHANNEL [options]",
         discussion: """
             EXAMPLES
               pusher channel orders

@@ -5,6 +5,7 @@ struct ChannelsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "channels",
         abstract: "List the channels that have a subscriber.",
+        usage: "pusher channels [--prefix PREFIX] [--count] [options]",
         discussion: """
             EXAMPLES
               pusher channels

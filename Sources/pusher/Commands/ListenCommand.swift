@@ -7,6 +7,7 @@ struct ListenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listen",
         abstract: "Print the events on channels as they arrive.",
+        usage: "pusher listen CHANNEL ... [options]",
         discussion: """
             Prints events as they arrive. With --json, or if the output is a file or a pipe, the command prints JSON. On a \
             terminal, it prints text for people. On the standard error, it reports the connection, its losses, and the members \

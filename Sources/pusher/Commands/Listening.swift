@@ -23,17 +23,26 @@ struct Listening: Sendable {
     }
 
     private actor Report {
-        private(set) var events = 0
+        private(set) var received = 0
+        private(set) var printed = 0
         private(set) var connections = 0
         private(set) var lastReason: PusherClientError?
 
-        func addEvent() -> Int {
-            events += 1
-            return events
+        func addReceived() { received += 1 }
+
+        func addPrinted() -> Int {
+            printed += 1
+            return printed
         }
 
         func addConnection() { connections += 1 }
-        func note(_ reason: PusherClientError) { lastReason = reason }
+
+        /// Returns whether the reason is another one than the last reason.
+        @discardableResult
+        func note(_ reason: PusherClientError) -> Bool {
+            defer { lastReason = reason }
+            return lastReason?.message != reason.message
+        }
     }
 
     func run() async throws {
@@ -91,12 +100,17 @@ struct Listening: Sendable {
             let reason = await report.lastReason.map { ": \($0.message.asSentence)" } ?? "."
             let seconds = timeLimit.formatted(.units(allowed: [.seconds, .milliseconds], width: .narrow))
             throw StandardError.failure(
-                "No connection to \(server.address) within \(seconds)\(reason) Check host and port, and whether the server runs.",
+                """
+                No connection to \(server.address) within \(seconds)\(reason) Check host and port, and whether the server \
+                runs.\(server.schemeAdvice)
+                """,
                 .noConnection
             )
         case .interrupted, .limit, .none:
-            let (events, connections) = (await report.events, await report.connections)
-            var parts = ["\(count(events, "event")) on \(count(channels.count, "channel"))"]
+            let (received, printed) = (await report.received, await report.printed)
+            let connections = await report.connections
+            var parts = ["\(count(received, "event")) on \(count(channels.count, "channel"))"]
+            if printed != received { parts.append("\(printed) printed") }
             if connections == 0 { parts.append("no connection") }
             if connections > 1 { parts.append(count(connections - 1, "reconnect")) }
             if dropped > 0 { parts.append("\(count(dropped, "event")) lost, because the output was too slow") }
@@ -122,18 +136,21 @@ struct Listening: Sendable {
                 note("connected to \(server.address) as \(socketID)")
                 announcement.finish()
             case .waiting(let until, _, let reason):
-                await report.note(reason)
+                let isNews = await report.note(reason)
                 if await report.connections == 0 {
                     // Stop after these failures, because a retry would fail too. After other failures, the server may
                     // still be starting.
                     if [.tlsFailed, .nameResolutionFailed, .upgradeFailed, .invalidProxy].contains(reason.code) {
                         return .refused(explain(reason))
                     }
-                } else {
-                    let delay = max((until - .now).seconds, 0)
-                    note("\(reason.message.asSentence) Next attempt in \(String(format: "%.1f", delay)) s")
+                    // The same reason again is no news, and the server may take its time to start.
+                    guard isNews else { continue }
                 }
-            case .unavailable(let reason?): await report.note(reason)
+                let delay = max((until - .now).seconds, 0)
+                note("\(reason.message.asSentence) Next attempt in \(String(format: "%.1f", delay)) s")
+            case .unavailable(let reason?):
+                guard await report.note(reason) else { continue }
+                note(reason.message.asSentence)
             case .refused(let error), .disconnected(let error?): return .refused(explain(error))
             case .initialized, .connecting, .unavailable, .disconnecting, .disconnected: break
             }
@@ -151,7 +168,10 @@ struct Listening: Sendable {
         case .connectionRefused: advice = "Check --key, and whether the application is enabled."
         default: advice = "Check the options."
         }
-        return "Connection to \(server.address) failed: \(error.message.asSentence) \(advice)"
+        return """
+            Connection to \(server.address) failed: \(error.message.asSentence) \(advice)\
+            \(error.code == .tlsFailed ? server.schemeAdvice : "")
+            """
     }
 
     private func follow(
@@ -185,14 +205,21 @@ struct Listening: Sendable {
             let shown = words.isEmpty || words.hasPrefix("<") ? "" : " (\(words.prefix(fittingUTF8Bytes: 200)))"
             return .refused(
                 """
-                Subscription to \(channel.name.quoted) failed\(shown.escapingControls): \(error.message.asSentence) Check the \
-                secret, or your backend.
+                Subscription to \(channel.name.quoted) failed\(shown.escapingControls): \(error.message.asSentence)\
+                \(Self.isRefusalOfSignature(error) ? " Check the secret, or your backend." : "")
                 """
             )
         } catch {
             // The sequence of statuses reports the loss.
             return .none
         }
+    }
+
+    /// Returns whether the server refused the signature. The hosted service sends no code then, soketi 401, and Reverb
+    /// 4009. A subscription to a public channel has no signature.
+    private static func isRefusalOfSignature(_ error: SubscriptionError) -> Bool {
+        error.kind == .subscriptionRefused && [nil, 401, 4009].contains(error.serverCode)
+            && ["private-", "presence-"].contains { error.channelName.hasPrefix($0) }
     }
 
     private func tell(_ change: MembershipChange, on channel: String) {
@@ -217,7 +244,10 @@ struct Listening: Sendable {
     // MARK: Events
 
     private func print(_ events: EventSequence<PusherEvent>, _ report: Report) async throws -> Ending {
-        for await event in events where isWanted(event) {
+        for await event in events {
+            guard isFromChannels(event) else { continue }
+            if !event.eventName.hasPrefix("pusher:") { await report.addReceived() }
+            guard isWanted(event) else { continue }
             let time = WallTime.now
             let (channel, data) = (event.channelName ?? "", event.data ?? "")
             try output.print(
@@ -229,7 +259,7 @@ struct Listening: Sendable {
                     ("data", describe(json: data)),
                 ]
             )
-            if await report.addEvent() == limit { return .limit }
+            if await report.addPrinted() == limit { return .limit }
         }
         return .none
     }
@@ -243,8 +273,9 @@ struct Listening: Sendable {
         return words.compactMap { $0 }.joined(separator: "  ") + (data.hasPrefix("\n") ? data : "  \(data)")
     }
 
+    private func isFromChannels(_ event: PusherEvent) -> Bool { event.channelName.map(channels.contains) ?? false }
+
     private func isWanted(_ event: PusherEvent) -> Bool {
-        guard let channel = event.channelName, channels.contains(channel) else { return false }
         guard !event.eventName.hasPrefix("pusher:") else { return names.contains(event.eventName) }
         return names.isEmpty
             || names.contains { name in

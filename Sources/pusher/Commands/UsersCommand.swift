@@ -5,6 +5,7 @@ struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
         abstract: "List the users on a presence channel.",
+        usage: "pusher users CHANNEL [options]",
         discussion: """
             EXAMPLES
               pusher users presence-room

@@ -29,6 +29,7 @@ struct ConsoleSnippet: Encodable, Sendable {
             PUSHER_APP_ID=\(application.id.quoted)
             PUSHER_APP_KEY=\(key)
             PUSHER_APP_SECRET=\(application.secret.quoted)
+            PUSHER_ENCRYPTION_MASTER_KEY=\(server.options.encryptionMasterKey.quoted)
             PUSHER_HOST=\(host.quoted)
             PUSHER_PORT=\(port)
             PUSHER_SCHEME=http

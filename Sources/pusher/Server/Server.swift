@@ -13,11 +13,12 @@ struct Server: Sendable {
     /// The host of the REST API. The hosted service has a separate host for this API.
     var apiHost: String
     var application: PusherServerAPI.Application
+    /// Whether the host comes from PUSHER_HOST and the scheme from nowhere, so that the tool uses TLS.
+    private(set) var assumesTLS = false
 
     /// - Throws: `ValidationError` if an option or a variable is invalid.
     init(_ options: ServerOptions, environment: [String: String]) throws {
-        // Ignore empty variables, because settings files often contain variables without a value.
-        let variable = { (name: String) in environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        let variable = { (name: String) in Environment.variable(name, in: environment) }
         guard options.url == nil || options.cluster == nil else {
             throw ValidationError("--url and --cluster exclude each other. Leave out one of them.")
         }
@@ -54,6 +55,10 @@ struct Server: Sendable {
         self.apiHost = apiHost ?? host
         let defaults = PusherTestServer.Application()
         application = .init(id: defaults.id, key: defaults.key, secret: defaults.secret)
+        // This key is public, so the tool uses it only with servers of this machine, such as pusher serve on any port.
+        if ConsoleAccess.isLoopback(host) {
+            application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey
+        }
     }
 
     private init(cluster: String) throws {
@@ -83,8 +88,7 @@ struct Server: Sendable {
             port: number ?? (host == nil ? 6_001 : useTLS ? 443 : 80),
             useTLS: useTLS
         )
-        // This key is public, so the tool uses it only with the default server.
-        if host == nil { application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey }
+        assumesTLS = host != nil && scheme == nil
     }
 
     private init(url text: String) throws {
@@ -116,6 +120,12 @@ struct Server: Sendable {
         "\(useTLS ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path ?? "")"
     }
 
+    /// A sentence for the message about a failed connection; empty if the app has chosen between TLS and no TLS.
+    var schemeAdvice: String {
+        assumesTLS
+            ? " PUSHER_SCHEME is not set, so the tool uses TLS: set it to http if the server does not use TLS." : ""
+    }
+
     func makeAPI(timeLimit: Duration) throws(PusherServerAPIError) -> PusherServerAPI {
         var options = PusherServerAPI.Options()
         options.timeout = timeLimit
@@ -128,5 +138,17 @@ struct Server: Sendable {
             endpoint: .init(host: apiHost, port: port, path: path, useTLS: useTLS),
             options: options
         )
+    }
+}
+
+/// The environment variables of the tool.
+enum Environment {
+    /// Returns the value of a variable. Ignores empty variables, because settings files often contain variables without
+    /// a value.
+    static func variable(
+        _ name: String,
+        in environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
+        environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 }

@@ -18,7 +18,9 @@ extension ServerOptions {
                 .validationFailure
             )
         } catch let error as PusherServerAPIError {
-            throw StandardError.failure(error.message, error.exitCode)
+            let isConnectionFailure = [.connectionFailed, .tlsFailed, .timedOut].contains(error.code)
+            let advice = isConnectionFailure ? server.schemeAdvice : ""
+            throw StandardError.failure(error.message + advice, error.exitCode)
         }
     }
 }

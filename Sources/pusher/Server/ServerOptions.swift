@@ -25,7 +25,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The master key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or the key of pusher serve at its default address.",
+            "The master key of encrypted channels. Default: PUSHER_ENCRYPTION_MASTER_KEY, or on this machine the default key of pusher serve.",
             valueName: "base64"
         )
     )

@@ -36,8 +36,13 @@ extension BrainTranscript {
     }
 
     /// Passes a request to an authorization endpoint to the brain, as the engine does.
-    mutating func post(_ path: String, _ form: String, method: String = "POST") -> [ServerAction] {
-        let request = Request(method: method, target: path, body: Array(form.utf8))
+    mutating func post(
+        _ path: String,
+        _ body: String,
+        method: String = "POST",
+        headers: [Request.Header] = []
+    ) -> [ServerAction] {
+        let request = Request(method: method, target: path, headers: headers, body: Array(body.utf8))
         guard let call = AuthorizationCall(request, options: brain.options) else { return [] }
         return brain.authorizationRequest(RequestID(rawValue: 1), call).withoutRecords
     }

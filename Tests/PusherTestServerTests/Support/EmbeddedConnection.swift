@@ -13,7 +13,7 @@ final class EmbeddedConnection {
         var options = Options()
         options.socketIDPrefix = 7
         change(&options)
-        let engine = ServerEngine(options: options, eventLoop: channel.eventLoop, webhooks: nil) { 1_700_000_000 }
+        let engine = ServerEngine(options: options, eventLoop: channel.eventLoop, webhooks: nil) { 1_700_000_000_000 }
         server = PusherTestServer(options: options, engine: engine, listener: nil)
         let pipeline = channel.pipeline.syncOperations
         try HTTPRequestHandler.addHandlers(to: pipeline, options: options, engine: engine)

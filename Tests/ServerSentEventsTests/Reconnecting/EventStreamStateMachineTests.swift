@@ -411,7 +411,10 @@ struct EventStreamStateMachineTests {
     @Test("aborts an attempt without a response after the timeout")
     func responseTimeout() {
         var machine = Self.connecting()
-        let error = EventStreamError(.responseTimedOut, "Connection timed out: there was no response within 60 s.")
+        let error = EventStreamError(
+            .responseTimedOut,
+            "Connection timed out: the request was not answered within 60 s. A proxy may hold the answer back."
+        )
         #expect(
             machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
                 .abort(1), Self.ask(error),

@@ -57,6 +57,10 @@ extension ConsolePage {
               <p><strong>Nothing has happened yet.</strong></p>
               <p>Connect a client with one of the snippets, or publish an event.</p>
             </div>
+            <div id="no-match" hidden>
+              <p><strong>No line passes the filter.</strong></p>
+              <p>Change the filter, or select more kinds of lines.</p>
+            </div>
             <div id="log" role="listbox" tabindex="0" aria-labelledby="log-title"><div id="rows"></div></div>
             <button type="button" id="newest" hidden>Newest lines ↓</button>
             <section id="details" aria-label="Selected line" hidden>

@@ -159,6 +159,7 @@ extension ConsolePage {
           $("cut").textContent = cut
             ? `${number(cut)} older lines are cut: the server keeps 10,000, this page ${number(LIMIT)}` : "";
           $("empty").hidden = rows.length > 0 || held !== null;
+          $("no-match").hidden = rows.length === 0 || shown.length > 0;
           $("newest").hidden = follows || unseen === 0;
           $("newest").textContent = `${number(unseen)} new ↓`;
           $("pause").textContent = held ? `Resume (${number(held.length)})` : "Pause";

@@ -113,7 +113,7 @@ extension ConsolePage {
         .row[data-kind=backend] .verb { color: var(--amber); }
         .row[data-kind=console] .verb, .row[data-kind=console] .who { color: var(--accent); }
         .row[data-kind=break] { color: var(--red); }
-        #empty { padding: 48px 20px 0; text-align: center; color: var(--muted); }
+        #empty, #no-match { padding: 48px 20px 0; text-align: center; color: var(--muted); }
         #newest {
           position: absolute; right: 20px; bottom: 40px; background: var(--accent); border-color: var(--accent);
           color: var(--on-accent);
@@ -167,8 +167,12 @@ extension ConsolePage {
           main { display: block; overflow: visible; }
           aside, #state { overflow: visible; border-bottom: 1px solid var(--line); }
           #middle { height: 78vh; border-bottom: 1px solid var(--line); }
-          .columns, .row { grid-template-columns: 64px 76px minmax(0, 1fr); }
-          .columns span:nth-child(3), .row .verb { display: none; }
+          .columns, .row { grid-template-columns: 60px 64px 66px minmax(0, 1fr); column-gap: 6px; }
+          #filter, #kinds { flex: 1 1 100%; max-width: none; }
+          #kinds { gap: 4px; }
+          #kinds button, #kinds button:first-child, #kinds button:last-child {
+            flex: 1 1 auto; margin-left: 0; border-radius: 6px;
+          }
           .row .time { direction: rtl; }
         }
         """#
