@@ -57,7 +57,8 @@ extension ClientStateMachine {
     private func unsubscribeUnknown(_ name: String, into effects: inout [Effect]) {
         switch subscriptions.read(name, { $0.phase }) {
         case .subscribing, .subscribingUnwanted, .subscribed, .invalid, nil: break
-        case .idle, .authorizing, .awaitingSignIn, .queued, .retrying, .failed: send(.unsubscribe(channel: name), into: &effects)
+        case .idle, .authorizing, .awaitingSignIn, .queued, .retrying, .failed:
+            send(.unsubscribe(channel: name), into: &effects)
         }
     }
 

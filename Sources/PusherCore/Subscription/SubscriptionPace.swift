@@ -195,7 +195,9 @@ struct SubscriptionPace: Hashable, Sendable {
         let half = quota.map { max($0 / 2, 1) }
         if !isReported {
             lastHit = now
-            if let least = answeredBeforeLoss, let answered = window?.answered { window?.answered = min(answered, least) }
+            if let least = answeredBeforeLoss, let answered = window?.answered {
+                window?.answered = min(answered, least)
+            }
             answeredBeforeLoss = nil
         }
         // If the server answers no subscription, a new connection does not help, so the next wait must be longer.

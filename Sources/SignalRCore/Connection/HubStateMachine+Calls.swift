@@ -198,7 +198,9 @@ extension HubStateMachine {
     }
 
     private mutating func serverCloses(_ error: String?, allowReconnect: Bool, now: Duration) {
-        let failure = error.map { HubFailure.client(.serverClosed, "Server returned an error on close: \($0.shortened)") }
+        let failure = error.map {
+            HubFailure.client(.serverClosed, "Server returned an error on close: \($0.shortened)")
+        }
         if allowReconnect, configuration.reconnects {
             lost(failure, now: now)
         } else {

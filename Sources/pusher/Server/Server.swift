@@ -56,7 +56,7 @@ struct Server: Sendable {
         let defaults = PusherTestServer.Application()
         application = .init(id: defaults.id, key: defaults.key, secret: defaults.secret)
         // This key is public, so the tool uses it only with servers of this machine, such as pusher serve on any port.
-        if ConsoleAccess.isLoopback(host) {
+        if HostRule.isLoopback(host) {
             application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey
         }
     }

@@ -122,7 +122,9 @@ struct AuthorizingTests {
             await world.runUntil { pusher.isWaitingForNextTry }
             await world.advance(by: .seconds(1))
         }
-        let error = await #expect(throws: SubscriptionError.self) { try await world.complete { try await waiting.value } }
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await waiting.value }
+        }
         #expect(error?.kind == .waitTimedOut && error?.httpStatus == 503)
         #expect((error?.cause as? SubscriptionError)?.kind == .authorizationFailed)
         #expect(error?.message.contains("answered with status 503") == true)

@@ -213,7 +213,7 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == [])
     }
 
-    @Test("the call, the event and the delegate get the error of a subscription without an answer for 10 s")
+    @Test("the event and the delegate get the error of a subscription without an answer, and the client retries")
     func timeout() async throws {
         world.server.failSubscriptions(to: "orders", with: .unanswered)
         let delegate = RecordingDelegate()
@@ -222,18 +222,19 @@ struct SubscribingTests {
         let channel = pusher.subscribe("orders")
         let events = Log<PusherEvent>()
         channel.bind(eventName: "pusher:subscription_error") { events.append($0) }
-        let waiting = Task { try await channel.subscribed() }
+        let waiting = Task { try await channel.subscribed(timeout: .seconds(10.5)) }
         await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
         await world.advance(by: .seconds(10))
+        await world.advance(by: .milliseconds(500))
         let error = await #expect(throws: SubscriptionError.self) { try await waiting.value }
-        #expect(error?.kind == .timedOut)
+        #expect(error?.kind == .waitTimedOut)
+        #expect((error?.cause as? SubscriptionError)?.kind == .timedOut)
         #expect(error?.channelName == "orders")
         #expect(events.count == 1)
         #expect(delegate.failures.elements == ["orders"])
         world.server.failSubscriptions(to: "orders", with: nil)
-        pusher.subscribe("orders")
-        await world.run()
-        #expect(channel.subscribed)
+        await world.advance(by: .milliseconds(500))
+        await world.runUntil { channel.subscribed }
     }
 
     @Test("an error that names no channel fails the only pending subscription")

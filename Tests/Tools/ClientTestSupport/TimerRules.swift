@@ -35,7 +35,8 @@ package struct TimerRules {
         let isSound =
             required.allSatisfy(running.contains)
             && running.allSatisfy { purpose in
-                allowed.contains(purpose) && ([.authorization, .nextTry].contains(purpose) || running.count { $0 == purpose } == 1)
+                let isOfMany = [.authorization, .nextTry].contains(purpose)
+                return allowed.contains(purpose) && (isOfMany || running.count { $0 == purpose } == 1)
             }
         guard isSound else { return "in the state \(state), the wrong timers run: \(running)" }
         guard isConnected, running.contains(.activity) == running.contains(.pong) else { return nil }

@@ -54,5 +54,7 @@ extension SubscriptionInput {
 
 extension Result<Authorization, AuthorizationError> {
     /// A failure that may pass.
-    static let busy = Self.failure(AuthorizationError(.refused, "busy", httpStatus: 503, recovery: .retry(after: .zero)))
+    static let busy = Self.failure(
+        AuthorizationError(.refused, "busy", httpStatus: 503, recovery: .retry(after: .zero))
+    )
 }

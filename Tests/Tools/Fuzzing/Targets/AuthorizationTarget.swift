@@ -92,13 +92,18 @@ enum AuthorizationTarget {
         }
     }
 
-    /// Checks that an error shows no secret. Only the error for a refusal shows the body, on purpose.
+    /// Checks that an error shows no secret. The error for a refusal shows the body on purpose. The error for an unusable
+    /// answer shows the body without words that are long enough for a signature or a key.
     private static func checkSecrecy(of error: AuthorizationError, _ response: HTTPResponse, inBatch name: String?) {
         var bare = error
         bare.body = nil
         checkSecrecy(of: bare)
         guard let body = error.body else { return }
-        require(error.kind == .refused, "an error that is not a refusal shows the body \(body)")
+        if error.kind == .invalidResponse {
+            let words = body.split { !($0.isASCII && ($0.isLetter || $0.isNumber || "+=_-.:".contains($0))) }
+            return require(words.allSatisfy { $0.utf8.count < 32 }, "the error may show a secret: \(body)")
+        }
+        require(error.kind == .refused, "an error of another kind shows the body \(body)")
         guard (200..<300).contains(response.status) else { return }
         let refusal = name.flatMap { JSONValue(parsing: response.body.text)?[$0]?["data"] }
         let own = refusal.map { $0.string ?? $0.jsonText } ?? ""

@@ -281,7 +281,10 @@ extension ScriptWriter {
     }
 
     // With the high count, the backend stays down until the faults end.
-    private mutating func authorizationFault() -> Action { .failAuthorizations(fault(), count: draw([1, 1, 4, 1_000])) }
+    private mutating func authorizationFault() -> Action {
+        .failAuthorizations(fault(), count: draw([1, 1, 4, 1_000]))
+    }
+
     private mutating func signInFault() -> Action { .failSignIns(fault(), count: draw([1, 1, 4, 1_000])) }
 
     private mutating func subscriptionFault() -> PusherTestServer.SubscriptionFault? {
