@@ -27,7 +27,7 @@ struct ClosedPipeTests {
 
     @Test("pusher serve stops its server, and exits without an error message, when the pipe is closed")
     func serve() async throws {
-        let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 11"#)
+        let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 12"#)
         var lines = shell.lines.makeAsyncIterator()
         var values: [Substring: Substring] = [:]
         while let line = await lines.next(), line != "ready" {
