@@ -71,18 +71,29 @@ let package = Package(
         .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle."),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-        // NIO has it already.
+        // Each floor is the oldest release that serves. A floor rises only if the code uses something newer.
+        // ByteBuffer.readableBytesUInt8Span
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
+        // NIO asks for it.
         .package(url: "https://github.com/apple/swift-atomics.git", from: "1.1.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
-        .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
-        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.19.0"),
-        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.5.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.10.0"),
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.33.0"),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.11.0"),
+        // Builds in Swift 6 mode beside this NIO.
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.31.0"),
+        // The oldest that was tried.
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
+        // Tests only: HMAC, SHA-256 and keys have not changed since 3.0, and swift-certificates chooses between 3 and 4.
+        .package(url: "https://github.com/apple/swift-crypto.git", "3.0.0"..<"5.0.0"),
+        // Tests only: certificates that the tests make.
+        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.0.0"),
+        // Tests only: swift-certificates asks for it.
+        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.0.0"),
+        // The oldest that was tried.
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.4.0"),
+        // CoreMetrics.Meter
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
+        // The oldest that was tried in Swift 6 mode.
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.25.0"),
+        // The oldest that was tried.
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
     ],
     targets: [
         .systemLibrary(

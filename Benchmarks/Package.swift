@@ -29,10 +29,10 @@ let package = Package(
     products: [.library(name: "AllocationCount", type: .dynamic, targets: ["AllocationCount"])],
     dependencies: [
         .package(name: "PusherClient", path: ".."),
-        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
-        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.33.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.31.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.25.0"),
     ],
     targets: [
         .systemLibrary(

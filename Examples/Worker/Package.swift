@@ -10,8 +10,8 @@ let package = Package(
     platforms: [.macOS(.v13)],
     dependencies: [
         .package(name: "PusherClient", path: "../..", traits: ["Metrics", "ServiceLifecycle"]),
-        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.11.0"),
-        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
     ],
     targets: [
         .executableTarget(

@@ -6,7 +6,7 @@ import Testing
 /// use the same secret.
 @Suite("Strings to sign")
 struct StringToSignTests {
-    private static let secret = SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8))
+    private static var secret: SymmetricKey { SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8)) }
 
     private func signature(of text: String) -> String {
         HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: Self.secret)

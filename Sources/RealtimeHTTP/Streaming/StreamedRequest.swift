@@ -168,7 +168,7 @@ private final class StreamedRequest: HTTPStream {
 }
 
 /// One request of a chain of redirects.
-private final class Hop: HTTPClientResponseDelegate {
+private final class Hop: HTTPClientResponseDelegate, Sendable {
     typealias Response = Void
 
     let request: HTTPRequest
