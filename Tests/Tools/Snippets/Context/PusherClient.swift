@@ -46,7 +46,7 @@ struct Backend: Sendable {
 }
 
 let backend = Backend()
-func isAwake() async -> Bool { true }
+func isMember(_ channelName: String) async -> Bool { true }
 func signature(for request: AuthorizationRequest) async throws -> String { "" }
 func reloadPrices() {}
 func showThatTheServerNeedsANewCertificate() {}

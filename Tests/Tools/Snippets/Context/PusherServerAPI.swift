@@ -1,8 +1,10 @@
 import PusherServerAPI
+import PusherTestServer
 
 var api: PusherServerAPI { fatalError("Examples are compiled, and never run.") }
 
 let socketID = "1.2"
+let server = PusherTestServer()
 struct User {
     var id: String
     var name: String
