@@ -1,4 +1,4 @@
-// swift-tools-version: 6.3
+// swift-tools-version: 6.2
 import PackageDescription
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
@@ -308,21 +308,23 @@ let package = Package(
             path: "Tests/ProxyTestSupport",
             swiftSettings: settings
         ),
+        // Imports Testing, which the tools that use TestSupport cannot do.
+        .target(name: "TestTraits", path: "Tests/TestTraits", swiftSettings: settings),
         .testTarget(
             name: "RealtimePrimitivesTests",
-            dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto],
+            dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto, "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RealtimeMessagePackTests",
-            dependencies: ["RealtimeMessagePack", "TestSupport"],
+            dependencies: ["RealtimeMessagePack", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RealtimeNetworkingTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
-                nioConcurrencyHelpers, nioSSL,
+                nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -330,7 +332,7 @@ let package = Package(
             name: "RealtimeHTTPTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
-                "TestTLS", nioCore, nioPosix, nioHTTP1, nioSSL,
+                "TestTLS", nioCore, nioPosix, nioHTTP1, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -338,7 +340,7 @@ let package = Package(
             name: "WebSocketClientTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "WebSocketClient", "SocketTestSupport", "TestSupport",
-                "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
+                "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -348,7 +350,7 @@ let package = Package(
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
                 "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "ProxyTestSupport",
                 "TestSupport",
-                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers,
+                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers, "TestTraits",
             ],
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings
@@ -356,37 +358,37 @@ let package = Package(
         // A program as users of IKEventSource have it, with a compiler that is set as theirs is.
         .testTarget(
             name: "IKEventSourceProgramTests",
-            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            dependencies: ["ServerSentEvents", "EventSourceTestServer", "TestTraits"],
             swiftSettings: [.swiftLanguageMode(.v5)] + warnings
         ),
         .testTarget(
             name: "ServerSentEventsProgramTests",
-            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            dependencies: ["ServerSentEvents", "EventSourceTestServer", "TestTraits"],
             swiftSettings: warnings
         ),
         .testTarget(
             name: "SignalRCoreTests",
-            dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
+            dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
                 "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
-                logging, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers,
+                logging, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto],
+            dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto, "TestTraits"],
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.
-        .testTarget(name: "FuzzingTests", dependencies: ["TestSupport"], swiftSettings: settings),
+        .testTarget(name: "FuzzingTests", dependencies: ["TestSupport", "TestTraits"], swiftSettings: settings),
         .testTarget(
             name: "PusherEncryptionTests",
-            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport", crypto],
+            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport", crypto, "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -394,6 +396,7 @@ let package = Package(
             dependencies: [
                 "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "SocketTestSupport",
                 "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
+                "TestTraits",
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings
@@ -402,7 +405,7 @@ let package = Package(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, nioEmbedded,
+                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -410,7 +413,7 @@ let package = Package(
             name: "PusherServerAPITests",
             dependencies: [
                 "PusherServerAPI", "PusherTestServer", "PusherClient", "ClientTestSupport", "RealtimeHTTP",
-                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1,
+                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -419,33 +422,33 @@ let package = Package(
             name: "PusherCommandTests",
             dependencies: [
                 "PusherClient", "ClientTestSupport", "PusherTestServer", "SocketTestSupport", "TestSupport", "TestTLS",
-                crypto, logging,
+                crypto, logging, "TestTraits",
             ],
             swiftSettings: settings
         ),
         // Programs as users of PusherSwift have them, with a compiler that is set as theirs is.
         .testTarget(
             name: "PusherSwiftProgramTests",
-            dependencies: ["PusherClient", "PusherTestServer", "TestSupport", nioConcurrencyHelpers],
+            dependencies: ["PusherClient", "PusherTestServer", "TestSupport", nioConcurrencyHelpers, "TestTraits"],
             swiftSettings: [.swiftLanguageMode(.v5)] + warnings
         ),
         .testTarget(
             name: "Swift6ProgramTests",
             dependencies: [
                 "PusherClient", "ClientTestSupport", "WebSocketClient", "PusherTestServer", "ProxyTestSupport",
-                "TestSupport", "TestTLS", logging, serviceLifecycle, metrics,
+                "TestSupport", "TestTLS", logging, serviceLifecycle, metrics, "TestTraits",
             ],
             swiftSettings: warnings
         ),
         // Programs as users of Microsoft's client have them, in both modes of the language.
         .testTarget(
             name: "SignalRSwift5ProgramTests",
-            dependencies: ["SignalRClient", "SignalRTestServer"],
+            dependencies: ["SignalRClient", "SignalRTestServer", "TestTraits"],
             swiftSettings: [.swiftLanguageMode(.v5)] + warnings
         ),
         .testTarget(
             name: "SignalRSwift6ProgramTests",
-            dependencies: ["SignalRClient", "SignalRTestServer"],
+            dependencies: ["SignalRClient", "SignalRTestServer", "TestTraits"],
             swiftSettings: warnings
         ),
         .testTarget(
@@ -455,7 +458,7 @@ let package = Package(
                 "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "ProxyTestSupport",
                 "Simulation", "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging,
                 serviceLifecycle, metrics, metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded,
-                nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto,
+                nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto, "TestTraits",
             ],
             swiftSettings: settings
         ),

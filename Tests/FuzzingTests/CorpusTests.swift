@@ -1,10 +1,11 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 /// Runs the fuzzer in a separate process. If an input crashes the fuzzer, the other tests continue, and the fuzzer's
 /// output names the input.
-@Suite("Inputs of the fuzzer", .timeLimit(.minutes(5)))
+@Suite("Inputs of the fuzzer", .limited)
 struct CorpusTests {
     private static let fuzzing = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Tools/Fuzzing")

@@ -1,9 +1,10 @@
 import EventSourceTestServer
 import Foundation
 import ServerSentEvents
+import TestTraits
 import Testing
 
-@Suite("Programs written for IKEventSource", .timeLimit(.minutes(5)))
+@Suite("Programs written for IKEventSource", .limited)
 struct IKEventSourceProgramTests {
     @Test("a screen shows events until the server completes the stream")
     @MainActor

@@ -3,9 +3,10 @@ import Foundation
 import PusherTestServer
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("pusher authorize", .serialized, .timeLimit(.minutes(5)))
+@Suite("pusher authorize", .serialized, .limited)
 struct AuthorizeTests {
     private static let credentials = ["--key", "278d425bdf160c739803", "--secret", "7ad3773142a6692b25b8"]
     private static let socket = ["--socket-id", "1234.1234"]

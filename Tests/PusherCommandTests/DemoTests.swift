@@ -1,6 +1,7 @@
+import TestTraits
 import Testing
 
-@Suite("pusher demo", .serialized, .timeLimit(.minutes(5)))
+@Suite("pusher demo", .serialized, .limited)
 struct DemoTests {
     @Test("the demo succeeds over WebSockets and in a network that blocks WebSockets", arguments: [false, true])
     func demo(blocksWebSockets: Bool) async throws {

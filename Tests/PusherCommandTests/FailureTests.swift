@@ -2,9 +2,10 @@ import PusherTestServer
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("The tool with a failing server", .serialized, .timeLimit(.minutes(5)))
+@Suite("The tool with a failing server", .serialized, .limited)
 struct FailureTests {
     /// The commands that use a server.
     static let commands = [

@@ -2,9 +2,10 @@ import Foundation
 import PusherTestServer
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("pusher listen", .serialized, .timeLimit(.minutes(5)))
+@Suite("pusher listen", .serialized, .limited)
 struct ListenTests {
     /// Removes the time from JSON, because it differs in each run.
     private func withoutTime(_ line: String?) -> String? {

@@ -4,9 +4,10 @@ import Logging
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("pusher trigger, channels, channel and users", .serialized, .timeLimit(.minutes(5)))
+@Suite("pusher trigger, channels, channel and users", .serialized, .limited)
 struct RequestCommandTests {
     private func withClient(
         channels: [String],

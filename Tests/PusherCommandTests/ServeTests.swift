@@ -3,9 +3,10 @@ import Foundation
 import Logging
 import PusherClient
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("pusher serve", .serialized, .timeLimit(.minutes(5)))
+@Suite("pusher serve", .serialized, .limited)
 struct ServeTests {
     private func makeClient(port: Int, userSecret: String) -> Pusher {
         Pusher(

@@ -2,11 +2,12 @@ import Foundation
 import NIOHTTP1
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import pusher
 
-@Suite("Access to the console", .timeLimit(.minutes(5)))
+@Suite("Access to the console", .limited)
 struct ConsoleAccessTests {
     private static let action = #"{"action":"publish","event":"e","channel":"orders","data":"{}"}"#
 
@@ -113,7 +114,7 @@ struct ConsoleAccessTests {
     }
 }
 
-@Suite("The console of pusher serve", .timeLimit(.minutes(5)))
+@Suite("The console of pusher serve", .limited)
 struct ServeConsoleTests {
     @Test("the tool runs the console unless --no-console is set or the host is not a loopback address")
     func announced() async throws {

@@ -3,6 +3,7 @@ import PusherClient
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import pusher
@@ -12,7 +13,7 @@ import Testing
     "The console in a browser",
     .enabled(if: Browser.path != nil, "CHROMIUM names no browser: see make test-console"),
     .serialized,
-    .timeLimit(.minutes(5))
+    .limited
 )
 struct ConsoleBrowserTests {
     @Test("at a width of 390 px, the page shows the filters and what happened, and it names an empty result")

@@ -1,11 +1,12 @@
 import Foundation
 import PusherClient
 import PusherTestServer
+import TestTraits
 import Testing
 
 @testable import pusher
 
-@Suite("The console's snippets")
+@Suite("The console's snippets", .limited)
 struct ConsoleSnippetTests {
     /// A copy of the snippet for Swift, which the compiler checks.
     private func program() async throws {

@@ -2,11 +2,12 @@ import PusherClient
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import pusher
 
-@Suite("The console's updates and actions", .timeLimit(.minutes(5)))
+@Suite("The console's updates and actions", .limited)
 struct ConsoleTests {
     @Test("the updates show connections, channels and members that appear and disappear")
     func live() async throws {
@@ -167,7 +168,7 @@ struct ConsoleTests {
     }
 }
 
-@Suite("The console's log")
+@Suite("The console's log", .limited)
 struct ConsoleLogTests {
     private func line(_ payload: String? = nil) -> RecordDescription {
         RecordDescription(kind: .event, who: "1.1", verb: "sent", payload: payload)

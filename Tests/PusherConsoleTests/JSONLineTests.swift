@@ -1,9 +1,10 @@
 import Foundation
+import TestTraits
 import Testing
 
 @testable import pusher
 
-@Suite("JSON lines of the tool")
+@Suite("JSON lines of the tool", .limited)
 struct JSONLineTests {
     @Test("JSON on a terminal escapes C1 controls, DEL, bidirectional marks and line separators, and keeps its value")
     func terminal() throws {

@@ -1,12 +1,13 @@
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import pusher
 
-@Suite("Records in words", .timeLimit(.minutes(5)))
+@Suite("Records in words", .limited)
 struct RecordDescriptionTests {
     /// Returns the output of `serve --verbose` for the records of a server, without the padding between columns.
     private func lines(_ body: (PusherTestServer) async throws -> Void) async throws -> [String] {

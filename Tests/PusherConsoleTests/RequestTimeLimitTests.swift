@@ -1,11 +1,12 @@
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import TestTraits
 import Testing
 
 @testable import pusher
 
-@Suite("The time limit for requests to the console", .timeLimit(.minutes(5)))
+@Suite("The time limit for requests to the console", .limited)
 struct RequestTimeLimitTests {
     /// The console's handlers without a socket, in virtual time.
     private final class Connection {

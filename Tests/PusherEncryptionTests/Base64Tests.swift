@@ -1,10 +1,11 @@
 import Foundation
 import PusherEncryption
 import TestSupport
+import TestTraits
 import Testing
 
 /// Compares the decoder with Foundation's decoder.
-@Suite("Base64")
+@Suite("Base64", .limited)
 struct Base64Tests {
     /// Decodes into memory of exactly the requested size, and checks the byte after this memory.
     private func decoded(_ text: String) -> Data? { decoded(Array(text.utf8)) }

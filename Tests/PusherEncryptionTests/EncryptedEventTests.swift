@@ -2,9 +2,10 @@ import Foundation
 import PusherEncryption
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Encrypted events")
+@Suite("Encrypted events", .limited)
 struct EncryptedEventTests {
     static let key = SecretKey([UInt8](repeating: 9, count: 32))
 

@@ -1,7 +1,8 @@
 import PusherEncryption
+import TestTraits
 import Testing
 
-@Suite("HMAC-SHA256")
+@Suite("HMAC-SHA256", .limited)
 struct HMACSHA256Tests {
     @Test("the codes match the codes of another implementation", arguments: Vectors.signatures)
     func code(_ vector: Vectors.Signature) {

@@ -1,4 +1,5 @@
 import Foundation
+import TestTraits
 import Testing
 
 @testable import PusherEncryption
@@ -10,7 +11,7 @@ import Testing
 #endif
 
 // The tests run one after another, because only a limited number of keys is guarded.
-@Suite("The memory of keys", .serialized)
+@Suite("The memory of keys", .limited, .serialized)
 struct KeyMemoryTests {
     private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
 

@@ -2,9 +2,10 @@ import Crypto
 import Foundation
 import PusherEncryption
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Secretbox")
+@Suite("Secretbox", .limited)
 struct SecretBoxTests {
     @Test("the key opens boxes of another implementation", arguments: Vectors.boxes)
     func published(_ vector: Vectors.Box) throws {

@@ -1,10 +1,11 @@
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherEncryption
 
-@Suite("Secret keys", .timeLimit(.minutes(5)))
+@Suite("Secret keys", .limited)
 struct SecretKeyTests {
     @Test("only 32 bytes are a valid key", arguments: 0...70)
     func length(count: Int) {

@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Channel names")
+@Suite("Channel names", .limited)
 struct ChannelNameTests {
     @Test(
         "The prefix determines the kind of channel",

@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Close codes")
+@Suite("Close codes", .limited)
 struct CloseCodeTests {
     /// The ranges of protocol clause 6.1. For 4300 and above, the client reacts like pusher-js.
     static let ranges: [(codes: ClosedRange<Int>, reaction: CloseCode.Reaction)] = [

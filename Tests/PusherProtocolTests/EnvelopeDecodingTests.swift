@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Decoding an envelope")
+@Suite("Decoding an envelope", .limited)
 struct EnvelopeDecodingTests {
     @Test("Golden frames", arguments: GoldenFrame.all)
     func goldenFrame(frame: GoldenFrame) throws {

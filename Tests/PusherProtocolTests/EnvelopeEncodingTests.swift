@@ -1,8 +1,9 @@
 import Foundation
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Encoding an envelope")
+@Suite("Encoding an envelope", .limited)
 struct EnvelopeEncodingTests {
     @Test(
         "The client's messages have exactly the expected bytes",

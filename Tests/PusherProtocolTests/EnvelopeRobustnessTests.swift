@@ -1,9 +1,10 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 /// Checks that no input causes a trap, which would end the test process. Most tests also check the result.
-@Suite("Decoding damaged frames")
+@Suite("Decoding damaged frames", .limited)
 struct EnvelopeRobustnessTests {
     @Test("A frame is rejected if its end is missing", arguments: GoldenFrame.all)
     func truncated(frame: GoldenFrame) {

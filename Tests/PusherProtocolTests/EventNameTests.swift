@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Event names")
+@Suite("Event names", .limited)
 struct EventNameTests {
     @Test(
         "The prefix shows whether an event belongs to the protocol, to clients or to the app",

@@ -1,9 +1,10 @@
 import EnvelopeCorpus
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Compares the decoder with Foundation's decoder. `make check-decoder` compares more frames, with AddressSanitizer.
-@Suite("Agreement with Foundation's JSON")
+@Suite("Agreement with Foundation's JSON", .limited)
 struct FoundationAgreementTests {
     @Test(
         "Our decoder and Foundation accept the same frames, with the same values",

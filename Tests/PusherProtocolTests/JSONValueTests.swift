@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("JSON values")
+@Suite("JSON values", .limited)
 struct JSONValueTests {
     @Test("The value of a payload is the same whether the server encodes it once or twice")
     func payloadValue() {

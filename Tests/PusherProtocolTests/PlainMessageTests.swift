@@ -1,8 +1,9 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The scan of plain messages")
+@Suite("The scan of plain messages", .limited)
 struct PlainMessageTests {
     @Test(
         "the scan finds the parts of a message in any order, with white space between them",

@@ -1,10 +1,11 @@
 import Crypto
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Compares signatures with examples in the documentation of Pusher Channels and in its server libraries. All examples
 /// use the same secret.
-@Suite("Strings to sign")
+@Suite("Strings to sign", .limited)
 struct StringToSignTests {
     private static var secret: SymmetricKey { SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8)) }
 

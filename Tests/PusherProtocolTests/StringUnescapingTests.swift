@@ -1,11 +1,12 @@
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherProtocol
 
 /// The decoder reads strings in blocks of 64 bytes, and copies 16 bytes at a time. The decoder's result must not depend
 /// on where a block begins or ends.
-@Suite("JSON strings that are read in blocks")
+@Suite("JSON strings that are read in blocks", .limited)
 struct StringUnescapingTests {
     /// Reads a string byte by byte, from the byte after the opening quotation mark. Returns the text and the offset of
     /// the rest, or nil.

@@ -1,7 +1,8 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Names and ids of the protocol")
+@Suite("Names and ids of the protocol", .limited)
 struct WireTextTests {
     @Test(
         "Texts are equal only if their bytes are equal",

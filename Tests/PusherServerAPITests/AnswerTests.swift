@@ -1,9 +1,10 @@
 import PusherServerAPI
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The server API's errors and retries", .timeLimit(.minutes(5)))
+@Suite("The server API's errors and retries", .limited)
 struct AnswerTests {
     private static let event = PusherServerAPI.Event("e", data: "{}")
 

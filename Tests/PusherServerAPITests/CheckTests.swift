@@ -1,8 +1,9 @@
 import PusherServerAPI
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The checks of the server API before a request", .timeLimit(.minutes(5)))
+@Suite("The checks of the server API before a request", .limited)
 struct CheckTests {
     typealias Call = @Sendable (PusherServerAPI) async throws -> Void
 

@@ -7,9 +7,10 @@ import PusherTestServer
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("The server API on sockets", .timeLimit(.minutes(5)))
+@Suite("The server API on sockets", .limited)
 struct ServerTests {
     private static func api(
         of server: PusherTestServer,

@@ -2,10 +2,11 @@ import Foundation
 import PusherServerAPI
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
 /// The vectors come from the service's documents and from its official server libraries.
-@Suite("Signatures of the server API", .timeLimit(.minutes(5)))
+@Suite("Signatures of the server API", .limited)
 struct SignatureTests {
     private static let key = OfflineAPI.application.key
     private let socketID = "1234.1234"

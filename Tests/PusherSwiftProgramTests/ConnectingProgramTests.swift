@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Programs written for PusherSwift: configuration and connection", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: configuration and connection", .limited)
 struct ConnectingProgramTests {
     @Test("the server gets the options, and the URLs equal PusherSwift's URLs")
     func configuration() async throws {

@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Programs written for PusherSwift: events in both directions", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: events in both directions", .limited)
 struct EventProgramTests {
     @Test("the app can bind callbacks to a client and a channel, and unbind them by id, by name, and all at once")
     func binding() async throws {

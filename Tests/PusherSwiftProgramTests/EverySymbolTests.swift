@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Every public Swift symbol of PusherSwift", .timeLimit(.minutes(5)))
+@Suite("Every public Swift symbol of PusherSwift", .limited)
 struct EverySymbolTests {
     @Test("a program can use every symbol that is not deprecated")
     func current() async throws {

@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Programs written for PusherSwift: channels and their authorization", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: channels and their authorization", .limited)
 struct SubscribingProgramTests {
     private let names = ["private-a", "presence-a", "private-encrypted-a", "private-cache-a"]
 

@@ -1,9 +1,10 @@
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Trailing closures of subscribe, in Swift 5 mode", .timeLimit(.minutes(5)))
+@Suite("Trailing closures of subscribe, in Swift 5 mode", .limited)
 struct TrailingClosureProgramTests {
     @Test("closures with a member parameter get members, and closures with an event parameter get events")
     func closures() async throws {

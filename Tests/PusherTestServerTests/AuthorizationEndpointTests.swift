@@ -3,11 +3,12 @@ import NIOEmbedded
 import PusherEncryption
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The authorization endpoints", .timeLimit(.minutes(5)))
+@Suite("The authorization endpoints", .limited)
 struct AuthorizationEndpointTests {
     private func server(_ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
         BrainTranscript { options in

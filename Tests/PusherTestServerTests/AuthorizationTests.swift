@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Subscriptions that need an authorization", .timeLimit(.minutes(5)))
+@Suite("Subscriptions that need an authorization", .limited)
 struct AuthorizationTests {
     @Test("acceptsAnySignature accepts any signature, but not a missing signature")
     func anySignature() {

@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The server continues after every message of a client", .timeLimit(.minutes(5)))
+@Suite("The server continues after every message of a client", .limited)
 struct BadInputTests {
     static let values = [
         "null", "true", "1", "-1e999", "\"\"", "\"x\"", "[]", "[{}]", "{}", #"{"channel":1}"#, #"{"channel":null}"#,

@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Cache channels", .timeLimit(.minutes(5)))
+@Suite("Cache channels", .limited)
 struct CacheTests {
     private static let channels = [
         "cache-x", "private-cache-x", "private-encrypted-cache-x", "presence-cache-x",

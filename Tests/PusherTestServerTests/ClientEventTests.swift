@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Client events", .timeLimit(.minutes(5)))
+@Suite("Client events", .limited)
 struct ClientEventTests {
     private func error(_ reason: String) -> ServerAction {
         .error(1, "Client event rejected - \(reason)", code: "4301")

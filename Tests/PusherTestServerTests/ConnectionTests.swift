@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The beginning and the end of connections", .timeLimit(.minutes(5)))
+@Suite("The beginning and the end of connections", .limited)
 struct ConnectionTests {
     @Test(
         "the server sends a socket id for a known key",

@@ -1,11 +1,12 @@
 import NIOEmbedded
 import PusherProtocol
 import Synchronization
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Consistency of the server's state with random clients", .timeLimit(.minutes(5)))
+@Suite("Consistency of the server's state with random clients", .limited)
 struct ConsistencyTests {
     /// A client's view of a presence channel, from the messages that it received.
     private struct Roster {

@@ -4,11 +4,12 @@ import NIOEmbedded
 import NIOHTTP1
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Web pages of other origins (CORS)", .timeLimit(.minutes(5)))
+@Suite("Web pages of other origins (CORS)", .limited)
 struct CrossOriginTests {
     private static let form = "socket_id=1.1&channel_name=private-x"
 

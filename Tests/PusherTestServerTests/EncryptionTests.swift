@@ -1,11 +1,12 @@
 import NIOEmbedded
 import PusherEncryption
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Encrypted channels", .timeLimit(.minutes(5)))
+@Suite("Encrypted channels", .limited)
 struct EncryptionTests {
     private struct Setup {
         let loop = EmbeddedEventLoop()

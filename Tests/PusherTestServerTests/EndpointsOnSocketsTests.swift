@@ -4,11 +4,12 @@ import NIOHTTP1
 import PusherProtocol
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Authorization endpoints and webhooks, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Authorization endpoints and webhooks, on real sockets", .limited)
 struct EndpointsOnSocketsTests {
     private func authorize(
         _ server: PusherTestServer,

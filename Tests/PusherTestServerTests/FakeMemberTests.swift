@@ -2,11 +2,12 @@ import NIOCore
 import NIOEmbedded
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Simulated members of presence channels", .timeLimit(.minutes(5)))
+@Suite("Simulated members of presence channels", .limited)
 struct FakeMemberTests {
     /// A client on the channel, and a server in virtual time.
     private final class Room {

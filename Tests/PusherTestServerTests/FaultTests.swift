@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Faults on demand", .timeLimit(.minutes(5)))
+@Suite("Faults on demand", .limited)
 struct FaultTests {
     @Test("each fault makes new connections fail in its own way")
     func connectionFaults() {

@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("HTTP on the server's sockets", .timeLimit(.minutes(5)))
+@Suite("HTTP on the server's sockets", .limited)
 struct HTTPRulesTests {
     private static let upgrade =
         "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"

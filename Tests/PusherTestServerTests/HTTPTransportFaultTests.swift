@@ -1,11 +1,12 @@
 import NIOCore
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Faults of connections over HTTP", .timeLimit(.minutes(5)))
+@Suite("Faults of connections over HTTP", .limited)
 struct HTTPTransportFaultTests {
     private static let polling = "/app/app-key/1/polling"
 

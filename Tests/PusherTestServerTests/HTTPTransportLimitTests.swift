@@ -2,11 +2,12 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Hostile clients over HTTP", .timeLimit(.minutes(5)))
+@Suite("Hostile clients over HTTP", .limited)
 struct HTTPTransportLimitTests {
     @Test(
         "the server answers invalid session names with 404",

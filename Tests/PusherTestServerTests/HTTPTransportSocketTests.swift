@@ -6,11 +6,12 @@ import NIOSSL
 import PusherProtocol
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("HTTP transports on real sockets", .timeLimit(.minutes(5)))
+@Suite("HTTP transports on real sockets", .limited)
 struct HTTPTransportSocketTests {
     private static let session = TransportWorld.session
 

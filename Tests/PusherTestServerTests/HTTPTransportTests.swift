@@ -1,11 +1,12 @@
 import NIOCore
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("HTTP transports, as pusher-js uses them", .timeLimit(.minutes(5)))
+@Suite("HTTP transports, as pusher-js uses them", .limited)
 struct HTTPTransportTests {
     private static let subscribe = Envelope.subscribe(channel: "news").jsonText
     private static let succeeded = Dialect.pusher.subscriptionSucceeded(channel: "news")

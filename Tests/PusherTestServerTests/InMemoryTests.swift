@@ -2,11 +2,12 @@ import NIOCore
 import NIOEmbedded
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The server in memory, in virtual time", .timeLimit(.minutes(5)))
+@Suite("The server in memory, in virtual time", .limited)
 struct InMemoryTests {
     private final class Setup {
         let loop = EmbeddedEventLoop()

@@ -5,11 +5,12 @@ import PusherProtocol
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The server on real sockets", .timeLimit(.minutes(5)))
+@Suite("The server on real sockets", .limited)
 struct ListenerTests {
     private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (UInt, String) {
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)

@@ -1,9 +1,10 @@
 import Foundation
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Connections with many subscriptions", .timeLimit(.minutes(5)))
+@Suite("Connections with many subscriptions", .limited)
 struct ManySubscriptionsTests {
     @Test("the set of channels keeps the order in which channels were added, and removes channels")
     func order() {

@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("A limit on the messages of a connection", .timeLimit(.minutes(5)))
+@Suite("A limit on the messages of a connection", .limited)
 struct MessageLimitTests {
     private let exceeded = Dialect.reverb.error(code: 4301, message: "Rate limit exceeded")
 

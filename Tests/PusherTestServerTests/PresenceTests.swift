@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Presence", .timeLimit(.minutes(5)))
+@Suite("Presence", .limited)
 struct PresenceTests {
     private func succeeded(_ presence: String) -> String {
         message(EventName.subscriptionSucceededInternal, #"{"presence":\#(presence)}"#, "presence-x")

@@ -1,12 +1,13 @@
 import NIOCore
 import NIOEmbedded
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ProxyTestSupport
 @testable import PusherTestServer
 
-@Suite("Requests that the proxy forwards", .timeLimit(.minutes(5)))
+@Suite("Requests that the proxy forwards", .limited)
 struct ProxyForwardingTests {
     /// Sends a request and answers as the origin. Returns the head at the origin, the answer at the client, and the
     /// recorded status.

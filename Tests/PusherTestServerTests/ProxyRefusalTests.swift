@@ -1,11 +1,12 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import ProxyTestSupport
 @testable import PusherTestServer
 
-@Suite("Requests that the proxy refuses", .timeLimit(.minutes(5)))
+@Suite("Requests that the proxy refuses", .limited)
 struct ProxyRefusalTests {
     @Test("the proxy answers a wrong user name or password with 407")
     func authentication() async throws {
@@ -106,7 +107,7 @@ struct ProxyRefusalTests {
     }
 }
 
-@Suite("Faults of the proxy", .timeLimit(.minutes(5)))
+@Suite("Faults of the proxy", .limited)
 struct ProxyFaultTests {
     @Test("each fault applies to the requested number of requests")
     func counted() async throws {

@@ -5,12 +5,13 @@ import NIOSSL
 import PusherProtocol
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import ProxyTestSupport
 @testable import PusherTestServer
 
-@Suite("Tunnels through the proxy", .timeLimit(.minutes(5)))
+@Suite("Tunnels through the proxy", .limited)
 struct ProxyTunnelTests {
     @Test("the proxy tunnels a WebSocket to a host name that only the proxy knows", arguments: ["127.0.0.1", "::1"])
     func webSocket(host: String) async throws {

@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Records of published events", .timeLimit(.minutes(5)))
+@Suite("Records of published events", .limited)
 struct PublishedRecordTests {
     private func reach(_ actions: [ServerAction]) -> [String] {
         actions.compactMap { action in

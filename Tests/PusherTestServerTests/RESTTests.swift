@@ -1,11 +1,12 @@
 import PusherEncryption
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("The REST API", .timeLimit(.minutes(5)))
+@Suite("The REST API", .limited)
 struct RESTTests {
     static let application = PusherTestServer.Application(
         id: "3",

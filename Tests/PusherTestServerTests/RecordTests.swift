@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Records", .timeLimit(.minutes(5)))
+@Suite("Records", .limited)
 struct RecordTests {
     @Test("the server records events in order")
     func order() async throws {

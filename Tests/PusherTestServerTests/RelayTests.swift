@@ -1,8 +1,9 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The relay, and its effects on connections", .timeLimit(.minutes(5)))
+@Suite("The relay, and its effects on connections", .limited)
 struct RelayTests {
     @Test("the relay passes on many megabytes in both directions at once, and then the end of the connection")
     func passesOn() async throws {

@@ -1,11 +1,12 @@
 import NIOCore
 import NIOEmbedded
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Requests that are too long or never complete", .timeLimit(.minutes(5)))
+@Suite("Requests that are too long or never complete", .limited)
 struct RequestLimitTests {
     private static let form = "socket_id=1.1&channel_name=private-x"
 

@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Subscriptions", .timeLimit(.minutes(5)))
+@Suite("Subscriptions", .limited)
 struct SubscriptionTests {
     private func connected(_ count: Int = 1, _ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
         var server = BrainTranscript(change)

@@ -1,6 +1,7 @@
 import Foundation
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
@@ -110,7 +111,7 @@ private struct Browser {
     }
 }
 
-@Suite("Transcripts of pusher-js", .timeLimit(.minutes(5)))
+@Suite("Transcripts of pusher-js", .limited)
 struct TranscriptTests {
     @Test("the server answers the requests of pusher-js with the bytes that pusher-js understood")
     func replay() async throws {

@@ -1,10 +1,11 @@
 import NIOCore
 import NIOEmbedded
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Clients that stop reading", .timeLimit(.minutes(5)))
+@Suite("Clients that stop reading", .limited)
 struct UnreadingClientTests {
     /// A handler that holds all output, so that the output waits in the channel.
     private final class OutputHolder: ChannelOutboundHandler {

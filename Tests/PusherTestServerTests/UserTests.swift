@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Signed-in users", .timeLimit(.minutes(5)))
+@Suite("Signed-in users", .limited)
 struct UserTests {
     private func success(_ userData: String) -> String {
         message(

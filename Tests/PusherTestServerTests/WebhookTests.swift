@@ -6,11 +6,12 @@ import NIOHTTP1
 import NIOPosix
 import PusherEncryption
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherTestServer
 
-@Suite("Webhooks", .timeLimit(.minutes(5)))
+@Suite("Webhooks", .limited)
 struct WebhookTests {
     private func connected(_ count: Int, _ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
         BrainTranscript.connected(count) { options in

@@ -2,9 +2,10 @@ import NIOHTTP1
 import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
+import TestTraits
 import Testing
 
-@Suite("HTTP requests", .timeLimit(.minutes(5)))
+@Suite("HTTP requests", .limited)
 struct AsyncHTTPRequesterTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 

@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import RealtimeHTTP
 
-@Suite("Connection pools of the HTTP client", .timeLimit(.minutes(5)))
+@Suite("Connection pools of the HTTP client", .limited)
 struct ConnectionPoolsTests {
     private final class Pool: Sendable {}
     private typealias Pools = ConnectionPools<String, Pool>

@@ -1,9 +1,10 @@
 import Foundation
+import TestTraits
 import Testing
 
 @testable import RealtimeHTTP
 
-@Suite("Dates of HTTP")
+@Suite("Dates of HTTP", .limited)
 struct HTTPDateTests {
     @Test(
         "reads a valid date",

@@ -2,11 +2,12 @@ import NIOSSL
 import RealtimeNetworking
 import SocketTestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import RealtimeHTTP
 
-@Suite("HTTP failures", .timeLimit(.minutes(5)))
+@Suite("HTTP failures", .limited)
 struct HTTPFailureTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 

@@ -5,9 +5,10 @@ import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("Cancellation and shutdown of HTTP requests", .timeLimit(.minutes(5)))
+@Suite("Cancellation and shutdown of HTTP requests", .limited)
 struct HTTPLifetimeTests {
     @Test("cancelling the task cancels the request", arguments: ["/silent", "/head", "/endless"])
     func cancellation(path: String) async throws {

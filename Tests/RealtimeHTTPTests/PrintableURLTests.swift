@@ -1,7 +1,8 @@
 import RealtimeHTTP
+import TestTraits
 import Testing
 
-@Suite("URLs in messages", .timeLimit(.minutes(5)))
+@Suite("URLs in messages", .limited)
 struct PrintableURLTests {
     @Test(
         "a printable URL has no user, password, query or fragment, even without percent-encoding",

@@ -2,9 +2,10 @@ import NIOHTTP1
 import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
+import TestTraits
 import Testing
 
-@Suite("HTTP redirects", .timeLimit(.minutes(5)))
+@Suite("HTTP redirects", .limited)
 struct RedirectTests {
     let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
     static let headers: HTTPFields = [

@@ -1,6 +1,7 @@
 import Foundation
 import RealtimeMessagePack
 import TestSupport
+import TestTraits
 import Testing
 
 struct CodableSample: Codable, Equatable, Sendable {
@@ -68,7 +69,7 @@ extension CodableSample {
     }
 }
 
-@Suite struct MessagePackCodableTests {
+@Suite(.limited) struct MessagePackCodableTests {
     func encode(_ value: some Encodable, _ strategy: MessagePackKeyStrategy = .asIs) throws -> [UInt8] {
         try MessagePackEncoder(keyStrategy: strategy).encode(value)
     }

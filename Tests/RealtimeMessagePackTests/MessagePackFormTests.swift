@@ -1,10 +1,11 @@
 import Foundation
 import RealtimeMessagePack
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests that write and read the forms of the specification, without `Codable`.
-@Suite struct MessagePackFormTests {
+@Suite(.limited) struct MessagePackFormTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         var bytes: [UInt8]
         var header: MessagePackHeader

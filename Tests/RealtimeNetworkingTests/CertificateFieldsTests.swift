@@ -1,11 +1,12 @@
 import NIOSSL
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import RealtimeNetworking
 
-@Suite("The fields of a certificate")
+@Suite("The fields of a certificate", .limited)
 struct CertificateFieldsTests {
     @Test("the parser reads issuer, subject and purpose")
     func fields() throws {

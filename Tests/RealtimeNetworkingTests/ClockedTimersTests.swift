@@ -3,9 +3,10 @@ import NIOCore
 import NIOEmbedded
 import RealtimeNetworking
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Timers by a clock that continues during a suspension")
+@Suite("Timers by a clock that continues during a suspension", .limited)
 struct ClockedTimersTests {
     private let loop = EmbeddedEventLoop()
     private let suspended = NIOLockedValueBox(Duration.zero)

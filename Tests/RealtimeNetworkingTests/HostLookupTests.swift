@@ -2,11 +2,12 @@ import Dispatch
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import TestTraits
 import Testing
 
 @testable import RealtimeNetworking
 
-@Suite("Lookups of hosts", .timeLimit(.minutes(5)))
+@Suite("Lookups of hosts", .limited)
 struct HostLookupTests {
     private static let found = Result { [try SocketAddress(ipAddress: "127.0.0.1", port: 80)] }
 

@@ -1,9 +1,10 @@
 import RealtimePrimitives
+import TestTraits
 import Testing
 
 @testable import RealtimeNetworking
 
-@Suite("The proxy of each connection", .timeLimit(.minutes(5)))
+@Suite("The proxy of each connection", .limited)
 struct ProxyRulesTests {
     private static let variables = [
         "https_proxy": "http://tls.example:3128", "http_proxy": "http://plain.example:3129",

@@ -2,9 +2,10 @@ import Crypto
 import PusherEncryption
 import RealtimePrimitives
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("MD5, SHA-1 and SHA-256")
+@Suite("MD5, SHA-1 and SHA-256", .limited)
 struct DigestTests {
     struct Vector: Sendable {
         var message: String

@@ -1,7 +1,8 @@
 import RealtimePrimitives
+import TestTraits
 import Testing
 
-@Suite("Durations in messages")
+@Suite("Durations in messages", .limited)
 struct DurationTests {
     @Test(
         "messages show durations below one second in milliseconds, and longer durations in seconds",

@@ -1,7 +1,8 @@
 import RealtimePrimitives
+import TestTraits
 import Testing
 
-@Suite("Retry policies")
+@Suite("Retry policies", .limited)
 struct RetryPolicyTests {
     private static func context(_ retryCount: Int, random: Double = 0) -> RetryContext {
         RetryContext(retryCount: retryCount, elapsed: .zero, reason: CancellationError(), random: random)

@@ -1,7 +1,8 @@
 import RealtimePrimitives
+import TestTraits
 import Testing
 
-@Suite("Validation of UTF-8 in pieces")
+@Suite("Validation of UTF-8 in pieces", .limited)
 struct UTF8ValidatorTests {
     /// The bytes at which a rule of UTF-8 begins or ends.
     static let edges: [UInt8] = [

@@ -1,8 +1,9 @@
 import EventSourceTestServer
 import Foundation
+import TestTraits
 import Testing
 
-@Suite("Swift 6 programs with event streams", .timeLimit(.minutes(5)))
+@Suite("Swift 6 programs with event streams", .limited)
 @MainActor
 struct ServerSentEventsProgramTests {
     @Test("a screen on the main actor shows a feed")

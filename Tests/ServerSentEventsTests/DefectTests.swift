@@ -5,10 +5,11 @@ import NIOConcurrencyHelpers
 import RealtimeHTTP
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests for known defects of other clients, which this client does not have.
-@Suite("Defects of other event stream clients", .timeLimit(.minutes(5)))
+@Suite("Defects of other event stream clients", .limited)
 struct DefectTests {
     private func events(of chunks: [String]) async throws -> [ServerSentEvent] {
         try await EventSourceTestServer.withServer { server in

@@ -1,9 +1,10 @@
 import EventSourceTestServer
 import Foundation
 import ServerSentEvents
+import TestTraits
 import Testing
 
-@Suite("The scripted server of event streams", .timeLimit(.minutes(5)))
+@Suite("The scripted server of event streams", .limited)
 struct TestServerTests {
     @Test("reads and writes scripts as JSON")
     func json() throws {

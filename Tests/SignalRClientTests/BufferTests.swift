@@ -2,11 +2,12 @@ import NIOCore
 import NIOPosix
 import RealtimeHTTP
 import SignalRCore
+import TestTraits
 import Testing
 
 @testable import SignalRClient
 
-@Suite(.timeLimit(.minutes(5))) struct BufferTests {
+@Suite(.limited) struct BufferTests {
     @Test func aWaitingItemDoesNotKeepTheReadInMemory() async throws {
         let buffer = StreamBuffer(limit: 1_000)
         let read = [UInt8](repeating: 1, count: 100_000)

@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Keeps the lines of a log.
@@ -17,7 +18,7 @@ private final class Lines: SignalRClient.LogHandler {
     }
 }
 
-@Suite("Words of SignalR's errors and log", .timeLimit(.minutes(5)))
+@Suite("Words of SignalR's errors and log", .limited)
 struct ErrorTextTests {
     @Test("the error of a refused connection names the address and the system's reason")
     func refused() async throws {

@@ -1,7 +1,8 @@
 import SignalRClient
+import TestTraits
 import Testing
 
-@Suite struct HubRetryPolicyTests {
+@Suite(.limited) struct HubRetryPolicyTests {
     private func delay(_ policy: ExponentialDelayRetryPolicy, after count: Int = 0) -> TimeInterval? {
         policy.nextRetryInterval(retryContext: RetryContext(retryCount: count, elapsed: 0, retryReason: nil))
     }

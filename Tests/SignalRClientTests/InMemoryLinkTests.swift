@@ -1,10 +1,11 @@
 import NIOPosix
 import SignalRClient
+import TestTraits
 import Testing
 
 @testable import SignalRTestServer
 
-@Suite(.timeLimit(.minutes(5))) struct InMemoryLinkTests {
+@Suite(.limited) struct InMemoryLinkTests {
     @Test func theCallStackDoesNotGrowWithTheNumberOfMessages() async throws {
         try await withServer(inMemory: true) { server in
             let addresses = Inbox<Int>()

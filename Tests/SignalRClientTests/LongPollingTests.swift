@@ -1,9 +1,10 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct LongPollingTests {
+@Suite(.limited) struct LongPollingTests {
     /// A server whose polls have the answers of a script. After the script, the server closes the connection.
     private final class ScriptedServer: HttpClient {
         enum Answer: Sendable {

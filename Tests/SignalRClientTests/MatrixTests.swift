@@ -1,9 +1,10 @@
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests of the features of a connection, with every supported combination of transport and protocol.
-@Suite(.timeLimit(.minutes(5))) struct MatrixTests {
+@Suite(.limited) struct MatrixTests {
     struct Person: Codable, Equatable, Sendable {
         var name: String
         var age: Int?

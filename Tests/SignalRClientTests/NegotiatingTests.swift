@@ -1,9 +1,10 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct NegotiatingTests {
+@Suite(.limited) struct NegotiatingTests {
     func connection(
         _ server: SignalRTestServer,
         _ change: (inout HttpConnectionOptions) -> Void = { _ in }

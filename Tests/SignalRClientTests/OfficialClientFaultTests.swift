@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests for the faults of Microsoft's Swift client 1.0.0-preview.4. The project has numbered the faults, and the name
@@ -9,7 +10,7 @@ import Testing
 /// `SignalRCoreTests` tests some of the faults in virtual time: fault 5 in `waitsBeforeEachAttempt`, fault 9 in
 /// `anIdleLongPollStays`, and fault 11 in `unknownIDsAreIgnored` and `damagedFramesNeverTrap`.
 /// `aRandomWalkKeepsAllPromises` tests the timers of fault 18. The programs in Swift 6 mode test fault 15.
-@Suite(.timeLimit(.minutes(5))) struct OfficialClientFaultTests {
+@Suite(.limited) struct OfficialClientFaultTests {
     @Test func fault1ConnectsByWebSocketOnLinux() async throws {
         try await withConnection { connection, server in
             #expect(connection.transport == .webSockets)

@@ -1,6 +1,7 @@
 import SignalRClient
 import SignalRTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 private let peerURL = ProcessInfo.processInfo.environment["SIGNALR_PEER_URL"]
@@ -11,7 +12,7 @@ private let peerClient = ProcessInfo.processInfo.environment["SIGNALR_PEER_CLIEN
 
 /// Tests of the client with a server from outside this project. `.ci/signalr-peer` starts the server and passes its
 /// address.
-@Suite(.enabled(if: peerURL != nil, "SIGNALR_PEER_URL is not set."), .serialized, .timeLimit(.minutes(5)))
+@Suite(.enabled(if: peerURL != nil, "SIGNALR_PEER_URL is not set."), .serialized, .limited)
 struct PeerTests {
     static let routes = Route.all.filter { !$0.isInMemory }
 
@@ -124,7 +125,7 @@ struct PeerTests {
 }
 
 /// Tests of the test hub with a client from outside this project. `.ci/signalr-peer` passes the path of the client.
-@Suite(.enabled(if: peerClient != nil, "SIGNALR_PEER_CLIENT is not set."), .timeLimit(.minutes(5)))
+@Suite(.enabled(if: peerClient != nil, "SIGNALR_PEER_CLIENT is not set."), .limited)
 struct PeerClientTests {
     @Test func anotherClientUsesTheTestHub() async throws {
         let client = try #require(peerClient)

@@ -1,10 +1,11 @@
 import Foundation
 import SignalRClient
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests that programs may print options, requests and connections without showing secrets.
-@Suite(.timeLimit(.minutes(5))) struct PrintingTests {
+@Suite(.limited) struct PrintingTests {
     private var options: HttpConnectionOptions {
         var options = HttpConnectionOptions()
         options.headers = ["X-Api-Key": "hush"]

@@ -2,9 +2,10 @@ import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ReconnectingTests {
+@Suite(.limited) struct ReconnectingTests {
     @Test(arguments: Route.all) func handlersSurviveAReconnect(_ route: Route) async throws {
         let inbox = Inbox<String>()
         try await withConnection(route, { $0.withAutomaticReconnect([0, 0.01, 0.01]) }) { connection, server in

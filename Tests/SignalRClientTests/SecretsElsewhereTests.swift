@@ -2,10 +2,11 @@ import Foundation
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests that tokens, header fields and cookies reach only servers that the app trusts.
-@Suite(.timeLimit(.minutes(5))) struct SecretsElsewhereTests {
+@Suite(.limited) struct SecretsElsewhereTests {
     /// A client that answers negotiations with scripted texts, and records the requests.
     private final class ScriptedHttpClient: HttpClient {
         let requests = NIOLockedValueBox<[HttpRequest]>([])

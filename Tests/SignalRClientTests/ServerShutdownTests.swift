@@ -2,9 +2,10 @@ import NIOCore
 import NIOPosix
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ServerShutdownTests {
+@Suite(.limited) struct ServerShutdownTests {
     @Test func connectingInMemoryAfterTheShutdownFails() async throws {
         try await withServer(inMemory: true) { server in
             let connection = server.connect(HubConnectionBuilder().withUrl(url: server.url)).build()

@@ -2,12 +2,13 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import SignalRCore
+import TestTraits
 import Testing
 
 @testable import SignalRClient
 
 /// Tests in virtual time. During a suspension, the clock continues, and the timers of the event loop stop.
-@Suite(.timeLimit(.minutes(5))) struct SuspensionTests {
+@Suite(.limited) struct SuspensionTests {
     private let loop = NIOAsyncTestingEventLoop()
     private let suspended = NIOLockedValueBox(Duration.zero)
 

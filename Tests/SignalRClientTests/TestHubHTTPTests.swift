@@ -2,10 +2,11 @@ import NIOCore
 import NIOPosix
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests of the hub with the bytes that other clients send.
-@Suite(.timeLimit(.minutes(5))) struct TestHubHTTPTests {
+@Suite(.limited) struct TestHubHTTPTests {
     /// A TCP connection of a client.
     private final class Wire {
         private let channel: any Channel

@@ -3,11 +3,12 @@ import NIOPosix
 import SignalRClient
 import SignalRCore
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import SignalRTestServer
 
-@Suite(.timeLimit(.minutes(5))) struct TestHubTests {
+@Suite(.limited) struct TestHubTests {
     private final class UnusedLink: ServerLink {
         func write(_ bytes: [UInt8], isBinary: Bool) {}
         func close() {}

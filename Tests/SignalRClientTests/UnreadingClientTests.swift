@@ -5,12 +5,13 @@ import NIOEmbedded
 import NIOHTTP1
 import NIOPosix
 import SignalRClient
+import TestTraits
 import Testing
 
 @testable import SignalRTestServer
 
 /// Tests that the hub drops the transport of a client that never reads.
-@Suite(.timeLimit(.minutes(5))) struct UnreadingClientTests {
+@Suite(.limited) struct UnreadingClientTests {
     private var options: TestHubOptions {
         var options = TestHubOptions()
         options.maximumQueueSize = 100_000

@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct HandshakeTests {
+@Suite(.limited) struct HandshakeTests {
     @Test func requestsAreJSONForBothProtocols() {
         func text(_ hubProtocol: HubProtocol, _ version: Int) -> String {
             String(decoding: Handshake.request(hubProtocol, version: version), as: UTF8.self)

@@ -1,8 +1,9 @@
 import SignalRCore
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite struct HubProtocolTests {
+@Suite(.limited) struct HubProtocolTests {
     static let protocols = [HubProtocol.json, .messagePack]
 
     @Test(arguments: Vector.json) func readsJSON(_ vector: Vector) throws {

@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct NegotiationTests {
+@Suite(.limited) struct NegotiationTests {
     @Test(arguments: [
         ("https://h/chat", "https://h/chat/negotiate?negotiateVersion=1"),
         ("https://h/chat/", "https://h/chat/negotiate?negotiateVersion=1"),

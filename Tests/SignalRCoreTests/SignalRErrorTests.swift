@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite("Messages of SignalR errors")
+@Suite("Messages of SignalR errors", .limited)
 struct SignalRErrorTests {
     private static let all: [SignalRError] = [
         .incompleteMessage, .invalidDataType, .failedToEncodeHandshakeRequest, .failedToDecodeResponseData,

@@ -1,9 +1,10 @@
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests of programs in Swift 5 mode, in which closures can capture values that are not Sendable.
-@Suite(.timeLimit(.minutes(5))) struct SignalRSwift5ProgramTests {
+@Suite(.limited) struct SignalRSwift5ProgramTests {
     final class ViewModel {
         var messages: [String] = []
         var closed = 0

@@ -1,9 +1,10 @@
 import SignalRClient
 import SignalRTestServer
+import TestTraits
 import Testing
 
 /// Tests of programs in Swift 6 mode.
-@Suite(.timeLimit(.minutes(5))) struct SignalRSwift6ProgramTests {
+@Suite(.limited) struct SignalRSwift6ProgramTests {
     static let expected = [
         "true", "none", "one a", "two me hello", "three 1 2.5 true", #"four nil [1, 2] ["a": 1] Oslo"#,
         "nine [1, 2, 3, 4, 5, 6, 7, 8, 9]", "sum 42", "result x", "next 2", "echo true", "item 0", "item 1", "item 2",

@@ -1,7 +1,8 @@
 import Foundation
+import TestTraits
 import Testing
 
-@Suite("The examples of articles")
+@Suite("The examples of articles", .limited)
 struct DocumentedExampleTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 

@@ -2,13 +2,14 @@ import ClientTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 #if Metrics
     import CoreMetrics
 #endif
 
-@Suite("The programs of the article on observing a client", .timeLimit(.minutes(5)))
+@Suite("The programs of the article on observing a client", .limited)
 struct ObservingTests {
     init() { DefaultLogger.silence() }
 

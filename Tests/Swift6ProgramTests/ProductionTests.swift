@@ -6,9 +6,10 @@ import PusherClient
 import PusherTestServer
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("The programs of the article on production", .timeLimit(.minutes(5)))
+@Suite("The programs of the article on production", .limited)
 struct ProductionTests {
     init() { DefaultLogger.silence() }
 

@@ -3,9 +3,10 @@ import Dispatch
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The programs of the articles on receiving events, and on channels and users", .timeLimit(.minutes(5)))
+@Suite("The programs of the articles on receiving events, and on channels and users", .limited)
 struct ReceivingTests {
     @Test("screens, objects off the main actor, and tasks get the events of a channel")
     @MainActor

@@ -3,9 +3,10 @@ import Dispatch
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Programs in Swift 6 mode, with PusherSwift's names", .timeLimit(.minutes(5)))
+@Suite("Programs in Swift 6 mode, with PusherSwift's names", .limited)
 struct Swift6ProgramTests {
     init() { DefaultLogger.silence() }
 

@@ -2,9 +2,10 @@ import ClientTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("A client with the options of its test server", .timeLimit(.minutes(5)))
+@Suite("A client with the options of its test server", .limited)
 struct TestServerAccessTests {
     private func use(_ server: PusherTestServer) async throws {
         let pusher = Pusher(key: server.access.key, options: PusherClientOptions(testing: server.access))

@@ -2,9 +2,10 @@ import ClientTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The programs of the articles on the test server", .timeLimit(.minutes(5)))
+@Suite("The programs of the articles on the test server", .limited)
 struct TestingAnAppTests {
     @Test("a client with the server's options subscribes to a private channel")
     func client() async throws {

@@ -1,9 +1,10 @@
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Trailing closures of subscribe, in Swift 6 mode", .timeLimit(.minutes(5)))
+@Suite("Trailing closures of subscribe, in Swift 6 mode", .limited)
 struct TrailingClosureTests {
     init() { DefaultLogger.silence() }
 

@@ -5,11 +5,12 @@ import NIOPosix
 import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import WebSocketClient
 
-@Suite("Hosts with several addresses", .timeLimit(.minutes(5)))
+@Suite("Hosts with several addresses", .limited)
 struct HostAddressTests {
     /// Addresses of this machine on which no test listens, on any port.
     private static let dead = ["127.77.0.1", "127.77.0.2"]

@@ -3,10 +3,11 @@ import NIOCore
 import RealtimeNetworking
 import SocketTestSupport
 import TestTLS
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("Pins and client certificates", .timeLimit(.minutes(5)))
+@Suite("Pins and client certificates", .limited)
 struct PinningTests {
     private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

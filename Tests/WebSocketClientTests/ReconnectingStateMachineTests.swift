@@ -1,10 +1,11 @@
 import RealtimePrimitives
+import TestTraits
 import Testing
 
 @testable import WebSocketClient
 
 /// The tests give the machine inputs, and compare its actions with the expected actions.
-@Suite("The state machine of a reconnecting WebSocket")
+@Suite("The state machine of a reconnecting WebSocket", .limited)
 struct ReconnectingStateMachineTests {
     typealias Machine = ReconnectingStateMachine
 

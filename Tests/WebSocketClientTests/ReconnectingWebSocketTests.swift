@@ -4,11 +4,12 @@ import NIOEmbedded
 import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import WebSocketClient
 
-@Suite("A WebSocket that reconnects", .timeLimit(.minutes(5)))
+@Suite("A WebSocket that reconnects", .limited)
 struct ReconnectingWebSocketTests {
     private static let atOnce = ReconnectingWebSocket.Options(
         connection: WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience),

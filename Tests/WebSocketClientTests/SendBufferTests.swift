@@ -1,10 +1,11 @@
 import NIOEmbedded
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("The buffer for a server that does not read")
+@Suite("The buffer for a server that does not read", .limited)
 struct SendBufferTests {
     @Test("the client allows writes of any size if the server reads between them")
     func burst() throws {

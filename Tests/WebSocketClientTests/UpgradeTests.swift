@@ -1,10 +1,11 @@
 import NIOCore
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("The upgrade to WebSocket")
+@Suite("The upgrade to WebSocket", .limited)
 struct UpgradeTests {
     static let request = WebSocketRequest(host: "ws.example.com", port: 443, useTLS: true, path: "/app/key?a=b")
 

@@ -2,10 +2,11 @@ import NIOCore
 import NIOPosix
 import SocketTestSupport
 import TestTLS
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))
+@Suite("Aborting a WebSocket", .limited)
 struct WebSocketAbortTests {
     /// The numbers of turns of the event loop before the abort. The first abort comes before the first step, and the
     /// last abort usually comes after the upgrade.

@@ -4,10 +4,11 @@ import NIOPosix
 import RealtimePrimitives
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("Closing and loss of a WebSocket", .timeLimit(.minutes(5)))
+@Suite("Closing and loss of a WebSocket", .limited)
 struct WebSocketClosingTests {
     @Test("the client echoes and reports a close frame once, at once", arguments: [1000, 1001, 4004, 4200])
     func closedByServer(code: Int) async throws {

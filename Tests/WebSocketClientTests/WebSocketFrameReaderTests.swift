@@ -1,10 +1,11 @@
 import NIOCore
 import RealtimePrimitives
 import SocketTestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("Frames of a server")
+@Suite("Frames of a server", .limited)
 struct WebSocketFrameReaderTests {
     typealias Output = WebSocketFrameReader.Output
 
@@ -129,7 +130,7 @@ struct WebSocketFrameReaderTests {
         }
     }
 
-    @Test("accepts a message with many fragments, up to the limit", .timeLimit(.minutes(5)))
+    @Test("accepts a message with many fragments, up to the limit", .limited)
     func manyFragments() throws {
         var bytes = serverFrame(1, "x", isFinal: false)
         for _ in 0..<70_000 { bytes += [0x00, 0x01, 0x78] }

@@ -1,8 +1,9 @@
 import NIOCore
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("Frames of the client")
+@Suite("Frames of the client", .limited)
 struct WebSocketFrameWriterTests {
     @Test(
         "masks a text message, and writes its length in the shortest form",

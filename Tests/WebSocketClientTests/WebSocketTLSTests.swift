@@ -3,10 +3,11 @@ import NIOSSL
 import RealtimeNetworking
 import SocketTestSupport
 import TestTLS
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("WebSockets over TLS", .timeLimit(.minutes(5)))
+@Suite("WebSockets over TLS", .limited)
 struct WebSocketTLSTests {
     @Test("accepts only a certificate for the name or address of the host", arguments: ["localhost", "127.0.0.1"])
     func full(host: String) async throws {

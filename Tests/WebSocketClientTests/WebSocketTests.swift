@@ -2,10 +2,11 @@ import NIOCore
 import NIOPosix
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
-@Suite("A WebSocket", .timeLimit(.minutes(5)))
+@Suite("A WebSocket", .limited)
 struct WebSocketTests {
     /// Options with timeouts that do not expire even on a slow machine.
     private static let patient = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)

@@ -3,11 +3,12 @@ import NIOPosix
 import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import WebSocketClient
 
-@Suite("WebSockets on loopback", .timeLimit(.minutes(5)))
+@Suite("WebSockets on loopback", .limited)
 struct WebSocketTransportTests {
     @Test("carries messages in both directions, and reports the end of each read")
     func messages() async throws {

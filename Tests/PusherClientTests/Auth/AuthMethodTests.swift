@@ -1,9 +1,10 @@
 import PusherClient
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Authorization methods", .timeLimit(.minutes(5)))
+@Suite("Authorization methods", .limited)
 struct AuthMethodTests {
     static let secret = "7ad3773142a6692b25b8"
     static let masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -1,9 +1,10 @@
 import Dispatch
 import PusherClient
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Authorizers that the app writes", .timeLimit(.minutes(5)))
+@Suite("Authorizers that the app writes", .limited)
 struct AuthorizerTests {
     let context = FakeRequester().context()
 

@@ -1,11 +1,12 @@
 import PusherTestServer
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Batches of authorizations", .timeLimit(.minutes(5)))
+@Suite("Batches of authorizations", .limited)
 struct BatchTests {
     static func requests(_ names: [String], socketID: String = "1.1") -> [AuthorizationRequest] {
         names.map { AuthorizationRequest(socketID: socketID, channelName: $0) }

@@ -1,9 +1,10 @@
 import Foundation
 import PusherClient
 import RealtimeHTTP
+import TestTraits
 import Testing
 
-@Suite("Answers of an authorization endpoint", .timeLimit(.minutes(5)))
+@Suite("Answers of an authorization endpoint", .limited)
 struct EndpointAnswerTests {
     static let endpoint = AuthMethod.endpoint(authEndpoint: "https://example.com/auth?token=geheim")
     static let changing = AuthMethod.endpoint(AuthEndpoint("https://example.com/auth", headersProvider: { _ in [:] }))

@@ -1,10 +1,11 @@
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Requests to an authorization endpoint", .timeLimit(.minutes(5)))
+@Suite("Requests to an authorization endpoint", .limited)
 struct EndpointRequestTests {
     static let url = "https://example.com/pusher/auth"
     let requester = FakeRequester()

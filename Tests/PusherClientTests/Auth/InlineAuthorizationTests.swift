@@ -1,8 +1,9 @@
 import PusherClient
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Signatures made by the client", .timeLimit(.minutes(5)))
+@Suite("Signatures made by the client", .limited)
 struct InlineAuthorizationTests {
     static let socketID = "45481.3166671"
 

@@ -1,10 +1,11 @@
 import Foundation
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("JSON text of untyped values")
+@Suite("JSON text of untyped values", .limited)
 struct JSONTextTests {
     struct Info: Encodable {
         var b = "a/b"

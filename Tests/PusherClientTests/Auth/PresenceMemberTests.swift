@@ -1,8 +1,9 @@
 import Foundation
 import PusherClient
+import TestTraits
 import Testing
 
-@Suite("Members of presence channels")
+@Suite("Members of presence channels", .limited)
 struct PresenceMemberTests {
     struct Info: Codable, Equatable {
         var name: String

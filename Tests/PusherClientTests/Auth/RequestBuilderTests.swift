@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Requests that a request builder makes", .timeLimit(.minutes(5)))
+@Suite("Requests that a request builder makes", .limited)
 struct RequestBuilderTests {
     final class Builder: AuthRequestBuilderProtocol {
         let body: @Sendable (String, String) -> URLRequest?

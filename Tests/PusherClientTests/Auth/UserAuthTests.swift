@@ -1,8 +1,9 @@
 import PusherClient
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Signing a user in", .timeLimit(.minutes(5)))
+@Suite("Signing a user in", .limited)
 struct UserAuthTests {
     static let url = "https://example.com/user-auth"
 

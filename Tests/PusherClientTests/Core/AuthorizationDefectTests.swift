@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Defects of other clients in authorizations, and in features that need them. Each test shows that this client does
 /// not have such a defect.
-@Suite("Defects of other clients, in the core: channels that must be authorized")
+@Suite("Defects of other clients, in the core: channels that must be authorized", .limited)
 struct AuthorizationDefectTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
 
@@ -171,7 +172,7 @@ struct AuthorizationDefectTests {
     }
 }
 
-@Suite("Defects in authorizations that reviews found")
+@Suite("Defects in authorizations that reviews found", .limited)
 struct AuthorizationReviewTests {
     @Test("An authorization that the app passes between two connections is not sent on the next one")
     func betweenConnections() {

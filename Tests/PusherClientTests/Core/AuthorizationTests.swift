@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// After each input, the ledger checks the limit on authorizations. It also checks that no authorization runs twice
 /// at once or continues without a connection.
-@Suite("Authorizations")
+@Suite("Authorizations", .limited)
 struct AuthorizationTests {
     private func client(_ names: [String], atOnce: Int = 2) -> CoreClient {
         var client = CoreClient.connected { $0.authorizationsAtOnce = atOnce }

@@ -1,5 +1,6 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Runs all events of one channel that must be authorized in every order, on an open connection.
@@ -7,7 +8,7 @@ import Testing
 /// The ledger checks after each input that no second subscription is sent before the answer, and that the channel is
 /// not authorized twice at once. The ledger also checks that the client sends each signature only on the signature's
 /// connection.
-@Suite("Every order of six events on one channel that must be authorized")
+@Suite("Every order of six events on one channel that must be authorized", .limited)
 struct AuthorizedInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, authorized, unauthorized, success, error, loss, connect }
 

@@ -1,7 +1,8 @@
 import PusherClient
+import TestTraits
 import Testing
 
-@Suite("Client events in several parts")
+@Suite("Client events in several parts", .limited)
 struct ClientEventPartsTests {
     private let name = "private-a"
 

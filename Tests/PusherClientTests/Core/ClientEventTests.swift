@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Client events")
+@Suite("Client events", .limited)
 struct ClientEventTests {
     private let name = "private-a"
 

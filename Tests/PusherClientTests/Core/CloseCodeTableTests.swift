@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests every pair of a state and a range of close codes (protocol clause 6.1).
-@Suite("Table: the effect of each close code in each state")
+@Suite("Table: the effect of each close code in each state", .limited)
 struct CloseCodeTableTests {
     /// A range of close codes, with its first code, its last code and the codes that servers use.
     struct Range: Sendable {

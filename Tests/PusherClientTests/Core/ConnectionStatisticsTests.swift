@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of each count of attempts and connections. In every test of the core, the ledger also checks after each input
 /// that the counts add up.
-@Suite("Statistics of connections in the core")
+@Suite("Statistics of connections in the core", .limited)
 struct ConnectionStatisticsTests {
     @Test("The counts of a new client are zero")
     func nothing() {

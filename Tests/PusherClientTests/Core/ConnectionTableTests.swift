@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests every pair of a state and an input. A pair that is not in the table must change nothing and have no effect.
 /// The ledger checks timers and the order of states after each input.
-@Suite("Table: the effect of each input in each state")
+@Suite("Table: the effect of each input in each state", .limited)
 struct ConnectionTableTests {
     typealias Row = [ConnectionInput: String]
 

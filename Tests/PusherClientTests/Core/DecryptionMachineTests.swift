@@ -1,6 +1,7 @@
 import PusherClient
 import PusherEncryption
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// The machine of one channel, which returns its steps as strings.
@@ -55,7 +56,7 @@ private struct Reader {
     }
 }
 
-@Suite("Reading an encrypted channel")
+@Suite("Reading an encrypted channel", .limited)
 struct DecryptionMachineTests {
     @Test("The machine decrypts an event at once if the key matches")
     func fits() throws {

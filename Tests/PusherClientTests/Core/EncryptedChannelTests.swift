@@ -2,9 +2,10 @@ import Foundation
 import PusherClient
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Encrypted channels")
+@Suite("Encrypted channels", .limited)
 struct EncryptedChannelTests {
     private let name = "private-encrypted-a"
     private let other = "private-encrypted-b"

@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of protocol clause 6.2. Real servers seldom name the channel of an error.
-@Suite("Attribution of errors")
+@Suite("Attribution of errors", .limited)
 struct ErrorAttributionTests {
     private func client(pending: [String], subscribed: [String] = []) -> CoreClient {
         var client = CoreClient.connected()

@@ -1,10 +1,11 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Frames of the HTTP transports")
+@Suite("Frames of the HTTP transports", .limited)
 struct HTTPFrameReaderTests {
     /// Reads a response in pieces, and returns descriptions of its frames.
     private func read(_ pieces: [[UInt8]], limit: Int = 1_000) -> [String] {

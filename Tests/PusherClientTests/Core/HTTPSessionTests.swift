@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("The session of an HTTP transport")
+@Suite("The session of an HTTP transport", .limited)
 struct HTTPSessionTests {
     /// A session, and a short transcript of its actions.
     private struct Session {

@@ -1,5 +1,6 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
@@ -206,7 +207,7 @@ private struct SessionWalk {
     }
 }
 
-@Suite("The session of an HTTP transport, with random inputs", .timeLimit(.minutes(5)))
+@Suite("The session of an HTTP transport, with random inputs", .limited)
 struct HTTPSessionWalkTests {
     @Test(
         "no order of inputs breaks a rule of the session",

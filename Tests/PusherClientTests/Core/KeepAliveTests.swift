@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Learning idle limits")
+@Suite("Learning idle limits", .limited)
 struct KeepAliveTests {
     @Test("The client learns no idle limit from one loss, or from two losses after different silences")
     func suspicion() {

@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Defects that other clients have or had. Each test shows that this client does not have such a defect.
-@Suite("Defects of other clients, in the core")
+@Suite("Defects of other clients, in the core", .limited)
 struct KnownDefectTests {
     @Test("disconnect() cancels a running attempt (PusherSwift #459)")
     func disconnectWhileConnecting() {

@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Watching the server")
+@Suite("Watching the server", .limited)
 struct LivenessMachineTests {
     @Test("The client pings after the activity timeout, and drops the connection after the pong timeout")
     func timings() {

@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of each count of messages and requests. In every test of the core, the ledger also checks after each input
 /// that the counts add up.
-@Suite("Statistics of messages in the core")
+@Suite("Statistics of messages in the core", .limited)
 struct MessageStatisticsTests {
     private static let secret = "private-encrypted-a"
 

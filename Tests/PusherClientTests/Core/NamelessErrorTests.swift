@@ -1,12 +1,13 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherCore
 
 /// Reverb refuses requests without naming them (protocol clause 6.2). The client finds the refused request by the
 /// answers to the other requests.
-@Suite("Errors that name no request")
+@Suite("Errors that name no request", .limited)
 struct NamelessErrorTests {
     private let refusal = Envelope.error(4009, "Connection is unauthorized")
     private let invalidMessage = Envelope.error(4200, "Invalid message format")

@@ -1,7 +1,8 @@
 import PusherClient
+import TestTraits
 import Testing
 
-@Suite("Ordinary events")
+@Suite("Ordinary events", .limited)
 struct OrdinaryEventTests {
     private func recipient(
         _ event: String,

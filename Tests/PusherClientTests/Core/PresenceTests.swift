@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Presence")
+@Suite("Presence", .limited)
 struct PresenceTests {
     private let name = "presence-a"
     private static let nested = String(repeating: "[", count: 1_000) + String(repeating: "]", count: 1_000)

@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Checking, reconnecting and resubscribing at once")
+@Suite("Checking, reconnecting and resubscribing at once", .limited)
 struct ProbingTests {
     // MARK: Checking the connection
 

@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Random walk", .timeLimit(.minutes(5)))
+@Suite("Random walk", .limited)
 struct RandomWalkTests {
     /// Runs 6 walks of 20,000 inputs. The ledger checks each input, and that nothing remains at the end.
     @Test("No order of inputs breaks an invariant, and each required event happens often")

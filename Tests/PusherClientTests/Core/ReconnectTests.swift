@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Losing the connection, and reconnecting")
+@Suite("Losing the connection, and reconnecting", .limited)
 struct ReconnectTests {
     @Test("The client announces an outage once, however many attempts fail")
     func announcedOnce() {

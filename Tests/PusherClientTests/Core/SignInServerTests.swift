@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of protocol clause 9. The server refuses a sign-in with an error that does not name the sign-in.
-@Suite("Sign-in: refusals, the user's events, the watchlist")
+@Suite("Sign-in: refusals, the user's events, the watchlist", .limited)
 struct SignInServerTests {
     /// Returns a client that waits for the answers to its sign-in and its subscriptions.
     private func signingIn(pending: [String] = []) -> CoreClient {

@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Sign-in")
+@Suite("Sign-in", .limited)
 struct SignInTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(
         AuthorizationError(.refused, "no", httpStatus: 403)

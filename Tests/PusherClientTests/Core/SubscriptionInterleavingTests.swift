@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Runs all events of one channel in every order.
-@Suite("Every order of six events on one channel")
+@Suite("Every order of six events on one channel", .limited)
 struct SubscriptionInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, success, error, loss, connect }
 

@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of servers like Reverb, which can count subscriptions in a rate limit. Beyond the limit, Reverb answers with
 /// an error that names no channel.
-@Suite("Rate limits that count subscriptions")
+@Suite("Rate limits that count subscriptions", .limited)
 struct SubscriptionPaceTests {
     private let exceeded = Envelope.error(4301, "Rate limit exceeded")
 

@@ -1,10 +1,11 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests every pair of a phase and an input, for each kind of channel. A pair that is not in the table must change
 /// nothing and have no effect. The ledger checks timers and authorizations after each input.
-@Suite("Table: the effect of each input on a subscription in each phase")
+@Suite("Table: the effect of each input on a subscription in each phase", .limited)
 struct SubscriptionTableTests {
     typealias Row = [SubscriptionInput: String]
 

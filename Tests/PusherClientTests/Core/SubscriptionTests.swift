@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Subscriptions")
+@Suite("Subscriptions", .limited)
 struct SubscriptionTests {
     @Test("The client subscribes a channel at once if there is a connection")
     func subscribe() {

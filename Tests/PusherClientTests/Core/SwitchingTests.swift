@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Switching to another server")
+@Suite("Switching to another server", .limited)
 struct SwitchingTests {
     @Test("switchTo() connects to the other server, with all channels")
     func connected() {

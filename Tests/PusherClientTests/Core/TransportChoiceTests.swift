@@ -1,9 +1,10 @@
 import PusherProtocol
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("The choice of a transport")
+@Suite("The choice of a transport", .limited)
 struct TransportChoiceTests {
     private static let all: [PusherTransport] = [.webSocket, .httpStreaming, .httpPolling]
     private static let noTimers = ["no next", "no moment"]

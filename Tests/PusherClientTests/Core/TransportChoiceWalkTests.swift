@@ -1,5 +1,6 @@
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
@@ -117,7 +118,7 @@ private struct ChoiceWalk {
     }
 }
 
-@Suite("The choice of a transport, with random events", .timeLimit(.minutes(5)))
+@Suite("The choice of a transport, with random events", .limited)
 struct TransportChoiceWalkTests {
     @Test("no order of events breaks a rule of the choice")
     func walk() {

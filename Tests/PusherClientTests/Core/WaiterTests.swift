@@ -1,9 +1,10 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
 /// Tests of calls that wait. The ledger checks that no call is resumed twice.
-@Suite("Waiting calls")
+@Suite("Waiting calls", .limited)
 struct WaiterTests {
     @Test("connected() connects, and returns the socket id")
     func connected() {

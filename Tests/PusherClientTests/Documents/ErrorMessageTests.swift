@@ -1,10 +1,11 @@
 import Foundation
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Reads the error messages from the sources, so that the tests cover every error.
-@Suite("Messages of errors")
+@Suite("Messages of errors", .limited)
 struct ErrorMessageTests {
     /// The types whose strings become parts of other messages.
     private static let clauseTypes: Set = ["TLSFailure", "HTTPRequestError", "WebSocketViolation"]

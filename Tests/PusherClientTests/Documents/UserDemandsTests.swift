@@ -1,7 +1,8 @@
 import Foundation
+import TestTraits
 import Testing
 
-@Suite("The table of users' demands")
+@Suite("The table of users' demands", .limited)
 struct UserDemandsTests {
     @Test("the rows of the table are in order, name existing tests, and match the counts")
     func page() throws {

@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Broadcasts", .timeLimit(.minutes(5)))
+@Suite("Broadcasts", .limited)
 struct BroadcastTests {
     @Test("a broadcast forgets a released sequence, and other sequences continue")
     func dropping() async {

@@ -1,10 +1,11 @@
 import NIOEmbedded
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Buffers of sequences", .timeLimit(.minutes(5)))
+@Suite("Buffers of sequences", .limited)
 struct EventBufferTests {
     private let buffer = EventBuffer<Int>(
         .init(count: 3, size: 1_000, of: .init(size: 10_000)),

@@ -1,8 +1,9 @@
 import Foundation
+import TestTraits
 import Testing
 
 /// A deliberate leak. `make check-memory` fails if LeakSanitizer does not find this leak.
-@Suite("A planted leak")
+@Suite("A planted leak", .limited)
 struct PlantedLeakTests {
     private final class Knot { var other: Knot? }
 

@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Warnings at a limited rate")
+@Suite("Warnings at a limited rate", .limited)
 struct WarningLimiterTests {
     private func kind(_ event: String, on channel: String? = "orders") -> WarningLimiter.Kind {
         WarningLimiter.Kind(code: .undecodableData, channelName: channel, eventName: event)

@@ -2,9 +2,10 @@ import ClientTestSupport
 import Foundation
 import PusherClient
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The tool when no program reads its output", .timeLimit(.minutes(5)))
+@Suite("The tool when no program reads its output", .limited)
 struct ClosedPipeTests {
     /// The exit status of a program that a broken pipe stops.
     private static let brokenPipe = "status 141"

@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Disturbed connections, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Disturbed connections, on real sockets", .limited)
 struct DisturbedConnectionTests {
     @Test(
         "the client connects and gets all events in order if bytes come late or one by one",

@@ -1,11 +1,12 @@
 import ClientTestSupport
 import Foundation
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("A server in another process", .timeLimit(.minutes(5)))
+@Suite("A server in another process", .limited)
 struct KilledServerTests {
     @Test("the client reconnects with all channels after its server was killed and started again")
     func killed() async throws {

@@ -2,11 +2,12 @@ import Foundation
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Lost connections, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Lost connections, on real sockets", .limited)
 struct LostConnectionTests {
     @Test(
         "the client reports a connection that is closed without a close frame, and reconnects",

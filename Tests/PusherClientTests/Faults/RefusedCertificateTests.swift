@@ -5,12 +5,13 @@ import RealtimePrimitives
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Certificates, valid and invalid", .timeLimit(.minutes(5)))
+@Suite("Certificates, valid and invalid", .limited)
 struct RefusedCertificateTests {
     static let refused: [(TestChain.Kind, String, TLSFailure.Reason, String)] = [
         (.expired, "127.0.0.1", .expired, "has expired"),

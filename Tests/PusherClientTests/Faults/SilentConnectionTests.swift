@@ -3,11 +3,12 @@ import NIOCore
 import NIOPosix
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Attempts without an answer, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Attempts without an answer, on real sockets", .limited)
 struct SilentConnectionTests {
     @Test(
         "an attempt with a silent TLS handshake or upgrade fails at its timeout, and the next attempt succeeds",

@@ -1,7 +1,8 @@
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Short runs of the soak program", .timeLimit(.minutes(5)))
+@Suite("Short runs of the soak program", .limited)
 struct SoakTests {
     @Test("140 losses of seven kinds leave no memory, descriptor or thread behind")
     func reconnects() async throws {

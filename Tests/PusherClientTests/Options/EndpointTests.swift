@@ -1,9 +1,10 @@
 import ClientTestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("The endpoint of a client")
+@Suite("The endpoint of a client", .limited)
 struct EndpointTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 

@@ -2,12 +2,13 @@ import ClientTestSupport
 import Foundation
 import PusherTestServer
 import RealtimeNetworking
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests that the client rejects an endpoint if keys are pinned. The client checks pins only for the WebSocket.
-@Suite("Pins, and authorization endpoints", .timeLimit(.minutes(5)))
+@Suite("Pins, and authorization endpoints", .limited)
 struct PinnedEndpointTests {
     private static let tls = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
     private static let own = "http://server.test/pusher/auth"

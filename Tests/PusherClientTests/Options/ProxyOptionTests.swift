@@ -1,8 +1,9 @@
 import ClientTestSupport
 import PusherClient
+import TestTraits
 import Testing
 
-@Suite("The proxy of the options", .timeLimit(.minutes(5)))
+@Suite("The proxy of the options", .limited)
 struct ProxyOptionTests {
     @Test("The client uses the proxy of the environment unless the options set a proxy")
     func byDefault() {

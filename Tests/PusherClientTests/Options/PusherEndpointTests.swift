@@ -1,11 +1,12 @@
 import ClientTestSupport
 import Foundation
 import RealtimePrimitives
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Presets of servers, and additions to their URL")
+@Suite("Presets of servers, and additions to their URL", .limited)
 struct PusherEndpointTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 

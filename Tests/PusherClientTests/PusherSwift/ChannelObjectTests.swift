@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Channel objects", .timeLimit(.minutes(5)))
+@Suite("Channel objects", .limited)
 struct ChannelObjectTests {
     let world = VirtualWorld()
 

@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Disconnecting, in every state", .timeLimit(.minutes(5)))
+@Suite("Disconnecting, in every state", .limited)
 struct DisconnectingTests {
     let world = VirtualWorld()
 

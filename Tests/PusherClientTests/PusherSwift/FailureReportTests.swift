@@ -2,11 +2,12 @@ import Dispatch
 import Foundation
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Reports of a failed subscription", .timeLimit(.minutes(5)))
+@Suite("Reports of a failed subscription", .limited)
 struct FailureReportTests {
     let world = VirtualWorld()
 

@@ -3,13 +3,14 @@ import Dispatch
 import NIOConcurrencyHelpers
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests of calls from several threads at once. PusherSwift loses changes if two threads change a value at the same
 /// time.
-@Suite("Calls from many threads at once", .timeLimit(.minutes(5)))
+@Suite("Calls from many threads at once", .limited)
 struct ManyThreadsTests {
     let world = VirtualWorld()
 

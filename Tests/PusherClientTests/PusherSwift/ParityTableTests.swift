@@ -1,7 +1,8 @@
 import Foundation
+import TestTraits
 import Testing
 
-@Suite("The table of PusherSwift's behaviours")
+@Suite("The table of PusherSwift's behaviours", .limited)
 struct ParityTableTests {
     @Test(
         "each row names existing tests or a reason, and there is a row for each test of PusherSwift"

@@ -2,12 +2,13 @@ import ClientTestSupport
 import Dispatch
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of authorizing that no other test of this package covers.
-@Suite("PusherSwift: authorizing", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: authorizing", .limited)
 struct PusherSwiftAuthenticationTests {
     let world = VirtualWorld()
 

@@ -1,11 +1,12 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of binding and unbinding, which check the called callbacks.
-@Suite("PusherSwift: binding", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: binding", .limited)
 struct PusherSwiftBindingTests {
     let world = VirtualWorld()
     let calls = Log<String>()

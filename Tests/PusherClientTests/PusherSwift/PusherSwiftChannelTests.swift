@@ -1,12 +1,13 @@
 import Dispatch
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of connecting, subscribing and unsubscribing, which check the messages to the server.
-@Suite("PusherSwift: channels", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: channels", .limited)
 struct PusherSwiftChannelTests {
     let world = VirtualWorld()
 

@@ -1,12 +1,13 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of the connection's delegate.
-@Suite("PusherSwift: the delegate", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: the delegate", .limited)
 struct PusherSwiftDelegateTests {
     private final class Observer: PusherDelegate {
         let changes = Log<String>()

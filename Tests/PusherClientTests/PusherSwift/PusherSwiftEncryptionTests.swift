@@ -1,12 +1,13 @@
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of encrypted channels, with PusherSwift's keys and events.
-@Suite("PusherSwift: encrypted channels", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: encrypted channels", .limited)
 struct PusherSwiftEncryptionTests {
     private static let name = "private-encrypted-channel"
     private static let event =

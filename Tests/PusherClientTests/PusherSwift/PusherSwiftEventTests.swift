@@ -1,12 +1,13 @@
 import Foundation
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of incoming events.
-@Suite("PusherSwift: incoming events", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: incoming events", .limited)
 struct PusherSwiftEventTests {
     /// Who listens.
     enum Listener: CaseIterable { case channel, client }

@@ -1,10 +1,11 @@
 import PusherTestServer
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of creating a client, and of the settings of its connection.
-@Suite("PusherSwift: creating a client")
+@Suite("PusherSwift: creating a client", .limited)
 struct PusherSwiftOptionsTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
 

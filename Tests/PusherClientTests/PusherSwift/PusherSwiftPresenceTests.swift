@@ -1,11 +1,12 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// PusherSwift's tests of presence channels.
-@Suite("PusherSwift: presence channels", .timeLimit(.minutes(5)))
+@Suite("PusherSwift: presence channels", .limited)
 struct PusherSwiftPresenceTests {
     private static let name = "presence-test"
 

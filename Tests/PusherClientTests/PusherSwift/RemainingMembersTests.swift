@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Members of PusherSwift's classes that expose internals", .timeLimit(.minutes(5)))
+@Suite("Members of PusherSwift's classes that expose internals", .limited)
 struct RemainingMembersTests {
     let world = VirtualWorld()
 

@@ -2,11 +2,12 @@ import NIOCore
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("PusherSwift's sendEvent", .timeLimit(.minutes(5)))
+@Suite("PusherSwift's sendEvent", .limited)
 struct SendingMessagesTests {
     let world = VirtualWorld()
 
@@ -23,11 +24,12 @@ struct SendingMessagesTests {
 
     @Test("sendEvent() with a channel sends a client event with the channel's name (PusherSwift leaves it out)")
     func clientEvent() async throws {
-        let pusher = try await world.makeConnectedClient()
+        let pusher = world.makeClient()
         let channel = pusher.subscribe("private-a")
         pusher.connection.sendEvent(event: "client-a", data: [1], channel: channel)
         #expect(channel.unsentEvents.map(\.name) == ["client-a"])
         #expect(channel.unsentEvents.first?.data as? [Int] == [1])
+        pusher.connect()
         await world.runUntil { !sent.isEmpty }
         #expect(sent == [#"{"event":"client-a","data":[1],"channel":"private-a"}"#])
         #expect(channel.unsentEvents.isEmpty)

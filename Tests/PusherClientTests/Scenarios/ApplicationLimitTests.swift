@@ -2,11 +2,12 @@ import ClientTestSupport
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: resources that an app uses", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that an app uses", .limited, .overEachTransport)
 struct ApplicationLimitTests {
     let world = VirtualWorld()
 

@@ -2,11 +2,12 @@ import ClientTestSupport
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Authorizing channels", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Authorizing channels", .limited, .overEachTransport)
 struct AuthorizingTests {
     let world = VirtualWorld()
 

@@ -3,12 +3,13 @@ import Dispatch
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// The client stops reading from the socket while a listener's buffer is full and the listener makes progress.
-@Suite("Listeners that the client waits for", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Listeners that the client waits for", .limited, .overEachTransport)
 struct AwaitedListenerTests {
     let world = VirtualWorld()
 

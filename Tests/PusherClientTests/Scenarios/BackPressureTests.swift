@@ -3,11 +3,12 @@ import Dispatch
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Back-pressure", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Back-pressure", .limited, .overEachTransport)
 struct BackPressureTests {
     let world = VirtualWorld()
 

@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Cache channels", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Cache channels", .limited, .overEachTransport)
 struct CacheTests {
     let world = VirtualWorld()
 

@@ -4,11 +4,12 @@ import Logging
 import NIOConcurrencyHelpers
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Callback queue", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Callback queue", .limited, .overEachTransport)
 struct CallbackQueueTests {
     let world = VirtualWorld()
 
@@ -270,7 +271,7 @@ struct CallbackQueueTests {
     }
 }
 
-@Suite("Sequences", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Sequences", .limited, .overEachTransport)
 struct SequenceTests {
     let world = VirtualWorld()
 

@@ -1,11 +1,12 @@
 import ClientTestSupport
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Connecting", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Connecting", .limited, .overEachTransport)
 struct ConnectingTests {
     let world = VirtualWorld()
 
@@ -281,7 +282,7 @@ struct ConnectingTests {
     }
 }
 
-@Suite("withConnection(), when the client stops", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("withConnection(), when the client stops", .limited, .overEachTransport)
 struct EndOfConnectionTests {
     let world = VirtualWorld()
 

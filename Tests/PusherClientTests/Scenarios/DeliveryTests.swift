@@ -2,11 +2,12 @@ import Dispatch
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Delivery", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Delivery", .limited, .overEachTransport)
 struct DeliveryTests {
     struct Order: Codable, Equatable, Sendable {
         var id: Int

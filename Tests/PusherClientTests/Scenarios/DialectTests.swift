@@ -1,11 +1,12 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Runs the same session with the dialect of every known server.
-@Suite("Dialects", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Dialects", .limited, .overEachTransport)
 struct DialectTests {
     static let dialects: [(String, PusherTestServer.Dialect)] = [
         ("Pusher", .pusher), ("soketi", .soketi), ("Reverb", .reverb), ("pylon", .pylon), ("ipe", .ipe),

@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Encrypted channels", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Encrypted channels", .limited, .overEachTransport)
 struct EncryptionTests {
     let world = VirtualWorld()
 

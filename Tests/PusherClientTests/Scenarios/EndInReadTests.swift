@@ -5,13 +5,14 @@ import NIOCore
 import PusherProtocol
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests of transports that report a close while the client handles a message of the same connection. A transport
 /// reports nothing after an abort.
-@Suite("Connections that are closed during a read", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Connections that are closed during a read", .limited, .overEachTransport)
 struct EndInReadTests {
     let world = VirtualWorld()
     let log = Log<String>()

@@ -1,11 +1,12 @@
 import Foundation
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("The event sources, and their common members", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("The event sources, and their common members", .limited, .overEachTransport)
 struct EventSourceTests {
     let world = VirtualWorld()
 
@@ -200,7 +201,7 @@ struct EventSourceTests {
     }
 }
 
-@Suite("Types that belong to the main actor", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Types that belong to the main actor", .limited, .overEachTransport)
 @MainActor
 struct MainActorTypeTests {
     let world = VirtualWorld()

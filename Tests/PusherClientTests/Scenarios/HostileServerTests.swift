@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("A hostile or buggy server", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("A hostile or buggy server", .limited, .overEachTransport)
 struct HostileServerTests {
     let world = VirtualWorld()
 

@@ -4,13 +4,14 @@ import NIOCore
 import PusherTestServer
 import RealtimeNetworking
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import PusherClient
 
 /// Tests that no string from a server can end a line of a log, control a terminal, or change the direction of text.
-@Suite("A server's strings in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("A server's strings in logs and errors", .limited, .overEachTransport)
 struct HostileTextTests {
     /// Control characters, line breaks, and characters that change the direction of text.
     private static let controls =

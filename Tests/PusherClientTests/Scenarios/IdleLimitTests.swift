@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Idle limits of servers and proxies", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Idle limits of servers and proxies", .limited, .overEachTransport)
 struct IdleLimitTests {
     typealias IdleLimit = PusherTestServer.Dialect.IdleLimit
 

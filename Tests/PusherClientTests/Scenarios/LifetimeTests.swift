@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Lifetime", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Lifetime", .limited, .overEachTransport)
 struct LifetimeTests {
     let world = VirtualWorld()
 

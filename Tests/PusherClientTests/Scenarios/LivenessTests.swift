@@ -1,11 +1,12 @@
 import ClientTestSupport
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Liveness", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Liveness", .limited, .overEachTransport)
 struct LivenessTests {
     let world = VirtualWorld()
 

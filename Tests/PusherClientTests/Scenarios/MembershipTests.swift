@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Presence channels", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Presence channels", .limited, .overEachTransport)
 struct MembershipTests {
     let world = VirtualWorld()
 

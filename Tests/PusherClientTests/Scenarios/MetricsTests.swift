@@ -5,11 +5,12 @@
     import NIOCore
     import NIOEmbedded
     import PusherTestServer
+    import TestTraits
     import Testing
 
     @testable import PusherClient
 
-    @Suite("Metrics", .timeLimit(.minutes(5)), .overEachTransport)
+    @Suite("Metrics", .limited, .overEachTransport)
     struct MetricsTests {
         let world = VirtualWorld()
         let metrics = TestMetrics()

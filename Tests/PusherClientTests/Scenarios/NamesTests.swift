@@ -4,11 +4,12 @@ import NIOCore
 import NIOPosix
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("The names that developers try first", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("The names that developers try first", .limited, .overEachTransport)
 struct NamesTests {
     let world = VirtualWorld()
 
@@ -89,7 +90,7 @@ struct NamesTests {
     }
 }
 
-@Suite("Options as properties", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Options as properties", .limited, .overEachTransport)
 struct OptionPropertyTests {
     let world = VirtualWorld()
 

@@ -3,12 +3,13 @@ import Foundation
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests of calls that callbacks and other threads make during a read. Such a call takes effect with the next event.
-@Suite("Events of one read", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Events of one read", .limited, .overEachTransport)
 struct OneReadTests {
     let world = VirtualWorld()
     let log = Log<String>()

@@ -5,11 +5,12 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Payload transformers", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Payload transformers", .limited, .overEachTransport)
 struct PayloadTransformerTests {
     let world = VirtualWorld()
 

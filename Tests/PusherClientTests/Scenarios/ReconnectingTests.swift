@@ -4,11 +4,12 @@ import NIOCore
 import NIOEmbedded
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Reconnecting", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Reconnecting", .limited, .overEachTransport)
 struct ReconnectingTests {
     let world = VirtualWorld()
 

@@ -1,11 +1,12 @@
 import ClientTestSupport
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Released objects are freed in every situation of the client", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Released objects are freed in every situation of the client", .limited, .overEachTransport)
 struct ReleaseTests {
     /// The client's state when an object is released.
     enum Situation: String, CaseIterable, Sendable {

@@ -1,11 +1,12 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests with limits and refusals that were observed in Laravel Reverb.
-@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Reverb's limits and refusals", .limited, .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()

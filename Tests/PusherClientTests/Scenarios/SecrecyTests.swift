@@ -2,11 +2,12 @@ import Foundation
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Secrets stay secret", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Secrets stay secret", .limited, .overEachTransport)
 struct SecrecyTests {
     /// Returns the signatures, channel keys and app secrets that the server has created or received.
     private func secrets(_ server: PusherTestServer, _ channels: [String]) -> [String] {

@@ -2,11 +2,12 @@ import ClientTestSupport
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Client events", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Client events", .limited, .overEachTransport)
 struct SendingTests {
     let world = VirtualWorld()
 

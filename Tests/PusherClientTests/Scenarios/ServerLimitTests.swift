@@ -3,11 +3,12 @@ import Dispatch
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: resources that a server uses", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that a server uses", .limited, .overEachTransport)
 struct ServerLimitTests {
     let world = VirtualWorld()
 

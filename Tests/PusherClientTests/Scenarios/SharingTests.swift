@@ -2,11 +2,12 @@ import Foundation
 import NIOConcurrencyHelpers
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Channels that several parts of an app share", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Channels that several parts of an app share", .limited, .overEachTransport)
 struct SharingTests {
     let world = VirtualWorld()
 

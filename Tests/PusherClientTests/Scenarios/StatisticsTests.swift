@@ -2,12 +2,13 @@ import ClientTestSupport
 import Dispatch
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
 /// Tests of the shell's counts, and of all counts together. Separate suites test the counts of the core.
-@Suite("Statistics", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Statistics", .limited, .overEachTransport)
 struct StatisticsTests {
     let world = VirtualWorld()
 

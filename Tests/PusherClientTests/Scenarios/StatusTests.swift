@@ -1,10 +1,11 @@
 import Logging
 import PusherTestServer
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Statuses", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Statuses", .limited, .overEachTransport)
 struct StatusTests {
     let world = VirtualWorld()
     private static let now = ContinuousClock.now

@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Subscribing", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Subscribing", .limited, .overEachTransport)
 struct SubscribingTests {
     let world = VirtualWorld()
 

@@ -2,11 +2,12 @@ import Foundation
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Waits with a timeout", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Waits with a timeout", .limited, .overEachTransport)
 struct TimeoutTests {
     let world = VirtualWorld()
 
@@ -191,7 +192,7 @@ struct TimeoutTests {
     }
 }
 
-@Suite("The log", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("The log", .limited, .overEachTransport)
 struct LogLineTests {
     let world = VirtualWorld()
 

@@ -1,11 +1,12 @@
 import Logging
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Users", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Users", .limited, .overEachTransport)
 struct UserTests {
     let world = VirtualWorld()
 

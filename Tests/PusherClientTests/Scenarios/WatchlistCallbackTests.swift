@@ -2,11 +2,12 @@ import ClientTestSupport
 import Dispatch
 import NIOCore
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Callbacks of the watchlist", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Callbacks of the watchlist", .limited, .overEachTransport)
 struct WatchlistCallbackTests {
     let world = VirtualWorld()
 

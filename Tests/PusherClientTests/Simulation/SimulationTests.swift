@@ -1,10 +1,11 @@
 import Foundation
 import PusherTestServer
 import Simulation
+import TestTraits
 import Testing
 
 /// Tests of a few seeds, and of the simulation's tools. `make simulate` runs many seeds.
-@Suite("Simulation", .timeLimit(.minutes(5)))
+@Suite("Simulation", .limited)
 struct SimulationTests {
     @Test("The client breaks no rule in a random run", arguments: UInt64(1)...12)
     func seeds(seed: UInt64) async {
@@ -180,7 +181,7 @@ struct SimulationTests {
 }
 
 /// Tests of defects that only seeds have found, each with as few steps as possible.
-@Suite("Simulation: defects that seeds have found", .timeLimit(.minutes(5)))
+@Suite("Simulation: defects that seeds have found", .limited)
 struct SimulationRegressionTests {
     @Test("A member stays on the list when an old connection of the same user is closed (seed 8546)")
     func ownMember() async {

@@ -3,6 +3,7 @@ import Foundation
 import PusherTestServer
 import RealtimeNetworking
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import PusherClient
@@ -11,7 +12,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-@Suite("Every way to authorize, over real sockets", .timeLimit(.minutes(5)))
+@Suite("Every way to authorize, over real sockets", .limited)
 struct AuthorizationOverSocketsTests {
     enum Strategy: CaseIterable {
         case endpoint, endpointWithHeaders, getEndpoint, batchingEndpoint, requestBuilder
@@ -153,7 +154,7 @@ struct AuthorizationOverSocketsTests {
 
     @Test(
         "the client follows a redirect with the body, and does not wait forever for a backend that hangs",
-        .timeLimit(.minutes(5))
+        .limited
     )
     func redirectAndHang() async throws {
         try await PusherTestServer.withServer { server in
@@ -201,7 +202,7 @@ struct AuthorizationOverSocketsTests {
 extension AuthorizationOverSocketsTests {
     @Test(
         "a redirect to another origin fails the subscription without a request to that origin",
-        .timeLimit(.minutes(5))
+        .limited
     )
     func redirectedElsewhere() async throws {
         try await PusherTestServer.withServer { other in

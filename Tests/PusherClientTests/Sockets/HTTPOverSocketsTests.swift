@@ -4,11 +4,12 @@ import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("HTTP transports over real sockets", .timeLimit(.minutes(5)))
+@Suite("HTTP transports over real sockets", .limited)
 struct HTTPOverSocketsTests {
     private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
 

@@ -6,11 +6,12 @@ import PusherTestServer
 import RealtimeHTTP
 import RealtimeNetworking
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Checking, reconnecting and resubscribing, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Checking, reconnecting and resubscribing, on real sockets", .limited)
 struct LifecycleTests {
     @Test("checkConnection() detects a dead connection long before its timeouts, and the client reconnects")
     func checkConnection() async throws {

@@ -3,9 +3,10 @@ import PusherTestServer
 import RealtimeNetworking
 import SocketTestSupport
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("A server whose key is pinned", .timeLimit(.minutes(5)))
+@Suite("A server whose key is pinned", .limited)
 struct PinnedServerTests {
     private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

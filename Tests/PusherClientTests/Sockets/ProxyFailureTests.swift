@@ -6,12 +6,13 @@ import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Proxies that fail, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Proxies that fail, on real sockets", .limited)
 struct ProxyFailureTests {
     private func firstError(
         password: String? = nil,

@@ -7,11 +7,12 @@ import PusherTestServer
 import RealtimeNetworking
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("A client and a server over real sockets", .timeLimit(.minutes(5)))
+@Suite("A client and a server over real sockets", .limited)
 struct RealServerTests {
     @Test(
         "a client gets events from the REST API before and after a lost connection",

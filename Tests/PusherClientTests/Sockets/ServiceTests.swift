@@ -4,11 +4,12 @@
     import PusherTestServer
     import ServiceLifecycle
     import TestSupport
+    import TestTraits
     import Testing
 
     @testable import PusherClient
 
-    @Suite("As a service", .timeLimit(.minutes(5)))
+    @Suite("As a service", .limited)
     struct ServiceTests {
         @Test("a graceful shutdown disconnects with the closing handshake, and ends the service group")
         func shutdownWhileRunning() async throws {

@@ -1,10 +1,11 @@
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Switching servers, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Switching servers, on real sockets", .limited)
 struct SwitchingOverSocketsTests {
     @Test("a client switches to another server and app and back, and keeps its channel, listeners and user")
     func failover() async throws {

@@ -5,12 +5,13 @@ import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTLS
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Through a proxy, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Through a proxy, on real sockets", .limited)
 struct ThroughProxyTests {
     @Test(
         "the WebSocket and the authorization go through the proxy, which looks up the server's name",

@@ -1,12 +1,13 @@
 import ClientTestSupport
 import NIOCore
 import SocketTestSupport
+import TestTraits
 import Testing
 import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("A server that sends but does not read", .timeLimit(.minutes(5)))
+@Suite("A server that sends but does not read", .limited)
 struct UnreadingServerTests {
     @Test("the client drops the connection at the limit of unsent messages, and waits before it reconnects")
     func unread() async throws {

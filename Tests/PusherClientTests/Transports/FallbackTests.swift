@@ -3,11 +3,12 @@ import Logging
 import PusherTestServer
 import RealtimeNetworking
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Connecting through networks that block WebSockets", .timeLimit(.minutes(5)))
+@Suite("Connecting through networks that block WebSockets", .limited)
 struct FallbackTests {
     let world = VirtualWorld()
 

@@ -1,11 +1,12 @@
 import PusherTestServer
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("HTTP transports and faults", .timeLimit(.minutes(5)))
+@Suite("HTTP transports and faults", .limited)
 struct HTTPFaultTests {
     /// Publishes 500 events of 10,000 bytes, and checks that all arrive on one connection.
     private func moves(filling character: Character, refusing count: Int = 0) async throws {

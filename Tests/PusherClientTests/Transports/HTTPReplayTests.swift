@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import PusherTestServer
 import RealtimeNetworking
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
@@ -85,7 +86,7 @@ private final class NumberedEvents: Sendable {
     }
 }
 
-@Suite("10,000 events over HTTP with lost connections", .timeLimit(.minutes(5)))
+@Suite("10,000 events over HTTP with lost connections", .limited)
 struct HTTPReplayTests {
     private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
 

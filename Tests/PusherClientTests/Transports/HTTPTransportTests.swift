@@ -4,11 +4,12 @@ import NIOEmbedded
 import PusherProtocol
 import RealtimeHTTP
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("An HTTP transport")
+@Suite("An HTTP transport", .limited)
 struct HTTPTransportTests {
     /// A connection with a streamer whose requests the test answers.
     private final class Connection {

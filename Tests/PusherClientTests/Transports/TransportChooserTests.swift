@@ -2,11 +2,12 @@ import NIOCore
 import NIOEmbedded
 import PusherProtocol
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("A connection that chooses its transport")
+@Suite("A connection that chooses its transport", .limited)
 struct TransportChooserTests {
     /// Opens, and then reports some events.
     private struct ScriptedTransport: Transport {

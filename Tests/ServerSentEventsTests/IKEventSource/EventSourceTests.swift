@@ -3,9 +3,10 @@ import Foundation
 import RealtimeHTTP
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Event sources with the interface of IKEventSource", .timeLimit(.minutes(5)))
+@Suite("Event sources with the interface of IKEventSource", .limited)
 struct EventSourceTests {
     enum Call: Equatable, Sendable {
         case open(EventSourceState)

@@ -1,9 +1,10 @@
 import EventStreamTestSupport
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("The parser of event streams", .timeLimit(.minutes(5)))
+@Suite("The parser of event streams", .limited)
 struct EventStreamParserTests {
     @Test("the parser returns an event at the CR or LF of its empty line")
     func atOnce() {

@@ -1,9 +1,10 @@
 import EventStreamTestSupport
 import Foundation
 import ServerSentEvents
+import TestTraits
 import Testing
 
-@Suite("Vectors of the event stream format", .timeLimit(.minutes(5)))
+@Suite("Vectors of the event stream format", .limited)
 struct ParserVectorTests {
     struct Vector: Decodable, Sendable, CustomTestStringConvertible {
         var name: String

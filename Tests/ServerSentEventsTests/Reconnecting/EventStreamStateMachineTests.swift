@@ -1,10 +1,11 @@
 import RealtimeHTTP
+import TestTraits
 import Testing
 
 @testable import ServerSentEvents
 
 /// The tests give the machine inputs, and compare its actions with the expected actions.
-@Suite("The state machine of an event stream", .timeLimit(.minutes(5)))
+@Suite("The state machine of an event stream", .limited)
 struct EventStreamStateMachineTests {
     typealias Machine = EventStreamStateMachine
     typealias Position = Machine.Position

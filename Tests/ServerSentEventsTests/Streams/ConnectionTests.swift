@@ -3,9 +3,10 @@ import NIOConcurrencyHelpers
 import RealtimePrimitives
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
-@Suite("Connections of event streams", .timeLimit(.minutes(5)))
+@Suite("Connections of event streams", .limited)
 struct ConnectionTests {
     @Test(
         "the client reconnects after a complete response, a closed connection or a reset",

@@ -1,8 +1,9 @@
+import TestTraits
 import Testing
 
 @testable import ServerSentEvents
 
-@Suite("The inbox of an event stream", .timeLimit(.minutes(5)))
+@Suite("The inbox of an event stream", .limited)
 struct EventStreamInboxTests {
     @Test("the inbox keeps only the last loss if several losses follow each other")
     func losses() {

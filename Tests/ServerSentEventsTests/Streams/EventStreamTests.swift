@@ -1,8 +1,9 @@
 import EventSourceTestServer
 import ServerSentEvents
+import TestTraits
 import Testing
 
-@Suite("Event streams", .timeLimit(.minutes(5)))
+@Suite("Event streams", .limited)
 struct EventStreamTests {
     @Test("the first request has the header fields for event streams, and no last id")
     func request() async throws {

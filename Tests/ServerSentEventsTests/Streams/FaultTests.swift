@@ -2,10 +2,11 @@ import EventSourceTestServer
 import PusherTestServer
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests with a relay that imitates a bad network.
-@Suite("Event streams over bad networks", .timeLimit(.minutes(5)))
+@Suite("Event streams over bad networks", .limited)
 struct FaultTests {
     /// Runs `body` with a relay to a feed of numbered events. The feed supports resuming.
     private func withFeed(

@@ -3,9 +3,10 @@ import Foundation
 import ProxyTestSupport
 import ServerSentEvents
 import TestTLS
+import TestTraits
 import Testing
 
-@Suite("Requests and responses of event streams", .timeLimit(.minutes(5)))
+@Suite("Requests and responses of event streams", .limited)
 struct HTTPTests {
     private static let event = TestResponse.text("data: x\n\n")
 

@@ -3,11 +3,12 @@ import NIOCore
 import RealtimeHTTP
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests that read a feed of numbered events in virtual time. The server chooses its actions by a random generator with
 /// a seed.
-@Suite("Event streams with a server that acts at random", .timeLimit(.minutes(5)))
+@Suite("Event streams with a server that acts at random", .limited)
 struct RandomFeedTests {
     private static let count = 12
 

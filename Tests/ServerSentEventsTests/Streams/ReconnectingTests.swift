@@ -2,10 +2,11 @@ import NIOConcurrencyHelpers
 import RealtimeHTTP
 import ServerSentEvents
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests in virtual time.
-@Suite("Event streams that reconnect", .timeLimit(.minutes(5)))
+@Suite("Event streams that reconnect", .limited)
 struct ReconnectingTests {
     private static let fixed = EventStreamOptions(retryPolicy: .delays([.zero]))
     private static let post = EventStreamRequest("http://example.com", method: "POST", body: [1])

@@ -1,8 +1,9 @@
 import EventSourceTestServer
 import ServerSentEvents
+import TestTraits
 import Testing
 
-@Suite("Event streams over a socket, with the cases of the contract tests", .timeLimit(.minutes(5)))
+@Suite("Event streams over a socket, with the cases of the contract tests", .limited)
 struct WireTests {
     @Test("the list has 93 cases")
     func count() { #expect(WireCase.all.count == 93) }

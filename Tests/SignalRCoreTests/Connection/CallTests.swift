@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct CallTests {
+@Suite(.limited) struct CallTests {
     func connected(_ hubProtocol: HubProtocol = .json) -> World {
         var world = World(hubProtocol)
         world.connect()

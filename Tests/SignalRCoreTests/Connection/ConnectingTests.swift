@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct ConnectingTests {
+@Suite(.limited) struct ConnectingTests {
     func text(_ text: String) -> [UInt8] { Array(text.utf8) + [0x1E] }
 
     @Test func startsWithAHandshakeAndAPing() throws {

@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct ReconnectingTests {
+@Suite(.limited) struct ReconnectingTests {
     static let delays: [Duration] = [.zero, .seconds(2), .seconds(10), .seconds(30)]
 
     /// Fails every attempt at once, and returns the time from the loss to the beginning of each attempt.

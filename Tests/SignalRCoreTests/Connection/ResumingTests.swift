@@ -1,7 +1,8 @@
 import SignalRCore
+import TestTraits
 import Testing
 
-@Suite struct ResumingTests {
+@Suite(.limited) struct ResumingTests {
     func connected(reconnects: Bool = true, bufferSize: Int = 100_000) -> World {
         var world = World(reconnects: reconnects) { $0.resumptionBufferSize = bufferSize }
         world.connect(.resumable)

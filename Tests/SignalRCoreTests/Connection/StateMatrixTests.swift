@@ -1,9 +1,10 @@
 import SignalRCore
 import TestSupport
+import TestTraits
 import Testing
 
 /// Tests of the properties that the machine has in every state, for every input.
-@Suite struct StateMatrixTests {
+@Suite(.limited) struct StateMatrixTests {
     enum Situation: CaseIterable, Sendable {
         case stopped, opening, handshaking, connected, longPolling, asking, waiting, reconnecting, reconnectHandshaking
         case startAsking, startWaiting, startRetrying, startRetryHandshaking
