@@ -1,4 +1,4 @@
-// swift-tools-version: 6.3
+// swift-tools-version: 6.2
 import PackageDescription
 
 // Programs that check the products from outside. `make autobahn`, `make test-network` and `.ci/sse-peer` run them.

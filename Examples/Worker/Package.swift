@@ -1,4 +1,4 @@
-// swift-tools-version: 6.3
+// swift-tools-version: 6.2
 import PackageDescription
 
 // This package is separate, because it enables traits of PusherClient. With other traits, PusherClient is compiled

@@ -6,6 +6,8 @@
 #                                      starts the server on a free port, and prints its summary; fails if the
 #                                      summary fails, or a case has a bad result
 #
+# Without a server, the script ends with the status 77.
+#
 # More settings: AGENT (WebSocketClient), CONFIGURATION (debug), CASES (the server's default),
 # DIR (a directory that keeps the server and its reports; a temporary one by default).
 set -euo pipefail
@@ -15,8 +17,8 @@ agent=${AGENT:-WebSocketClient}
 configuration=${CONFIGURATION:-debug}
 
 if [ -z "${URL:-}" ] && [ ! -f "${AUTOBAHN:-}" ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
-    exit 2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    exit 77
 fi
 
 swift=${SWIFT:-swift}

@@ -3,14 +3,13 @@
 #
 # The clients are in one network namespace, the server in another, and a bridge between them in a third. The script
 # needs Linux, root and iproute2. Without these, or without permission for namespaces, it prints that nothing was
-# tested. With REQUIRED set, it then fails. BIN is the folder of the programs; by default, the script builds them.
+# tested, and ends with the status 77. BIN is the folder of the programs; by default, the script builds them.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
 skip() {
     echo "network tests: SKIPPED, nothing was tested: $1" >&2
-    [ -z "${REQUIRED:-}" ] || exit 1
-    exit 0
+    exit 77
 }
 [ "$(uname -s)" = Linux ] || skip "the tests need Linux"
 command -v ip >/dev/null || skip "the tests need iproute2"

@@ -176,7 +176,9 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     // Other modules call this method, and cannot specialize it for their type of element. Without specialization, each
     // call looks up the types of all buffers and optionals at run time.
-    @specialized(where Element == PusherEvent)
+    #if compiler(>=6.3)
+        @specialized(where Element == PusherEvent)
+    #endif
     func next() async -> Element? {
         if Task.isCancelled { return nil }
         var spent: Spent<Element>?

@@ -37,7 +37,9 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         fileprivate let registration: Registration
 
         /// Returns the next element; nil when the sequence ends or the task is cancelled.
-        @specialized(where Element == PusherEvent)
+        #if compiler(>=6.3)
+            @specialized(where Element == PusherEvent)
+        #endif
         public mutating func next() async -> Element? { await buffer.next() }
     }
 }

@@ -9,8 +9,10 @@ not detected. Linux only.
 
 import collections
 import concurrent.futures
+import datetime
 import os
 import pathlib
+import random
 import re
 import select
 import signal
@@ -27,6 +29,8 @@ SWIFT = os.environ.get("SWIFT", "swift")
 SEEDS = os.environ.get("SEEDS", "4000")
 # The default is a job for each core. A mutant that makes the client hang only waits, so more jobs take less time.
 JOBS = int(os.environ.get("JOBS", os.cpu_count()))
+# How many of the protections to remove: others on each day. The default is all.
+SAMPLE = int(os.environ.get("SAMPLE") or 0)
 COPY = pathlib.Path(".build-mutants/package")
 FLAGS = [*os.environ.get("FLAGS", "").split(), "--package-path", str(COPY), "--scratch-path", ".build-mutants/build"]
 # The index of a mutant is its number.
@@ -53,6 +57,8 @@ def main():
     chosen = [mutant for mutant in mutants if not wanted or any(word in mutant[0] for word in wanted)]
     if not chosen:
         sys.exit(f"No protection has one of these words in its name: {', '.join(wanted)}")
+    if SAMPLE and SAMPLE < len(chosen):
+        chosen = random.Random(datetime.date.today().toordinal()).sample(chosen, SAMPLE)
     copy_package(changed)
     build(kind)
     filters = sorted({mutant[4:] for mutant in chosen})
