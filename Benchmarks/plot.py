@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the picture and the tables of Docs/Performance.md from the results of `make bench OUTPUT=FILE`.
+"""Makes the picture of Docs/Performance.md and the tables of Benchmarks/README.md from the results of `make bench OUTPUT=FILE`.
 
     Benchmarks/plot.py FILE
 
