@@ -25,7 +25,7 @@ help:
 	@echo "make test-console            test the console of pusher serve in headless Chromium; CHROMIUM=path, SCREENSHOTS=folder"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          build the same package with one build system, in the build folder of the tests"
-	@echo "make check-snippets          compile the Swift examples of README, Docs, articles and doc comments; needs python3"
+	@echo "make check-snippets          compile the Swift examples of the documents, and check their links; needs python3"
 	@echo "make lint | make format      check or correct the formatting of the sources"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
@@ -122,10 +122,10 @@ consumer-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
 	.build/debug/Consumer
 
-# Uses the modules that were built for the tests. Tests/Tools/Snippets describes the marks of examples that do not
-# compile alone.
+# Uses the modules that were built for the tests. snippets.py describes the marks of examples that do not compile alone.
 .PHONY: check-snippets
 check-snippets: build
+	Tests/Tools/Snippets/links.py
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Tools/Snippets/snippets.py
 
 # The compiler reports an undeclared import of NIO in a core, but every target can import Foundation. So this target

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the picture and the tables of Docs/Performance.md from the results of `make bench OUTPUT=FILE`.
+"""Makes the picture of Docs/Performance.md and the tables of Benchmarks/README.md from the results of `make bench OUTPUT=FILE`.
 
     Benchmarks/plot.py FILE
 
@@ -66,13 +66,15 @@ def tables(results):
     for row in results["rows"]:
         if row["table"] != table:
             table = row["table"]
-            print(f"\n**{table}**\n\n| | measured | reference | ratio | min – max | must | stretch | |\n|---|---|---|---|---|---|---|---|")
+            print(f"\n**{table}**\n\n| | measured | reference | ratio | min – max | target |\n|---|---|---|---|---|---|")
         compared = row["comparison"]
+        target = short(row.get("must")) + (f" ({short(row['stretch'])})" if row.get("stretch") is not None else "")
+        result, ratio = amount(row, "value"), "×" + short(compared["median"]) if "reference" in row else ""
+        if row["verdict"] == "MISSED":
+            result, ratio = (result, f"**{ratio}**") if ratio else (f"**{result}**", ratio)
         print(
-            f"| {row['title']} | {amount(row, 'value')} | {amount(row, 'reference')} "
-            f"| {'×' + short(compared['median']) if 'reference' in row else ''} "
-            f"| {short(compared['min'])} – {short(compared['max'])} "
-            f"| {short(row.get('must'))} | {short(row.get('stretch'))} | {row['verdict']} |"
+            f"| {row['title']} | {result} | {amount(row, 'reference')} | {ratio} "
+            f"| {short(compared['min'])} – {short(compared['max'])} | {target} |"
         )
 
 

@@ -1,4 +1,7 @@
 /// Base64 with the standard alphabet and padding (RFC 4648, section 4). The decoder accepts no other characters.
+///
+/// Foundation's decoder takes as long as libsodium's decryption, and accepts too much padding and characters after it.
+/// `sodium_base642bin` takes ten times as long as the decryption, for 10 kB.
 package enum Base64 {
     /// Returns the size of the memory that ``decode(_:into:)`` needs. The decoded data is a little shorter.
     package static func capacity(forCharacters count: Int) -> Int { count / 4 * 3 + 4 }

@@ -10,7 +10,8 @@ import RealtimeHTTP
 ///     )
 /// )
 /// ```
-/// There are five cases, as in PusherSwift. Static functions make further methods:
+/// There are five cases, as in PusherSwift, so programs that switch over them compile. Static functions make further
+/// methods:
 /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)``, ``endpoint(_:)``,
 /// ``authorizer(_:)``, ``batchAuthorizer(maximumBatchSize:_:)`` and
 /// ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.

@@ -12,6 +12,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence does not throw.
     public typealias Failure = Never
 
+    // The client has its own buffer, because `AsyncStream` does not report how many elements it dropped.
     let buffer: EventBuffer<Element>
     private let registration: Registration
 

@@ -1,5 +1,8 @@
 /// A limiter for warnings that each event can cause. The limiter admits the first warning of each kind, and then at
 /// most one warning a minute.
+///
+/// Often, no code of the app handles the errors behind these warnings, so the log has to show them. But a flood would
+/// hide all other messages. A single warning is not enough, because an operator may read only recent lines.
 struct WarningLimiter {
     /// The kind of a warning. Each kind has a separate count.
     struct Kind: Hashable {

@@ -1,4 +1,5 @@
-/// The state of the connection, in PusherSwift's terms. ``ConnectionStatus`` has more details.
+/// The state of the connection, in PusherSwift's terms. Programs switch over the five cases, so there is no sixth case:
+/// ``ConnectionStatus`` adds the reason, the time of the next attempt and its number.
 public enum ConnectionState: Int, Sendable, CaseIterable {
     /// An attempt to connect is under way.
     case connecting

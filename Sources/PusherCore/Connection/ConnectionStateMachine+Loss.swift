@@ -120,6 +120,8 @@ extension ConnectionStateMachine {
         }
         let lifetime = now - session.value.since
         loss.lifetime = lifetime
+        // If the client loses one connection after another, the waits must grow, so the policy's count starts again only
+        // after a connection that lasted. The limit on attempts counts from each connection, because the server responds.
         if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }
         return respond(to: loss, configuration, now: now) + [.end(session)]
     }

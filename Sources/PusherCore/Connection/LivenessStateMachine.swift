@@ -1,6 +1,10 @@
 /// A detector for servers that no longer answer. If no frame arrives during the activity timeout, the client pings. If
 /// no frame arrives during the pong timeout either, the client drops the connection (protocol clause 7.1).
 ///
+/// The client pings with `pusher:ping`, because every server answers it. Not every server answers WebSocket pings, and
+/// one server behaves differently after the first control frame. This machine measures the server's silence, and
+/// ``KeepAlive`` measures the client's.
+///
 /// After a suspension, and during a check by the app, only the pong of the client's last ping is an answer. Other frames
 /// may have waited in a buffer since before the connection died.
 package struct LivenessStateMachine: Hashable, Sendable {

@@ -35,7 +35,8 @@ package struct SignInStateMachine: Hashable, Sendable {
         case failed(PusherClientError)
     }
 
-    /// A channel on which the server sends a user's own events.
+    /// A channel on which the server sends a user's own events. It is not in the table of channels, because apps would
+    /// find a channel there that they did not subscribe to, and could unsubscribe from it.
     package enum OwnChannel: Hashable, Sendable {
         case asked
         /// The answer did not come in time, or the client does not need it any more. The answer may still come.

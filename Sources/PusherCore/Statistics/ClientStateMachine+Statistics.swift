@@ -1,6 +1,7 @@
 import PusherProtocol
 
-/// Keeps the counts. No decision depends on them.
+/// Keeps the counts. No decision depends on them. Each machine counts its own decisions, so tests of the machines check
+/// the counts, and equal inputs give equal counts. Metrics are the changes of these counts, so the two cannot disagree.
 extension ClientStateMachine {
     /// Returns all counts of the machine, without the counts that only the shell has.
     package func statistics(now: Instant) -> PusherStatistics {

@@ -25,7 +25,8 @@ public struct RetryContext: Sendable {
     /// The time since the connection was lost, or since the first attempt if there was no connection before. For an
     /// authorization or another request, the time since it began.
     public var elapsed: Duration
-    /// The reason why the connection was lost, or why the last attempt failed.
+    /// The reason why the connection was lost, or why the last attempt failed. Each client has its own type of errors: a
+    /// `Pusher` passes a `PusherClientError`, and a `ReconnectingWebSocket` passes a `WebSocketError`.
     public var reason: any Error
     /// The WebSocket close code, if there was one.
     public var closeCode: Int?

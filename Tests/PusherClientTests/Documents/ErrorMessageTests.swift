@@ -89,7 +89,7 @@ struct ErrorMessageTests {
         #expect(codes.count > 5)
         var source = ""
         for folder in users + ["RealtimeNetworking", "RealtimeHTTP"] {
-            let root = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(folder)
+            let root = SourceMessages.package.appendingPathComponent("Sources").appendingPathComponent(folder)
             for path in try FileManager.default.subpathsOfDirectory(atPath: root.path)
             where path.hasSuffix(".swift") && !definition.hasSuffix(path) {
                 source += try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
@@ -105,7 +105,7 @@ struct ErrorMessageTests {
 
     @Test("the command-line tool's messages are sentences without names of types")
     func tool() throws {
-        let root = TestSources.package.appendingPathComponent("Sources/pusher")
+        let root = SourceMessages.package.appendingPathComponent("Sources/pusher")
         var count = 0
         for path in try FileManager.default.subpathsOfDirectory(atPath: root.path) where path.hasSuffix(".swift") {
             let source = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)

@@ -15,11 +15,15 @@ struct SourceMessages {
         var description: String { "\(place): \(text)" }
     }
 
+    /// The folder of the package.
+    static let package = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
     private(set) var messages: [Message] = []
 
     /// - Parameter folder: A folder below `Sources`.
     init(in folder: String) throws {
-        let root = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(folder)
+        let root = SourceMessages.package.appendingPathComponent("Sources").appendingPathComponent(folder)
         for path in try FileManager.default.subpathsOfDirectory(atPath: root.path).sorted()
         where path.hasSuffix(".swift") {
             let source = try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
@@ -61,7 +65,7 @@ struct SourceMessages {
 
     /// Returns the names in lines like `public static let name = Self(rawValue: …)`.
     static func codes(in path: String) throws -> [String] {
-        let url = TestSources.package.appendingPathComponent("Sources").appendingPathComponent(path)
+        let url = SourceMessages.package.appendingPathComponent("Sources").appendingPathComponent(path)
         return try String(contentsOf: url, encoding: .utf8)
             .matches(of: /public static let (\w+) = Self\(rawValue/).map { String($0.1) }
     }

@@ -1,4 +1,7 @@
-"""Protections of the client. If one is removed, the simulation must fail. See mutants.py."""
+"""A table of data, not of code: protections of the client. See mutants.py.
+
+If one is removed, the simulation must fail.
+"""
 
 # Each entry has the first four values of an entry in in_tests.py. The simulation runs 4,000 seeds for each entry, or
 # the number in SEEDS.

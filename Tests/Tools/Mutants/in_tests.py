@@ -1,4 +1,7 @@
-"""Protections of the clients and the test server. If one is removed, tests must fail. See mutants.py."""
+"""A table of data, not of code: protections of the clients and the test server. See mutants.py.
+
+If one is removed, tests must fail.
+"""
 
 # Each entry has the fault, the file, the text that handles the fault, the replacement of this text, and the tests to
 # run.

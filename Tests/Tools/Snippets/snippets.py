@@ -9,6 +9,8 @@ Each page becomes a class on the main actor, and each example becomes a method o
 declarations such as `pusher` or `show(_:)`, which are in Context/. `<Group>.swift` declares them at file level, and
 `<Group>.<Page>.swift` declares them as members of the page's class.
 
+A Swift file that shell commands write (`cat > main.swift <<'END'`) is an example too.
+
 A comment on the line before the fence can change how the script treats an example:
 
     <!-- snippet: skip, because … -->      skips an example that is not a program, such as a part of a manifest
@@ -29,9 +31,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CONTEXT = pathlib.Path(__file__).resolve().parent / "Context"
+HEREDOC = re.compile(r"cat > \S+\.swift <<'(\w+)'$")
 MARK = re.compile(r"<!-- snippet: (skip|continues)\b(.*?)-->")
-# Programs for PusherSwift are in Swift 5 mode.
-SWIFT_5 = {"MigratingFromPusherSwift"}
+# Programs for PusherSwift are in Swift 5 mode. The first page gives the group its name.
+SWIFT_5 = ("MigratingFromPusherSwift", "PusherSwiftDifferences")
 # If an example contains one of these patterns, the script imports the module.
 IMPORTS = {
     r"\bPusher(ClientOptions)?\(": "PusherClient",
@@ -105,7 +108,7 @@ def group(path: str) -> str:
     if parts[0] == "Sources":
         return EXPORTED.get(parts[1], parts[1])
     stem = pathlib.PurePath(path).stem
-    return stem if stem in SWIFT_5 else "Docs"
+    return SWIFT_5[0] if stem in SWIFT_5 else "Docs"
 
 
 def page(path: str) -> str:
@@ -117,13 +120,13 @@ def snippets(path: str):
     code = path.endswith(".swift")
     prefix = re.compile(r"^\s*/// ?") if code else None
     lines = (ROOT / path).read_text(encoding="utf-8").split("\n")
-    start, mark, reason, indent, text = 0, "", "", "", []
+    start, end, mark, reason, indent, text = 0, "", "", "", "", []
     for number, line in enumerate(lines, 1):
         if prefix:
             match = prefix.match(line)
             line = line[match.end():] if match else ""
         if start:
-            if line.strip().startswith("```"):
+            if line.strip().startswith(end):
                 yield Snippet(path, start, "\n".join(text), mark, reason)
                 start, mark, reason, text = 0, "", "", []
             else:
@@ -131,7 +134,9 @@ def snippets(path: str):
         elif match := MARK.search(line):
             mark, reason = match[1], match[2].rstrip()
         elif line.strip().startswith("```swift"):
-            start, indent = number + 1, line[: len(line) - len(line.lstrip())]
+            start, end, indent = number + 1, "```", line[: len(line) - len(line.lstrip())]
+        elif match := HEREDOC.match(line):
+            start, end, indent = number + 1, match[1], ""
         elif line.strip():
             mark, reason = "", ""
 

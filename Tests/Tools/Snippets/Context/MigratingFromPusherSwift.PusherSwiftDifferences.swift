@@ -1,0 +1,2 @@
+func add(_ order: Order) {}
+nonisolated func show(_ line: String) {}
