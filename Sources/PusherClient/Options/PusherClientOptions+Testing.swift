@@ -8,7 +8,8 @@ extension PusherClientOptions {
     /// let pusher = Pusher(key: access.key, options: PusherClientOptions(testing: access))
     /// ```
     /// The client trusts the server's root certificate, and uses the server's endpoints to authorize channels and to
-    /// sign users in. The client uses no proxy, and reconnects after 20 ms, so that tests do not wait.
+    /// sign users in. The client uses no proxy, and reconnects after 20 ms, so that tests do not wait. Attempts and requests
+    /// have a minute instead of 10 or 15 s, because a machine that runs many tests at once is slow.
     ///
     /// - Parameters:
     ///   - server: The access data of the test server.
@@ -24,6 +25,9 @@ extension PusherClientOptions {
         let parameters = AuthEndpoint.Parameters(userId.map { ["user_id": $0] } ?? [:])
         authMethod = .endpoint(server.channelAuthorizationURL, parameters: parameters)
         userAuthMethod = .endpoint(server.userAuthenticationURL, parameters: parameters)
+        let minute = Duration.seconds(60)
+        (timeouts.connectionAttempt, timeouts.authorization) = (minute, minute)
+        (timeouts.subscription, timeouts.signIn) = (minute, minute)
         retryPolicy = .delays([.milliseconds(20)])
         tls = TLSOptions(trustRoots: server.trustRoot.map { .only(pem: $0) } ?? .system)
         proxy = .direct

@@ -35,13 +35,13 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - after: The record after which the search begins. Default: nil, to begin with the oldest kept record.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     ///   - matches: A closure that checks a record, in the caller's task.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func nextRecord(
         after: Record? = nil,
-        timeout: Duration = .seconds(10),
+        timeout: Duration = .seconds(60),
         where matches: (Record) -> Bool
     ) async throws -> Record {
         var index = after.map { $0.index + 1 } ?? 0
@@ -58,11 +58,11 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - count: The minimum number of connections. Default: 1.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
-    public func waitForConnections(count: Int = 1, timeout: Duration = .seconds(10)) async throws -> [Connection] {
+    public func waitForConnections(count: Int = 1, timeout: Duration = .seconds(60)) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "\(count) open connection(s)") {
             let established = connections.filter(\.isEstablished)
             return established.count >= count ? established : nil
@@ -74,14 +74,14 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - channel: The channel's name.
     ///   - count: The minimum number of connections. Default: 1.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The subscribed connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForSubscription(
         to channel: String,
         count: Int = 1,
-        timeout: Duration = .seconds(10)
+        timeout: Duration = .seconds(60)
     ) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "\(count) subscription(s) to channel \(channel)") {
             let subscribed = connections.filter { $0.subscribedChannels.contains(channel) }

@@ -9,13 +9,13 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - userId: The user's id.
     ///   - channel: The channel's name.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForMember(
         _ userId: String,
         of channel: String,
-        timeout: Duration = .seconds(10)
+        timeout: Duration = .seconds(60)
     ) async throws -> Member {
         try await engine.wait(timeout: timeout, for: "user \(userId) on channel \(channel)") {
             members(of: channel).first { $0.userId.hasSameBytes(as: userId) }
@@ -31,11 +31,11 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - userId: The user's id.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Returns: The connections that meet the condition, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
-    public func waitForSignIn(of userId: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {
+    public func waitForSignIn(of userId: String, timeout: Duration = .seconds(60)) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "user \(userId) to sign in and to subscribe to their own channel")
         {
             let signedIn = engine.read { $0.reachableConnections(ofUser: userId) }

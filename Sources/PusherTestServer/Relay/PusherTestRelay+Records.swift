@@ -32,14 +32,14 @@ extension PusherTestRelay {
     ///
     /// - Parameters:
     ///   - after: The connection after which the search begins. Default: nil, to begin with the oldest kept connection.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     ///   - matches: A closure that checks a connection, in the caller's task. Default: every connection matches.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func nextConnection(
         after: Connection? = nil,
-        timeout: Duration = .seconds(10),
+        timeout: Duration = .seconds(60),
         where matches: (Connection) -> Bool = { _ in true }
     ) async throws -> Connection {
         let start = after.map { $0.index + 1 } ?? 0
@@ -57,10 +57,10 @@ extension PusherTestRelay {
     ///
     /// - Parameters:
     ///   - count: The number of connections. With 0, waits until all connections are closed.
-    ///   - timeout: The longest wait, in real time. Default: 10 s.
+    ///   - timeout: The longest wait, in real time. Default: 60 s.
     /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
     ///   ``PusherTestServer/PusherTestServer/ServerError/Code/timeout``, or `CancellationError`.
-    public func waitForOpenConnections(count: Int, timeout: Duration = .seconds(10)) async throws {
+    public func waitForOpenConnections(count: Int, timeout: Duration = .seconds(60)) async throws {
         try await engine.changes.wait(timeout: timeout, for: "\(count) open connection(s) of the relay") {
             engine.openConnectionCount == count ? () : nil
         }

@@ -38,6 +38,7 @@ final class VirtualWorld: Sendable {
         var options = options
         // The scenarios test the client's own pings, so the server sends no heartbeat during a test.
         if transport != .webSocket { options.httpTransports.heartbeatInterval = heartbeats }
+        options.httpTransports.disconnectDelay = .seconds(5)
         network = InMemoryServer(eventLoop: loop, options: options)
         clock = SuspendableClock { [loop] in loop.now }
     }

@@ -14,6 +14,7 @@ final class TransportWorld {
         var options = Options()
         options.socketIDPrefix = 7
         options.httpTransports.sendsPrelude = false
+        options.httpTransports.disconnectDelay = .seconds(5)
         change(&options)
         network = InMemoryServer(eventLoop: loop, options: options)
     }

@@ -86,6 +86,7 @@ final class SimulatedWorld {
             // next subscription is a duplicate. A server that does not answer duplicates would keep the client waiting.
             options.dialect.duplicateSubscription = .success
         }
+        options.httpTransports.disconnectDelay = .seconds(5)
         options.httpTransports.sendsPrelude = settings.sendsPrelude
         options.httpTransports.secondPoll = settings.secondPoll
         options.httpTransports.streamLimit = settings.serverStopsStreams ? settings.streamLength : .max
