@@ -401,6 +401,16 @@ let package = Package(
             exclude: ["Transcripts"],
             swiftSettings: settings
         ),
+        // Prints a value of every public type of every product.
+        .testTarget(
+            name: "PublicTypesTests",
+            dependencies: [
+                "PusherClient", "PusherServerAPI", "WebSocketClient", "ServerSentEvents", "SignalRClient",
+                "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
+                "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore, nioEmbedded,
+            ],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PusherConsoleTests",
             dependencies: [

@@ -249,3 +249,12 @@ private final class ExchangeHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
+
+extension EventSourceTestServer.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The size of the certificate, without the private key.
+    public var description: String { "Certificate(chain: \(chain.utf8.count) bytes)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not show the private key.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

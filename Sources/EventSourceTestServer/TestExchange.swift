@@ -4,9 +4,10 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 
-/// A request that a server has received.
+/// A request that a server has received. Printing a request does not show its query, header fields and body, which may
+/// be secret.
 public struct TestRequest: Hashable, Sendable {
-    /// A header field.
+    /// A header field. Printing a field does not show its value.
     public struct Header: Hashable, Sendable {
         /// The field's name, as it was sent.
         public var name: String
@@ -33,6 +34,24 @@ public struct TestRequest: Hashable, Sendable {
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
+}
+
+extension TestRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method and the path.
+    public var description: String { "\(method) \(path)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension TestRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name without the value.
+    public var description: String { name }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A request and its answer, for a closure that answers requests. See ``EventSourceTestServer/respond(at:_:)``.

@@ -94,3 +94,12 @@ public struct TestHubCall: Sendable {
         try? await entrance.eventLoop.submit {}.get()
     }
 }
+
+extension TestHubCall: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The id of the caller's connection.
+    public var description: String { "TestHubCall(connectionID: \(connectionID))" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

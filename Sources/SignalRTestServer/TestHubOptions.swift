@@ -65,7 +65,8 @@ public enum TestHubHandshake: Hashable, Sendable {
     case bytes([UInt8])
 }
 
-/// A request that the server has received.
+/// A request that the server has received. Printing a request does not show its query and header fields, which may
+/// contain tokens.
 public struct TestHubRequest: Hashable, Sendable {
     /// The HTTP method.
     public var method: String
@@ -85,4 +86,24 @@ public struct TestHubFailure: Hashable, Sendable {
     public var method: String
     /// The reason. For an error of the method, the text is the error's description, which the caller does not get.
     public var reason: String
+}
+
+extension TestHubRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method and the path.
+    public var description: String { "\(method) \(uri.prefix { $0 != "?" })" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension TestHubOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The port and the transports, and whether requests need a token.
+    public var description: String {
+        "TestHubOptions(port: \(port), transports: \(transports), needsToken: \(requiredToken != nil))"
+    }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not show the token.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

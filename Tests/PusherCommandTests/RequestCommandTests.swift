@@ -195,6 +195,8 @@ struct RequestCommandTests {
             (["channels", "--url", "ftp://a"], "use ws or wss"),
             (["channels", "--url", "ws://a", "--cluster", "eu"], "exclude each other"),
             (["channels", "--cluster", "a/b"], "cluster"),
+            (["channels", "--cluster", ""], #"Invalid cluster "": it is empty."#),
+            (["channels", "--cluster", "ws-eu.pusher.com"], "a cluster has no dot. Use the name in"),
             (["channels", "--timeout", "0"], "--timeout"), (["channels", "--key", ""], "Invalid app key"),
             (["trigger", "a", "e", "d", "--socket-id", "1"], "Invalid socket id"), (["authorize"], "--socket-id"),
             (["lisen"], #"Unknown command "lisen". Did you mean "listen"?"#),

@@ -67,6 +67,22 @@ struct CheckTests {
         #expect(requester.log.count == 0)
     }
 
+    @Test(
+        "an invalid cluster is named as the mistake",
+        arguments: [("", "it is empty"), ("ws-eu.pusher.com", "has no dot")]
+    )
+    func clusters(cluster: String, why: String) {
+        let error = #expect(throws: PusherServerAPIError.self) {
+            try PusherServerAPI(
+                application: .init(id: "1", key: "key", secret: "secret"),
+                endpoint: .pusher(cluster: cluster)
+            )
+        }
+        #expect(error?.code == .invalidOption)
+        #expect(error?.message.hasPrefix("Invalid cluster \"\(cluster)\": ") == true)
+        #expect(error?.message.contains(why) == true)
+    }
+
     @Test("the library sends events at the limits for name, data, channels and batch")
     func allowed() async throws {
         let (api, requester) = try OfflineAPI.make()

@@ -61,7 +61,7 @@ struct RecordTests {
         #expect(lines.first?.hasSuffix("The last records:") == true)
         #expect(
             lines.last
-                == #"  #11 - eventPublished(name: "e12", channel: "news", connectionCount: 0)"#
+                == "  #11 - eventPublished e12 on news to 0"
         )
     }
 

@@ -168,7 +168,7 @@ public class PusherChannel: @unchecked Sendable {
             if observers.isFinished { broadcast.finish() } else { observers[keyPath: path] = broadcast }
             return broadcast
         }
-        return broadcast.makeSequence()
+        return broadcast.makeSequence().needingConnection(of: engine)
     }
 
     func broadcast<Element>(_ element: Element, to find: (Observers) -> Broadcast<Element>?) {

@@ -83,7 +83,9 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// A sequence of all changes of the list of members from now on. The sequence ends when the channel is
     /// unsubscribed.
-    public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
+    public var memberships: EventSequence<MembershipChange> {
+        membershipChanges.makeSequence().needingConnection(of: engine)
+    }
 
     override func retire() {
         super.retire()

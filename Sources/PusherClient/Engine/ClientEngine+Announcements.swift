@@ -24,7 +24,7 @@ extension ClientEngine {
             metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
         )
         tellDelegate("subscription to \(name) failed: \(error.message)")
-        if let body = error.body { debug("the answer for \(name) was: \(body.prefix(fittingUTF8Bytes: 1_000))") }
+        logAnswer(error.body, for: name)
         publish(error.clientError)
         announce(envelope, on: channel(id), subscriptionError: error)
         notify(keep: .outcomes) { delegate in
@@ -35,6 +35,12 @@ extension ClientEngine {
                 error: error.bridged
             )
         }
+    }
+
+    /// Logs the body of an authorization endpoint's answer, without secrets.
+    private func logAnswer(_ body: String?, for what: String) {
+        guard let body else { return }
+        debug("the answer for \(what) was: \(body.prefix(fittingUTF8Bytes: 1_000))")
     }
 
     // MARK: Presence
@@ -113,6 +119,7 @@ extension ClientEngine {
     func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
         logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
         tellDelegate("error: \(error.message)")
+        logAnswer((error.cause as? AuthorizationError)?.body, for: "the sign-in")
         publish(error)
         let reported = PusherError(error)
         notify { $0.receivedError(error: reported) }

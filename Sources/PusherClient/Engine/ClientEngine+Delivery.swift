@@ -36,6 +36,14 @@ extension ClientEngine {
     private func deliverCounting(_ event: PusherEvent, to audience: Audience) {
         guard !deliver(event, to: audience), !EventName.isProtocolEvent(event.eventName) else { return }
         loopState.value.counts.unhandledEvents += 1
+        logUnheard(event)
+    }
+
+    /// Writes a line to the debug log for the first event of a name that nobody listens to.
+    private func logUnheard(_ event: PusherEvent) {
+        guard let channelName = event.channelName, loopState.value.unheardNames.insert(event.eventName) else { return }
+        let name = event.eventName.prefix(fittingUTF8Bytes: EventName.maximumLength)
+        debug("nobody listens to the event \(name.quoted), which arrived on \(channelName.quoted)")
     }
 
     /// Delivers an event of the protocol without the app's transformer, for example the event for a new member.

@@ -171,13 +171,18 @@ extension ClientEngine {
         return true
     }
 
-    /// Logs a warning if a call waits for a connection, and no attempt to connect has begun after 5 s.
+    /// Logs a warning if a call or a loop waits for a connection, and no attempt to connect has begun after 5 s.
     ///
+    /// - Parameter isWaiting: Whether the call or the loop still waits.
     /// - Returns: The scheduled check, to cancel when the call returns. Nil if the app already wants a connection.
-    func watchForConnection(_ call: String) -> Scheduled<Void>? {
+    @discardableResult
+    func watchForConnection(
+        _ call: String,
+        isWaiting: @escaping @Sendable () -> Bool = { true }
+    ) -> Scheduled<Void>? {
         guard !isConnectionWanted else { return nil }
         return eventLoop.scheduleTask(in: CallbackDispatcher.patience) { [weak self] in
-            guard let self, !self.isConnectionWanted else { return }
+            guard let self, !self.isConnectionWanted, isWaiting() else { return }
             let message = "\(call) has waited for 5 s, and the client is not connecting. Call connect()."
             var error = PusherClientError(.notConnected, message)
             // Without this name, the warning about an event that was not sent would suppress this warning. All waiting

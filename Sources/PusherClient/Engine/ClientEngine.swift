@@ -56,6 +56,8 @@ package final class ClientEngine: Sendable {
         /// Whether the log has reported the current outage.
         var hasLoggedOutage = false
         var warnings = WarningLimiter()
+        /// The names of events without a listener that the debug log has named.
+        var unheardNames = UnheardNames()
         /// The keep-alive interval that was logged last.
         var keepAliveInterval: Duration?
         var transport: TransportReport?

@@ -15,6 +15,8 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     // The client has its own buffer, because `AsyncStream` does not report how many elements it dropped.
     let buffer: EventBuffer<Element>
     private let registration: Registration
+    /// A closure that the sequence calls when an iteration begins; nil for no closure.
+    private var onIteration: (@Sendable () -> Void)?
 
     init(buffer: EventBuffer<Element>, onRelease: @escaping @Sendable () -> Void) {
         self.buffer = buffer
@@ -29,7 +31,17 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
 
     /// Makes an iterator.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(buffer: buffer, registration: registration)
+        onIteration?()
+        return AsyncIterator(buffer: buffer, registration: registration)
+    }
+
+    /// Returns the sequence with a warning for loops that wait although the app has not called `connect()`.
+    func needingConnection(of engine: ClientEngine) -> Self {
+        var sequence = self
+        sequence.onIteration = { [weak engine, weak buffer = buffer] in
+            engine?.watchForConnection("A loop over events") { (buffer?.waitingCount ?? 0) > 0 }
+        }
+        return sequence
     }
 
     /// An iterator that returns one element after the other.

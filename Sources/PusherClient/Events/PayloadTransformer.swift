@@ -88,7 +88,10 @@ extension PusherClientError {
     static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
         PusherClientError(
             .payloadTransformerFailed,
-            "\(what): the payload transformer threw an error of the type '\(type(of: error))'. See the error's cause.",
+            """
+            \(what): the payload transformer threw an error of the type '\(type(of: error))'. Only the error's cause \
+            contains its text, which may be secret.
+            """,
             channelName: channelName,
             cause: error
         )

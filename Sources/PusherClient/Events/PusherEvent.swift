@@ -118,12 +118,10 @@ public final class PusherEvent: Sendable {
     }
 
     private func undecodable<Value>(as type: Value.Type, cause: (any Error)?) -> PusherClientError {
+        let reason = cause.map { "it does not fit '\(type)', because \(DecodingFailure.explanation(of: $0))" }
         var error = PusherClientError(
             .undecodableData,
-            """
-            Data of the event \(eventName.quoted) not decoded: \
-            \(data == nil ? "there is no data" : "it does not fit '\(type)'. See the error's cause").
-            """,
+            "Data of the event \(eventName.quoted) not decoded: \(reason ?? "there is no data").",
             channelName: channelName,
             cause: cause
         )

@@ -230,7 +230,9 @@ extension PusherWatchlist: PusherEventSource {
     public var _listeners: _PusherListeners<WatchlistEvent> {
         _PusherListeners(
             engine: engine,
-            makeSequence: { [engine] name in engine.watchlistEvents.makeSequence { name == nil || $0.name == name } },
+            makeSequence: { [engine] name in
+                engine.watchlistEvents.makeSequence { name == nil || $0.name == name }.needingConnection(of: engine)
+            },
             bind: { [engine] name, queue, callback in
                 let callbacks = engine.watchlistCallbacks
                 guard let id = callbacks.bind(name, by: queue, limit: engine.limits.bindings, callback) else {
@@ -247,7 +249,7 @@ extension ListenerRegistry {
     fileprivate func listeners(of engine: ClientEngine) -> _PusherListeners<PusherEvent> {
         _PusherListeners(
             engine: engine,
-            makeSequence: { [self] name in makeSequence(name) },
+            makeSequence: { [self] name in makeSequence(name).needingConnection(of: engine) },
             bind: { [self] name, queue, callback in
                 let id = engine.bind(name, to: self, by: queue, callback)
                 // The observation does not retain the registry, because an observation may outlive its channel.

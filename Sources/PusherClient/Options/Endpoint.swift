@@ -109,14 +109,8 @@ struct Endpoint: Sendable {
     }
 
     private static func check(host: String, port: Int, path: String?) throws(PusherClientError) {
-        if let cluster = PusherHost.cluster(ofHost: host), cluster.isEmpty || cluster.contains(".") {
-            throw PusherClientError(
-                .invalidHost,
-                """
-                Invalid cluster \(cluster.quoted): \(cluster.isEmpty ? "it is empty" : "a cluster has no dot"). Use the \
-                name in your app's settings, for example "eu". For a server of your own, use a host instead.
-                """
-            )
+        if let fault = PusherHost.cluster(ofHost: host).flatMap(ClusterName.fault) {
+            throw PusherClientError(.invalidHost, fault)
         }
         guard HostName.isValid(HostName.withoutBrackets(host)) else {
             // The text before an @ may be a password.

@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// The server to connect to, in PusherSwift's terms. New code uses ``PusherEndpoint``.
 public enum PusherHost: Hashable, Sendable {
     /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
@@ -6,10 +8,7 @@ public enum PusherHost: Hashable, Sendable {
     case cluster(String)
 
     /// Returns the cluster that ``cluster(_:)`` has turned into this host name; nil for other hosts.
-    static func cluster(ofHost host: String) -> String? {
-        guard host.hasPrefix("ws-"), host.hasSuffix(".pusher.com") else { return nil }
-        return String(host.dropFirst("ws-".count).dropLast(".pusher.com".count))
-    }
+    static func cluster(ofHost host: String) -> String? { ClusterName.cluster(ofHost: host, prefix: "ws-") }
 
     /// The default host of the hosted service: `ws.pusherapp.com`.
     public static var defaultHost: PusherHost { .host("ws.pusherapp.com") }

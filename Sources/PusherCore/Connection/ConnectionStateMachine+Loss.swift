@@ -64,7 +64,8 @@ extension ConnectionStateMachine {
                 to: try? target(configuration).get(),
                 after: configuration.timeouts.connectionAttempt,
                 configuration.hasWebSocketOnly ? "the WebSocket" : "a connection",
-                isOpen: attempt.isOpen
+                isOpen: attempt.isOpen,
+                triesHTTP: !configuration.hasWebSocketOnly
             )
             return drop(attempt.id, error, configuration, now: now)
         case (.retry, .waiting):

@@ -70,8 +70,9 @@ package struct KeepAlive: Hashable, Sendable {
         let silence = max(watch.unproven, now - watch.lastSent)
         if silence < Self.shortestInterval { return }
         // A loss by chance can follow any silence, so a silence counts only if it is longer than each survived silence.
-        // Timers fire late, so the silence must be longer by a tenth.
-        guard silence > watch.survived + watch.survived / 10 else { return }
+        // Timers fire late, so the silence must be longer by a hundredth. With a larger margin, the client's own tries at
+        // random times, for example of a sign-in, could hide a limit: they survive silences that are almost as long.
+        guard silence > watch.survived + watch.survived / 100 else { return }
         // If the timers did not run, for example because the machine was suspended, the client could not ping.
         if let interval, now - watch.lastSent >= interval + LivenessStateMachine.longestTimerDelay { return }
         guard [suspectedSilence, lastSilence].contains(where: { Self.areSimilar($0, silence) }) else {

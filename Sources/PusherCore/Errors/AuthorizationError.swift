@@ -119,11 +119,13 @@ extension AuthorizationError: Hashable {
     }
 }
 
-extension AuthorizationError: ExplainedError, CustomStringConvertible {
+extension AuthorizationError: ExplainedError, CustomStringConvertible, CustomReflectable {
     /// The kind, the message and the status in one line.
     public var description: String {
         ("\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "")).escapingControls
     }
+    /// An empty mirror, so that `dump` does not show the header fields and the body of an answer.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// An error that may come from the app. When the error is released, deinitializers of the app may call the client. The

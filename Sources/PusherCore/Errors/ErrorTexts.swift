@@ -10,16 +10,21 @@ extension PusherClientError {
 
     // MARK: The connection
 
-    /// - Parameter link: The words for the connection, for example "the WebSocket".
+    /// - Parameters:
+    ///   - link: The words for the connection, for example "the WebSocket".
+    ///   - triesHTTP: Whether the attempt uses HTTP transports, perhaps beside the WebSocket.
     static func connectionTimedOut(
         to server: TransportRequest?,
         after wait: Duration,
         _ link: String,
-        isOpen: Bool
+        isOpen: Bool,
+        triesHTTP: Bool
     ) -> Self {
         let place = server.map { " to '\($0.host)', port \($0.port)," } ?? ""
         let stage = isOpen ? "\(link) is open, but the server sent no greeting" : "\(link) was not opened"
-        let message = "Connection timed out: there was no connection\(place) within \(wait.inWords), because \(stage)."
+        let hint = isOpen || !triesHTTP ? "" : " \(proxyMayHoldBack)"
+        let message =
+            "Connection timed out: there was no connection\(place) within \(wait.inWords), because \(stage).\(hint)"
         return Self(.connectionTimedOut, message)
     }
 
@@ -345,10 +350,15 @@ extension PusherClientError {
         return error
     }
 
-    static func noConnection(over transport: PusherTransport, within wait: Duration) -> Self {
-        let message = "Connection timed out: there was no connection by \(transport) within \(wait.inWords)."
-        return Self(.connectionTimedOut, message)
+    /// - Parameter isOpen: Whether the transport has opened a connection, on which the server has sent no message.
+    static func noConnection(over transport: PusherTransport, within wait: Duration, isOpen: Bool) -> Self {
+        let message = "Connection timed out: there was no connection by \(transport) within \(wait.inWords)"
+        let isUnanswered = transport != .webSocket && !isOpen
+        let reason = isUnanswered ? ", because the request was not answered. \(proxyMayHoldBack)" : "."
+        return Self(.connectionTimedOut, message + reason)
     }
+
+    private static let proxyMayHoldBack = "A proxy may hold the answer back."
 
     static let lostSession = sessionLost("Connection lost: the server lost the HTTP session and opened another one.")
     static let cutFrame = sessionLost("Connection lost: the HTTP response that brings messages ended within a frame.")

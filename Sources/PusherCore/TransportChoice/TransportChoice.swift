@@ -160,7 +160,11 @@ package struct TransportChoice: Hashable, Sendable {
 
     /// Notes that the candidate still has no connection.
     private mutating func note(_ candidate: Candidate, now: Instant) {
-        let error = PusherClientError.noConnection(over: candidate.transport, within: now - candidate.since)
+        let error = PusherClientError.noConnection(
+            over: candidate.transport,
+            within: now - candidate.since,
+            isOpen: candidate.state != .connecting
+        )
         failures[candidate.transport] = TransportClosure(code: nil, error: error)
     }
 

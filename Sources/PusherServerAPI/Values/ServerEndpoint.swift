@@ -1,3 +1,4 @@
+import PusherProtocol
 import RealtimeNetworking
 import RealtimePrimitives
 
@@ -43,6 +44,9 @@ extension PusherServerAPI {
         private var prefix: String { path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? "" }
 
         func check() throws(PusherServerAPIError) {
+            if let fault = ClusterName.cluster(ofHost: host, prefix: "api-").flatMap(ClusterName.fault) {
+                throw PusherServerAPIError(.invalidOption, fault)
+            }
             guard HostName.isValid(HostName.withoutBrackets(host)) else {
                 // Do not show the host, because the text before an @ may be a password.
                 let shown = host.contains("@") ? "" : " \(host.quoted)"

@@ -48,3 +48,25 @@ extension PusherTestServer {
         case refuse(status: Int = 403, body: String = "Forbidden")
     }
 }
+
+extension PusherTestServer.ChannelAuthorizationRequest: CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    /// The channel and the socket id. Other fields of the form may be secret.
+    public var description: String { "\(channel) for \(socketID)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension PusherTestServer.UserAuthenticationRequest: CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    /// The socket id. Other fields of the form may be secret.
+    public var description: String { "user for \(socketID)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

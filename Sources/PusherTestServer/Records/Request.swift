@@ -1,8 +1,10 @@
 extension PusherTestServer {
     /// An HTTP request as the server received it. The request is an upgrade, or is for an HTTP transport, the REST API
     /// or an authorization endpoint.
+    ///
+    /// Printing a request does not show its query, header fields and body, which contain signatures and tokens.
     public struct Request: Hashable, Sendable {
-        /// One header field.
+        /// One header field. Printing it does not show its value, which may be secret.
         public struct Header: Hashable, Sendable {
             /// The name, as the client sent it.
             public var name: String
@@ -59,4 +61,22 @@ extension PusherTestServer {
 
 extension [PusherTestServer.Request.Header] {
     func first(named name: String) -> String? { first { $0.name.lowercased() == name.lowercased() }?.value }
+}
+
+extension PusherTestServer.Request: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The method and the path.
+    public var description: String { "\(method) \(path)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension PusherTestServer.Request.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name without the value.
+    public var description: String { name }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not show the value.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

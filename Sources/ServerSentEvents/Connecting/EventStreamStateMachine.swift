@@ -106,6 +106,8 @@ struct EventStreamStateMachine: Sendable {
     private var position: Position
     /// Whether the method and the body allow sending the request again.
     private var isSafeRequest = false
+    /// The URL of the last request, without secrets.
+    private var address = ""
     private var timerCount = 0
     private var retryCount = 0
     /// The time of the first loss since the last reset of ``retryCount``; nil if there was no loss since then.
@@ -170,6 +172,7 @@ struct EventStreamStateMachine: Sendable {
         guard attempt == self.attempt, case .preparing(let context, let timer) = phase else { return [] }
         switch result {
         case .success(let request):
+            address = HTTPRequest.printable(url: request.url)
             isSafeRequest = ["GET", "HEAD", "REPORT", "QUERY"].contains(request.method) && request.body == nil
             phase = .connecting(context, timer: timer)
             return [.open(attempt, request)]
@@ -188,12 +191,13 @@ struct EventStreamStateMachine: Sendable {
         switch response.status {
         case 200:
             guard let type = response.mediaType, configuration.contentTypes.contains(type) else {
-                phase = .refused(.init(contentTypeOf: response), retryAfter: retryAfter, timer: timer)
+                let error = EventStreamError(contentTypeOf: response, askedFor: address)
+                phase = .refused(error, retryAfter: retryAfter, timer: timer)
                 return []
             }
             let encoding = response.header("Content-Encoding") ?? ""
             guard encoding.isEmpty || encoding.lowercased() == "identity" else {
-                let error = EventStreamError(compressionOf: response, encoding)
+                let error = EventStreamError(compressionOf: response, encoding, askedFor: address)
                 phase = .refused(error, retryAfter: retryAfter, timer: timer)
                 return []
             }
@@ -206,7 +210,8 @@ struct EventStreamStateMachine: Sendable {
         case 401 where canRetryUnauthorized(context), 403 where canRetryUnauthorized(context):
             return leave() + connect(.unauthorized)
         default:
-            phase = .refused(.init(statusOf: response), retryAfter: retryAfter, timer: timer)
+            let error = EventStreamError(statusOf: response, askedFor: address)
+            phase = .refused(error, retryAfter: retryAfter, timer: timer)
             return []
         }
     }
@@ -273,10 +278,14 @@ struct EventStreamStateMachine: Sendable {
     ///   the client has paused reading.
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
-        case .preparing(_, timer), .connecting(_, timer):
+        case .preparing(_, timer):
+            let wait = configuration.responseTimeout
+            let message = "Connection timed out: the app's closure returned no request within \(wait.inWords)."
+            return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
+        case .connecting(_, timer):
             let message = """
-                Connection timed out: the request was not answered within \(configuration.responseTimeout.inWords). A proxy \
-                may hold the answer back.
+                Connection to \(address) timed out: the request was not answered within \
+                \(configuration.responseTimeout.inWords). A proxy may hold the answer back.
                 """
             return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
         case .refused(_, _, timer): return refused(now: now)
@@ -288,7 +297,7 @@ struct EventStreamStateMachine: Sendable {
                 phase = .open(since: since, lastActivity: lastActivity, timer: next)
                 return [.schedule(next, after: rest)]
             }
-            let message = "Connection lost: nothing came from the server for \(timeout.inWords)."
+            let message = "Connection to \(address) lost: nothing came from the server for \(timeout.inWords)."
             return drop(.failed(EventStreamError(.idleTimedOut, message)), held: now - since)
         case .waiting(timer): return connect(.reconnect)
         case .idle, .preparing, .connecting, .refused, .open, .draining, .asking, .waiting, .closed: return []
@@ -381,28 +390,32 @@ struct EventStreamStateMachine: Sendable {
 }
 
 extension EventStreamError {
-    fileprivate init(statusOf response: EventStreamResponse) {
+    /// - Parameter address: The URL of the request.
+    fileprivate init(statusOf response: EventStreamResponse, askedFor address: String) {
         self.init(
             .unexpectedStatus,
-            "Connection failed: the server answered with status \(response.status).",
+            "Connection to \(response.place(askedFor: address)) failed: the server answered with status \(response.status).",
             response: response
         )
     }
 
-    fileprivate init(contentTypeOf response: EventStreamResponse) {
+    fileprivate init(contentTypeOf response: EventStreamResponse, askedFor address: String) {
         let kind = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
         self.init(
             .invalidContentType,
-            "Connection failed: the response is \(kind), not an event stream.",
+            "Connection to \(response.place(askedFor: address)) failed: the response is \(kind), not an event stream.",
             response: response
         )
     }
 
-    fileprivate init(compressionOf response: EventStreamResponse, _ encoding: String) {
+    fileprivate init(compressionOf response: EventStreamResponse, _ encoding: String, askedFor address: String) {
         self.init(
             .invalidContentType,
-            "Connection failed: the response is compressed with \(encoding.quoted), although the request accepts only "
-                + "uncompressed responses. Turn the compression off for this stream.",
+            """
+            Connection to \(response.place(askedFor: address)) failed: the response is compressed with \
+            \(encoding.quoted), although the request accepts only uncompressed responses. Turn the compression off for \
+            this stream.
+            """,
             response: response
         )
     }
@@ -411,5 +424,12 @@ extension EventStreamError {
     fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
         self = error ?? Self(.connectionLost, "Connection lost: the server ended the response.")
         lastEventID = position.lastEventID
+    }
+}
+
+extension EventStreamResponse {
+    /// The server that answered, without secrets.
+    fileprivate func place(askedFor address: String) -> String {
+        HTTPRequest.printable(url: url, askedFor: address)
     }
 }

@@ -1,4 +1,5 @@
 public import Foundation
+import RealtimeHTTP
 import RealtimeNetworking
 
 /// The state of an ``EventSource``.
@@ -175,4 +176,13 @@ extension EventSource {
     ) {
         addEventListener(event) { id, event, data in MainActor.assumeIsolated { handler(id, event, data) } }
     }
+}
+
+extension EventSource: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The URL without user, password and query. Header fields and queries may be secret.
+    public var description: String { "EventSource(\(HTTPRequest.printable(url: url.absoluteString)))" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

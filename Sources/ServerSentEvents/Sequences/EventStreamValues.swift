@@ -160,7 +160,10 @@ extension EventStreamError {
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,
-            "Event of the type \(event.event.quoted) not decoded: its data does not fit the expected type. See the error's cause.",
+            """
+            Event of the type \(event.event.quoted) not decoded: its data does not fit the expected type, because \
+            \(DecodingFailure.explanation(of: cause)).
+            """,
             event: event,
             cause: cause
         )

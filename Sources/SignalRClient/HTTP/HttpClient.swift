@@ -70,7 +70,7 @@ public struct HttpResponse: Sendable {
     }
 }
 
-/// A body.
+/// A body. Printing a body shows only its kind and size, because bodies may contain tokens.
 public enum StringOrData: Sendable, Equatable {
     /// A text.
     case string(String)
@@ -85,6 +85,8 @@ extension StringOrData {
         case .data(let data): Array(data)
         }
     }
+
+    private var kind: String { if case .string = self { "text" } else { "data" } }
 }
 
 extension HttpRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -99,6 +101,15 @@ extension HttpRequest: CustomStringConvertible, CustomDebugStringConvertible, Cu
 extension HttpResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The status. Cookies may be secret.
     public var description: String { "status \(statusCode)" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension StringOrData: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The kind and the size.
+    public var description: String { "\(kind) of \(bytes.count) bytes" }
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` shows no secrets.

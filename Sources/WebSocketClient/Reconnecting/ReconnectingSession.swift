@@ -271,7 +271,10 @@ extension WebSocketError {
             error as? WebSocketError
             ?? WebSocketError(
                 .requestFailed,
-                "Connection failed: the app's closure threw an error. See the error's cause.",
+                """
+                Connection failed: the app's closure threw an error of the type '\(type(of: error))'. Only the error's \
+                cause contains its text, which may be secret.
+                """,
                 cause: error
             )
     }

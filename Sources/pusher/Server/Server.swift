@@ -62,7 +62,8 @@ struct Server: Sendable {
     }
 
     private init(cluster: String) throws {
-        guard !cluster.isEmpty, cluster.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || $0.isAlphanumeric }) else {
+        if let fault = ClusterName.fault(of: cluster) { throw ValidationError(fault) }
+        guard cluster.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || $0.isAlphanumeric }) else {
             throw ValidationError(
                 "Invalid cluster \(cluster.quoted): use letters, digits and hyphens."
             )

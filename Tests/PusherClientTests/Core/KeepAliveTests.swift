@@ -205,6 +205,21 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
+    @Test("The client learns an idle limit although the connections survived silences that were almost as long")
+    func almostSurvived() {
+        var client = CoreClient.connected()
+        var channels = ["a", "b"]
+        client.loseTwice { client in
+            let channel = channels.removeFirst()
+            client.advance(by: .milliseconds(9_500))
+            client.subscribe(channel)
+            client.received(.success(channel))
+            client.advance(by: .seconds(10))
+            client.closed()
+        }
+        #expect(client.interval == .seconds(5))
+    }
+
     @Test("The client learns an idle limit from an unanswered ping, except after a suspension")
     func pongTimeout() {
         var client = CoreClient.connected()

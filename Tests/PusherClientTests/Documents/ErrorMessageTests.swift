@@ -63,6 +63,16 @@ struct ErrorMessageTests {
         }
     }
 
+    @Test(
+        "a message says what is wrong, and does not send the reader of a log to the error's cause",
+        arguments: ["PusherClient", "PusherCore", "WebSocketClient", "ServerSentEvents"]
+    )
+    func causes(folder: String) throws {
+        for message in try Self.messages(in: folder) {
+            #expect(!message.text.contains(/[Ss]ee (the error's|its|the) cause/), "\(message)")
+        }
+    }
+
     @Test("messages write durations with a unit, and use milliseconds below a second", arguments: folders)
     func durations(folder: String) throws {
         for message in try Self.messages(in: folder) {

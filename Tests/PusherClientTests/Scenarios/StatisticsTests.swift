@@ -1,5 +1,6 @@
 import ClientTestSupport
 import Dispatch
+import Logging
 import PusherTestServer
 import TestSupport
 import TestTraits
@@ -101,6 +102,23 @@ struct StatisticsTests {
         #expect(count.count == 1_000)
         #expect(events.received == 1_500 && events.delivered == 1_000 && events.unhandled == 0)
         #expect(events.dropped == [.notSubscribed: 500])
+    }
+
+    @Test("the debug log names each event without a listener once, and at most 100 of them")
+    func unheard() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
+        let channel = pusher.subscribe("news")
+        await world.runUntil { channel.subscribed }
+        _ = channel.bind(eventName: "heard") { (_: PusherEvent) in }
+        for name in ["heard", "missed", "missed", "other"] + (1...200).map({ "name-\($0)" }) {
+            try world.server.publish(event: name, data: "1", to: "news")
+        }
+        await world.run()
+        let named = lines.messages.filter { $0.contains("nobody listens to the event") }
+        #expect(named.count == 100)
+        #expect(named.prefix(2).map { $0.contains(#""missed", which arrived on "news""#) } == [true, false])
+        #expect(!named.contains { $0.contains("heard\"") })
     }
 
     @Test("an event without a listener counts as delivered and unhandled")

@@ -66,6 +66,50 @@ struct UserTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
+    @Test("a loop over events without connect() logs after 5 s that a connection is missing")
+    func loopWithoutConnecting() async throws {
+        let lines = LogLines()
+        let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
+        let events = pusher.subscribe("news").events
+        let waiting = Task { for await _ in events {} }
+        await world.runUntil { events.buffer.waitingCount == 1 }
+        await world.advance(by: .seconds(5))
+        #expect(lines.messages.count { $0.contains("A loop over events has waited for 5 s") } == 1)
+        waiting.cancel()
+        try await world.complete { await waiting.value }
+    }
+
+    @Test("a loop over events logs nothing if the app connects within 5 s, or if the loop has ended")
+    func loopWithConnection() async throws {
+        let lines = LogLines()
+        let options = PusherClientOptions.virtual(logger: lines.logger(.warning))
+        let (pusher, other) = (world.makeClient(options), world.makeClient(options))
+        let loops = [pusher.events, other.subscribe("news").events].map { events in
+            (events, Task { for await _ in events {} })
+        }
+        await world.runUntil { loops.allSatisfy { $0.0.buffer.waitingCount == 1 } }
+        pusher.connect()
+        loops[1].1.cancel()
+        try await world.complete { await loops[1].1.value }
+        await world.advance(by: .seconds(6))
+        #expect(lines.messages.isEmpty, "\(lines.messages)")
+        loops[0].1.cancel()
+        try await world.complete { await loops[0].1.value }
+    }
+
+    @Test("the answer of the endpoint to a failed sign-in is in the debug log")
+    func loggedAnswer() async throws {
+        let lines = LogLines()
+        world.server.failUserAuthentications(1, with: .status(403, body: "no such user"))
+        let options = PusherClientOptions.virtual(user: "ada")
+        options.logger = lines.logger(.debug)
+        let pusher = try await world.makeConnectedClient(options)
+        await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.signedIn() }
+        }
+        #expect(lines.messages.contains { $0.contains("the answer for the sign-in was: no such user") })
+    }
+
     @Test("the sign-in waits for the first connection, and the client repeats the sign-in on every later connection")
     func again() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))

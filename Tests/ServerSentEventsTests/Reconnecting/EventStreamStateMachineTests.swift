@@ -275,7 +275,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.received(1, refusal: Array("y".utf8), now: .zero) == [])
         let error = EventStreamError(
             .unexpectedStatus,
-            "Connection failed: the server answered with status \(status).",
+            "Connection to http://example.com failed: the server answered with status \(status).",
             response: response,
             body: Array("why".utf8)
         )
@@ -344,7 +344,7 @@ struct EventStreamStateMachineTests {
             _ = machine.received(1, response, retryAfter: .seconds(retryAfter), now: .zero)
             let error = EventStreamError(
                 .unexpectedStatus,
-                "Connection failed: the server answered with status 503.",
+                "Connection to http://example.com failed: the server answered with status 503.",
                 response: response
             )
             #expect(
@@ -414,7 +414,10 @@ struct EventStreamStateMachineTests {
         var machine = Self.connecting()
         let error = EventStreamError(
             .responseTimedOut,
-            "Connection timed out: the request was not answered within 60 s. A proxy may hold the answer back."
+            """
+            Connection to http://example.com timed out: the request was not answered within 60 s. A proxy may hold the \
+            answer back.
+            """
         )
         #expect(
             machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
@@ -422,6 +425,46 @@ struct EventStreamStateMachineTests {
             ]
         )
         #expect(machine.ended(1, Self.lost, now: .seconds(60)) == [])
+    }
+
+    @Test("a closure that returns no request in time is named")
+    func closureTimeout() {
+        var machine = Self.machine(makesRequests: true)
+        _ = machine.start()
+        let error = EventStreamError(
+            .responseTimedOut,
+            "Connection timed out: the app's closure returned no request within 60 s."
+        )
+        #expect(
+            machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
+                .abort(1), .publish(.closed(error)), .finish(.failure(error)),
+            ]
+        )
+    }
+
+    @Test("errors name the address after redirects, without its query")
+    func address() throws {
+        let request = HTTPRequest(
+            url: "http://ada:secret@example.com/feed?token=secret",
+            method: "GET",
+            timeout: .zero,
+            maximumResponseSize: 0
+        )
+        for (url, place) in [
+            (nil, "http://example.com/feed"),
+            ("http://b.test/feed?token=secret", "http://b.test/feed (redirected from http://example.com/feed)"),
+        ] as [(String?, String)] {
+            for headers in [[], Self.okay.headers + [HTTPHeader(name: "Content-Encoding", value: "gzip")]] {
+                var machine = Self.connecting(.never, request)
+                let response = EventStreamResponse(status: 200, headers: headers, url: url)
+                _ = machine.received(1, response, retryAfter: .zero, now: .zero)
+                guard case .finish(.failure(let error))? = machine.ended(1, nil, now: .zero).last else {
+                    Issue.record("the stream does not fail")
+                    continue
+                }
+                #expect(error.message.hasPrefix("Connection to \(place) failed: the response is "), "\(error)")
+            }
+        }
     }
 
     @Test("received bytes and a slow reader postpone the idle timeout")
@@ -442,7 +485,10 @@ struct EventStreamStateMachineTests {
                 .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1)),
             ]
         )
-        let error = EventStreamError(.idleTimedOut, "Connection lost: nothing came from the server for 300 s.")
+        let error = EventStreamError(
+            .idleTimedOut,
+            "Connection to http://example.com lost: nothing came from the server for 300 s."
+        )
         #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
     }
 

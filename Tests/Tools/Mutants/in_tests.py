@@ -78,7 +78,7 @@ MUTANTS = [
     ("an idle limit: the engine reports written messages", "ClientEngine.swift",
      "for id in unflushed { state.machine.wrote(on: id, now: now) }", "_ = state; _ = now", "IdleLimitTests"),
     ("an idle limit: survived silences", "KeepAlive.swift",
-     "        guard silence > watch.survived + watch.survived / 10 else { return }\n", "", "KeepAliveTests|IdleLimitTests"),
+     "        guard silence > watch.survived + watch.survived / 100 else { return }\n", "", "KeepAliveTests|IdleLimitTests"),
     ("an idle limit: a single loss", "KeepAlive.swift",
      "guard [suspectedSilence, lastSilence].contains(where: { Self.areSimilar($0, silence) }) else {",
      "guard silence > .zero else {", "KeepAliveTests"),

@@ -73,7 +73,10 @@ extension AuthorizationError {
         if let error = error as? AuthorizationError { return error }
         return AuthorizationError(
             .authorizerFailed,
-            "Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. See the error's cause.",
+            """
+            Authorization of \(subject) failed: \(who) threw an error of the type '\(type(of: error))'. Only the error's \
+            cause contains its text, which may be secret.
+            """,
             recovery: .retry(after: .zero),
             cause: error
         )

@@ -53,12 +53,8 @@ extension SimulatedWorld {
         // An idle limit stays, because the client must have learned the limit. The client may try to stop the pings,
         // and the messages on its next connection may also exceed a limit.
         let hasLesson = application.pusher?.engine.machine.keepAlive.lastSilence != nil
-        // A server that does not know sign-ins, and drops the first one because of its limit, makes the client try the
-        // sign-in again at random times. The silences between these tries can hide an idle limit for a long time.
-        let isDisturbed =
-            settings.messageLimit != nil && !knowsSignIn && application.state.withLockedValue { $0.wantsSignIn }
         violations.check(
-            isDisturbed || network.openCount - count <= (hasLesson ? 3 : 0),
+            network.openCount - count <= (hasLesson ? 3 : 0),
             "\(network.openCount - count) new connections although nothing happens"
         )
         // Without reconnecting, the client cannot learn an idle limit, and would lose its last connection because of

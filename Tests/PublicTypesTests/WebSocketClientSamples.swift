@@ -1,0 +1,36 @@
+import PusherTestServer
+
+@testable import WebSocketClient
+
+enum WebSocketClientSamples {
+    static func make() async throws -> [Any] {
+        try await PusherTestServer.withServer { server in
+            let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
+            let secretOptions = WebSocketOptions(tls: NetworkSamples.tls, proxy: NetworkSamples.proxy)
+            let url = "ws://127.0.0.1:\(server.port)/app/app-key?protocol=7&token=hush"
+            let socket = try await WebSocket.connect(to: url, headers: [header], options: .init(proxy: .direct))
+            let reconnecting = try ReconnectingWebSocket(
+                to: url,
+                headers: [header],
+                options: .init(connection: WebSocketOptions(proxy: NetworkSamples.proxy))
+            )
+            let request = try WebSocketRequest(url: url, headers: [header])
+            let response = WebSocketResponse(
+                status: 403,
+                headers: [HTTPHeader(name: "Set-Cookie", value: "hush")],
+                body: Array("hush".utf8)
+            )
+            let error = WebSocketError(.upgradeFailed, "Refused.", httpStatus: 403, response: response)
+            let samples: [Any] = [
+                header, secretOptions, ReconnectingWebSocket.Options(connection: secretOptions), reconnecting, socket,
+                request, response, error, ReconnectingWebSocket.Heartbeat.default,
+                ReconnectingWebSocket.State.waiting(attempt: 1, delay: .zero, reason: error),
+                WebSocketClosure(code: nil, error: error), WebSocketMessage.text("1"), socket.messages,
+                socket.messages.makeAsyncIterator(), RetryContext(retryCount: 1, elapsed: .zero, reason: error),
+                StandardRetryPolicy.exponential(),
+            ]
+            _ = try await socket.close()
+            return samples + NetworkSamples.all
+        }
+    }
+}
