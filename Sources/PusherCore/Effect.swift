@@ -78,6 +78,9 @@ package enum Effect: Hashable, Sendable {
     /// Watched users came online or went offline.
     case watchlistChanged(WatchlistEvent)
 
+    /// The app has ended the connection. Later events belong to this epoch, which the shell counts. Only the shell adds
+    /// this effect.
+    case epochBegan(Int)
     /// The client was released. The shell reports nothing afterwards.
     case released
 

@@ -26,7 +26,10 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
-        membershipChanges = Broadcast { [budget = engine.sequenceBudget] in EventBuffer(budget) { $0.size } }
+        membershipChanges = Broadcast(size: { $0.size }) { [budget = engine.sequenceBudget] in
+            EventBuffer(budget) { $0.size }
+        }
+        if fault == nil { membershipChanges.holdElements() }
         closures = NIOLockedValueBox(
             MemberClosures(onMemberAdded: onMemberAdded, onMemberRemoved: onMemberRemoved)
         )
@@ -81,9 +84,29 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         set { replace(\.onMemberRemoved, with: newValue) }
     }
 
-    /// A sequence of all changes of the list of members from now on. The sequence ends when the channel is
-    /// unsubscribed.
-    public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
+    /// A sequence of all changes of the list of members from now on. The first sequence also gets the changes since
+    /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, under the rule for the
+    /// channel's events. The sequence ends when the channel is unsubscribed.
+    public var memberships: EventSequence<MembershipChange> {
+        membershipChanges.makeSequence { count in
+            engine.eventLoop.execute { [engine, name] in
+                engine.reportEventsWithoutListener(count, on: name)
+                engine.endTurn()
+                engine.publishCounts()
+            }
+        }
+    }
+
+    override func holdEvents() {
+        super.holdEvents()
+        membershipChanges.holdElements()
+    }
+
+    override func endHolding(_ id: HoldingID, reopen: Bool) -> Int {
+        guard let count = listeners.endHolding(id, reopen: reopen) else { return 0 }
+        membershipChanges.endHolding(reopen: reopen)
+        return count
+    }
 
     override func retire() {
         super.retire()

@@ -13,8 +13,9 @@ extension ClientEngine {
         forgetPayloads { $0 == channel.name }
         announce(envelope, on: channel)
         let name = channel.name
-        notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
+        notify(keep: .outcomes, isEvent: true) { $0.subscribedToChannel(name: name) }
         if let away { channel.broadcast(away, to: \.resubscriptions) }
+        limitHolding(of: channel)
     }
 
     func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
@@ -26,7 +27,9 @@ extension ClientEngine {
         tellDelegate("subscription to \(name) failed: \(error.message)")
         if let body = error.body { debug("the answer for \(name) was: \(body.prefix(fittingUTF8Bytes: 1_000))") }
         publish(error.clientError)
-        announce(envelope, on: channel(id), subscriptionError: error)
+        let channel = channel(id)
+        announce(envelope, on: channel, subscriptionError: error)
+        if let channel { limitHolding(of: channel) }
         notify(keep: .outcomes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,
@@ -81,7 +84,7 @@ extension ClientEngine {
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
     ) {
         guard closure() != nil else { return }
-        dispatcher.enqueue(size: member.size, for: self) { closure()?(member) }
+        dispatcher.enqueue(size: member.size, isEvent: true, for: self) { closure()?(member) }
     }
 
     // MARK: Cache and encryption
@@ -99,7 +102,7 @@ extension ClientEngine {
         tellDelegate("error: \(error.message)")
         publish(error)
         let size = name.utf8.count + (data?.utf8.count ?? 0)
-        notify(size: size) { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
+        notify(size: size, isEvent: true) { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
     }
 
     // MARK: The user

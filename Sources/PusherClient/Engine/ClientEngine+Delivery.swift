@@ -12,9 +12,17 @@ extension ClientEngine {
     ) -> Audience {
         let routes = loopState.value.routes
         if let last = routes.lastAudience, last.isCurrent(for: event.eventName, first, second) { return last }
-        let audience = Audience(event.eventName, first, second, listenerContext)
+        let audience = lookUp(event.eventName, first, second)
         routes.lastAudience = audience
         return audience
+    }
+
+    /// Looks up the listeners of an event, after the delivery of earlier events that waited for a listener.
+    private func lookUp(_ eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Audience {
+        let audience = Audience(eventName, first, second, listenerContext)
+        guard audience.mustRelease, let second else { return audience }
+        releaseHeldEvents(of: second)
+        return lookUp(eventName, first, second)
     }
 
     /// Forgets the last audience, which retains listeners that the app may release at any time. Releasing them may call
@@ -30,7 +38,9 @@ extension ClientEngine {
     /// no listener.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
         guard transformsPayloads else { return deliverCounting(event, to: audience) }
-        for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
+        for event in transformed(event) {
+            deliverCounting(event, to: audience.renamed(event.eventName, by: lookUp))
+        }
     }
 
     private func deliverCounting(_ event: PusherEvent, to audience: Audience) {
@@ -44,9 +54,10 @@ extension ClientEngine {
         deliver(event, to: audience(of: event, clientListeners, channel?.listeners))
     }
 
-    /// Delivers an event. Returns whether there was a listener.
+    /// Delivers an event. Returns whether there was a listener, or whether the event waits for one.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
+        let isHeld = audience.holder.map { hold(event, for: $0, isHandled: !audience.isEmpty) } ?? false
         for sequence in audience.sequences {
             switch sequence.collect(event) {
             case .submitLater: loopState.value.sequences.append(sequence)
@@ -61,7 +72,7 @@ extension ClientEngine {
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }
-        return !audience.isEmpty
+        return isHeld || !audience.isEmpty
     }
 
     /// Adds an element to sequences, and reports sequences that begin to drop elements because of this element.
@@ -103,7 +114,7 @@ extension ClientEngine {
         }
     }
 
-    private func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {
+    func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {
         logger.warning("\(error.message)")
         let reported = PusherError(error)
         notify(keep: retention) { $0.receivedError(error: reported) }

@@ -54,7 +54,7 @@ extension ClientEngine {
         case .subscriptionCountChanged(let id, let count, let envelope):
             let channel = channel(id)
             if let channel, channel.onSubscriptionCountChanged != nil {
-                dispatcher.enqueue(for: self) { channel.onSubscriptionCountChanged?(count) }
+                dispatcher.enqueue(isEvent: true, for: self) { channel.onSubscriptionCountChanged?(count) }
             }
             announce(envelope, on: channel)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
@@ -74,6 +74,11 @@ extension ClientEngine {
             deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 
+        case .epochBegan(let epoch):
+            // The collected callbacks belong to the earlier epoch.
+            listenerContext.forEachDispatcher { $0.submit(for: self) }
+            listenerContext.epoch.deliver(epoch)
+            dropHeldEvents()
         case .released:
             clientListeners.finish()
             userListeners.finish()

@@ -46,6 +46,7 @@ package final class ClientEngine: Sendable {
         /// The reception that has the claim.
         var claimant: Reception?
         var awaited = AwaitedListeners()
+        var holdings = HoldingChannels()
         /// The sequences for which the engine has collected events.
         var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
@@ -137,6 +138,7 @@ package final class ClientEngine: Sendable {
         let callbackIDs = CallbackIDs()
         watchlistCallbacks = WatchlistCallbacks(callbackIDs)
         let changes = ChangeCount()
+        let epoch = ConnectionEpoch()
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
         self.buffers = buffers
         func makeBudget(_ count: Int) -> BufferBudget {
@@ -162,10 +164,12 @@ package final class ClientEngine: Sendable {
             makeBudget(options.limits.pendingCallbacks),
             eventLoop: environment.eventLoop,
             logger: options.logger,
-            changes: changes
+            changes: changes,
+            epoch: epoch
         )
         let context = ListenerContext(
             changes,
+            epoch,
             callbackIDs,
             maximumCallbacks: options.limits.bindings,
             sequenceBudget: budget,
@@ -182,6 +186,14 @@ package final class ClientEngine: Sendable {
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
         let eventLoop = environment.eventLoop
         buffers.onCaughtUp { [weak self] in eventLoop.execute { self?.listenerCaughtUp() } }
+        context.onRelease { [weak self] registry in
+            eventLoop.execute {
+                guard let self else { return }
+                self.releaseHeldEvents(of: registry)
+                self.endTurn()
+                self.publishCounts()
+            }
+        }
     }
 
     /// The limits of the buffer of a sequence.
@@ -199,7 +211,8 @@ package final class ClientEngine: Sendable {
                 BufferBudget(count: limits.pendingCallbacks, size: limits.listenerBufferSize, of: buffers),
                 eventLoop: eventLoop,
                 logger: logger,
-                changes: listenerContext.changes
+                changes: listenerContext.changes,
+                epoch: listenerContext.epoch
             )
         }
     }
@@ -225,6 +238,19 @@ package final class ClientEngine: Sendable {
             if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
         }
         return result
+    }
+
+    /// Makes a transition of a call with which the app ends the connection. Afterwards, no callback for an event of the
+    /// connection begins.
+    ///
+    /// - Parameter onlyIfConnected: Whether callbacks of a lost connection may still begin.
+    func stepToNextEpoch(onlyIfConnected: Bool = false, _ change: (inout State, Instant) -> Void) {
+        step { state, now in
+            let isConnected = state.machine.connection.isConnected
+            change(&state, now)
+            guard isConnected || !onlyIfConnected else { return }
+            state.pending.append(.epochBegan(listenerContext.epoch.begin()))
+        }
     }
 
     /// Makes a transition. If `mustDrain` is true, the caller must carry out the effects.
@@ -385,7 +411,7 @@ package final class ClientEngine: Sendable {
 
     /// Releases the client after the app has released its last reference.
     func release() {
-        step { state, now in state.machine.release(now: now, into: &state.pending) }
+        stepToNextEpoch { state, now in state.machine.release(now: now, into: &state.pending) }
     }
 }
 

@@ -22,6 +22,9 @@ final class ListenerRegistry: Sendable {
         var accepted = Accepted.everything
         /// Whether code may have kept the result of ``ListenerRegistry/listeners(for:)`` since the last change.
         var isLookedUp = false
+        /// The events that wait for a listener; nil if events do not wait. Few registries hold events at a time, so a box
+        /// keeps the others small.
+        var held: Box<HeldEvents>?
     }
 
     /// The kinds of listeners that the registry accepts.
@@ -35,7 +38,11 @@ final class ListenerRegistry: Sendable {
     private let state = NIOLockedValueBox(State())
     private let context: ListenerContext
 
-    init(_ context: ListenerContext) { self.context = context }
+    /// - Parameter holdsEvents: Whether events without a listener wait for one. See ``holdEvents()``.
+    init(_ context: ListenerContext, holdsEvents: Bool = false) {
+        self.context = context
+        if holdsEvents { holdEvents() }
+    }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLockedValue { state in
@@ -59,11 +66,11 @@ final class ListenerRegistry: Sendable {
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
         let binding = Binding(context.callbackIDs.next(), dispatcher, callback)
-        let isOverLimit = change { state in
-            guard state.bindingCount < context.maximumCallbacks else { return true }
-            if state.accepted != .nothing { state.add(.callback(binding), name) }
-            return false
+        let (isOverLimit, mustRelease) = change { state in
+            guard state.bindingCount < context.maximumCallbacks else { return (true, false) }
+            return (false, state.accepted != .nothing && state.add(.callback(binding), name))
         }
+        if mustRelease { context.release(self) }
         return isOverLimit ? nil : binding.id
     }
 
@@ -87,11 +94,11 @@ final class ListenerRegistry: Sendable {
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
         let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop)
         let buffer = listener.buffer
-        let isAccepted = change { state in
-            guard state.accepted == .everything else { return false }
-            state.add(.sequence(listener), name)
-            return true
+        let (isAccepted, mustRelease) = change { state in
+            guard state.accepted == .everything else { return (false, false) }
+            return (true, state.add(.sequence(listener), name))
         }
+        if mustRelease { context.release(self) }
         guard isAccepted else {
             buffer.finish()
             return EventSequence(buffer: buffer) {}
@@ -126,6 +133,10 @@ final class ListenerRegistry: Sendable {
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
+        /// Whether there are no listeners, and the registry holds the event until there is one.
+        var isHeld = false
+        /// Whether the registry holds earlier events that have a listener now.
+        var mustRelease = false
 
         fileprivate mutating func add(_ listeners: [Listener]) {
             for listener in listeners {
@@ -138,37 +149,129 @@ final class ListenerRegistry: Sendable {
     }
 
     func listeners(for name: String) -> EventListeners {
-        let (forEveryEvent, named) = state.withLockedValue { state in
+        let (forEveryEvent, named, held) = state.withLockedValue { state in
             state.isLookedUp = true
-            return (state.forEveryEvent, state.byName[name] ?? [])
+            return (state.forEveryEvent, state.byName[name] ?? [], state.held.map { $0.value })
         }
         var listeners = EventListeners()
         listeners.add(forEveryEvent)
         listeners.add(named)
+        guard let held else { return listeners }
+        listeners.isHeld = forEveryEvent.isEmpty && named.isEmpty && held.waits(for: name)
+        listeners.mustRelease = held.mustRelease
         return listeners
     }
 
     /// Accepts only callbacks from now on. The callbacks get only events that the app passes in. Sequences end at once,
     /// because no event would arrive.
-    func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
+    func acceptCallbacksOnly() {
+        state.withLockedValue { state in
+            state.accepted = .callbacks
+            state.held = nil
+        }
+    }
 
-    /// Ends all delivery: sequences end, and callbacks are unbound.
-    func finish() {
-        let listeners = change { state in
+    /// Ends all delivery: sequences end, and callbacks are unbound. The sequences still get the events that waited for
+    /// them.
+    ///
+    /// - Returns: The number of events that waited for a listener in vain.
+    @discardableResult
+    func finish() -> Int {
+        let (listeners, held, unhandled) = change { state in
             state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
                 state.byName = [:]
                 state.bindingCount = 0
+                state.held = nil
             }
-            return state.forEveryEvent + state.byName.values.joined()
+            let released = state.takeHeldEvents().events
+            let named = state.byName.map { name, listeners in listeners.map { (name as String?, $0) } }.joined()
+            let listeners = state.forEveryEvent.map { (String?.none, $0) } + named
+            return (listeners, released, state.held?.value.unhandledCount ?? 0)
         }
-        for listener in listeners {
+        for (name, listener) in listeners {
             switch listener {
             case .callback(let binding): binding.unbind()
-            case .sequence(let sequence): sequence.finish()
+            case .sequence(let sequence):
+                sequence.finish(after: held.filter { name?.hasSameBytes(as: $0.eventName) ?? true })
             }
         }
+        return unhandled
+    }
+
+    // MARK: Events without a listener
+
+    /// Holds events that have no listener, until they have one, or until ``endHolding(_:reopen:)``.
+    func holdEvents() {
+        change { state in
+            guard state.accepted == .everything else { return }
+            if state.held == nil { state.held = Box(HeldEvents()) } else { state.held?.value.reopen() }
+        }
+    }
+
+    /// Gives the held events an id, so that the caller can end the holding after a time. Returns nil if this has
+    /// happened already, or if the registry holds no events.
+    func limitHolding() -> HoldingID? {
+        state.withLockedValue { state in
+            guard state.held != nil, state.held?.value.id == nil else { return nil }
+            let id = HoldingID()
+            state.held?.value.id = id
+            return id
+        }
+    }
+
+    /// The result of ``hold(_:isHandled:)``.
+    struct HoldResult {
+        /// Whether the registry holds the event.
+        var isHeld = false
+        /// Whether a listener for the event was added meanwhile.
+        var mustRelease = false
+        /// Whether the caller must limit the time: see ``limitHolding()``.
+        var mustLimit = false
+        /// The number of unhandled events that the registry dropped.
+        var unhandledCount = 0
+    }
+
+    /// Holds an event that had no listener at the lookup. Call this method on the event loop.
+    ///
+    /// - Parameter isHandled: Whether the event had other listeners.
+    func hold(_ event: PusherEvent, isHandled: Bool) -> HoldResult {
+        // Release the dropped events outside the lock, because releasing them may call the client.
+        let (result, dropped) = state.withLockedValue { state -> (HoldResult, [HeldEvents.Element]) in
+            guard state.held != nil else { return (HoldResult(), []) }
+            let hasListener = state.hasListener(for: event.eventName)
+            let dropped = state.held?.value.add(event, isHandled: isHandled, hasListener: hasListener) ?? []
+            let result = HoldResult(
+                isHeld: true,
+                mustRelease: hasListener,
+                mustLimit: state.held?.value.id == nil,
+                unhandledCount: dropped.count { $0.isUnhandled }
+            )
+            return (result, dropped)
+        }
+        withExtendedLifetime(dropped) {}
+        return result
+    }
+
+    /// Removes the held events that have a listener now. Call this method on the event loop.
+    func takeHeldEvents() -> HeldEvents.Released {
+        state.withLockedValue { $0.takeHeldEvents() }
+    }
+
+    /// Drops the held events.
+    ///
+    /// - Parameters:
+    ///   - id: The id of ``limitHolding()``. If the app has subscribed again meanwhile, the method does nothing.
+    ///   - reopen: Whether the registry holds later events.
+    /// - Returns: The number of unhandled events; nil if the method does nothing.
+    func endHolding(_ id: HoldingID, reopen: Bool) -> Int? {
+        let ended = change { state -> HeldEvents? in
+            guard let held = state.held?.value, held.id === id else { return nil }
+            state.held = reopen ? Box(HeldEvents()) : nil
+            return held
+        }
+        return ended?.unhandledCount
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
@@ -180,9 +283,20 @@ final class ListenerRegistry: Sendable {
 }
 
 extension ListenerRegistry.State {
-    fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) {
+    /// - Returns: Whether the registry holds events for the listener.
+    fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) -> Bool {
         if listener.binding != nil { bindingCount += 1 }
         if let name { byName[name, default: []].append(listener) } else { forEveryEvent.append(listener) }
+        held?.value.serve(name)
+        return held?.value.mustRelease ?? false
+    }
+
+    fileprivate func hasListener(for name: String) -> Bool { !forEveryEvent.isEmpty || byName[name] != nil }
+
+    /// Removes the held events that have a listener now.
+    fileprivate mutating func takeHeldEvents() -> HeldEvents.Released {
+        let (all, names) = (!forEveryEvent.isEmpty, byName)
+        return held?.value.take { all || names[$0] != nil } ?? HeldEvents.Released()
     }
 
     fileprivate mutating func remove(from name: String?, where matches: (ListenerRegistry.Listener) -> Bool)
@@ -266,11 +380,13 @@ final class SequenceListener: Sendable {
     }
 
     /// Ends the sequence after the collected events. Any thread may call this method.
-    func finish() {
+    ///
+    /// - Parameter held: Events that waited for the sequence.
+    func finish(after held: [PusherEvent] = []) {
         state.withLockedValue { state in
             var events: [PusherEvent] = []
             swap(&events, &state.collected)
-            buffer.finish(after: events)
+            buffer.finish(after: events + held)
         }
     }
 }

@@ -9,6 +9,10 @@ extension Pusher {
     /// failed, the method subscribes again. New closures and a new authorization replace the earlier ones. The client
     /// reports failures to the delegate, as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
     ///
+    /// Until 5 s after the server's answer, the channel holds events that have no listener of the channel yet: the newest
+    /// 256 events, or 1 MiB. The first listener of an event's name, or of every event, gets them. The listeners of
+    /// ``Pusher`` get each event at once. Another call of the method begins a new period.
+    ///
     /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. If the closure uses
     /// its argument as an event, the compiler selects ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``, and
     /// the closure gets the channel's events.
@@ -131,6 +135,7 @@ extension Pusher {
             let isBound = callbacks.onEvent.map { channel.listeners.bind(nil, by: engine.dispatcher, $0) != nil }
             return (channel, isNew, isBound)
         }
+        if !isNew { engine.holdEvents(again: channel) }
         if isBound == false { _ = engine.reportUnbound("every event") }
         if channel.fault != nil { channel.retire() }
         guard !isNew else {

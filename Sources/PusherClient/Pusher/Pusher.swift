@@ -172,6 +172,10 @@ public final class Pusher: Sendable {
 
     /// Disconnects, in any state. Returns at once, and cancels all attempts.
     ///
+    /// After the method has returned on a callback queue, no callback for an event of the connection begins there, even
+    /// after another ``connect()``. Sequences keep the events that they have. Changes of the state, and errors, are still
+    /// reported.
+    ///
     /// The client keeps channels and bindings, and subscribes again after the next ``connect()``.
     public func disconnect() { connection.disconnect() }
 

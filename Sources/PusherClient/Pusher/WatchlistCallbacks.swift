@@ -75,7 +75,9 @@ final class WatchlistCallbacks: Sendable {
             guard !callbacks.isEmpty else { return }
             // The callbacks of one dispatcher are one entry of its queue, so the queue keeps all of them or drops all
             // of them.
-            dispatcher.enqueue(size: event.size, for: engine) { for callback in callbacks { callback.call(event) } }
+            dispatcher.enqueue(size: event.size, isEvent: true, for: engine) {
+                for callback in callbacks { callback.call(event) }
+            }
         }
     }
 
