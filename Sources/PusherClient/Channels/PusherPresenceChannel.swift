@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 
 /// A presence channel: a channel with a list of the users who are subscribed.
 ///
@@ -88,13 +89,13 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, under the rule for the
     /// channel's events. The sequence ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> {
-        membershipChanges.makeSequence { count in
+        membershipChanges.makeSequence(dropped: { count in
             engine.eventLoop.execute { [engine, name] in
                 engine.reportEventsWithoutListener(count, on: name)
                 engine.endTurn()
                 engine.publishCounts()
             }
-        }
+        })
     }
 
     override func holdEvents() {
