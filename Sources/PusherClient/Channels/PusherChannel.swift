@@ -132,7 +132,7 @@ public class PusherChannel: @unchecked Sendable {
     /// error with the code ``PusherClientError/Code/notSubscribed``. If the client waits before another try, it tries at once.
     /// Does nothing if the subscription is under way, if there is no connection, if the channel was unsubscribed, or if its name is invalid.
     public func resubscribe() {
-        holdEvents()
+        if subscription != nil { holdEvents() }
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }
 
@@ -153,10 +153,11 @@ public class PusherChannel: @unchecked Sendable {
     /// Holds events that have no listener yet: see ``ClientEngine/holdingTime``.
     func holdEvents() { listeners.holdEvents() }
 
-    /// Drops the held events. See ``ListenerRegistry/endHolding(_:reopen:)``.
-    ///
-    /// - Returns: The number of events that had no listener at all.
-    func endHolding(_ id: HoldingID, reopen: Bool) -> Int { listeners.endHolding(id, reopen: reopen) ?? 0 }
+    /// Drops the held events if their time is over. See ``ListenerRegistry/endHolding(at:)``.
+    func endHolding(at now: Instant) -> Int? { listeners.endHolding(at: now) }
+
+    /// Drops the held events, and holds later events. See ``ListenerRegistry/restartHolding()``.
+    func restartHolding() -> Int { listeners.restartHolding() }
 
     // MARK: Observers
 

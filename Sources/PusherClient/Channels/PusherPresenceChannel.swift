@@ -1,5 +1,4 @@
 import NIOConcurrencyHelpers
-import NIOCore
 
 /// A presence channel: a channel with a list of the users who are subscribed.
 ///
@@ -89,13 +88,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, under the rule for the
     /// channel's events. The sequence ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> {
-        membershipChanges.makeSequence(dropped: { count in
-            engine.eventLoop.execute { [engine, name] in
-                engine.reportEventsWithoutListener(count, on: name)
-                engine.endTurn()
-                engine.publishCounts()
-            }
-        })
+        membershipChanges.makeSequence(dropped: { engine.reportEventsWithoutListener($0, on: name) })
     }
 
     override func holdEvents() {
@@ -103,10 +96,16 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         membershipChanges.holdElements()
     }
 
-    override func endHolding(_ id: HoldingID, reopen: Bool) -> Int {
-        guard let count = listeners.endHolding(id, reopen: reopen) else { return 0 }
-        membershipChanges.endHolding(reopen: reopen)
+    override func endHolding(at now: Instant) -> Int? {
+        guard let count = super.endHolding(at: now) else { return nil }
+        membershipChanges.dropHeldElements()
         return count
+    }
+
+    override func restartHolding() -> Int {
+        membershipChanges.dropHeldElements()
+        membershipChanges.holdElements()
+        return super.restartHolding()
     }
 
     override func retire() {

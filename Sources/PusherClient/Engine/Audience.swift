@@ -25,11 +25,9 @@ final class Audience: Sendable {
     private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
-    /// The channel's registry, if it holds the event until there is a listener. The audience then contains only the
-    /// client's listeners, because the event reaches the channel's listeners through the registry.
-    let holder: ListenerRegistry?
-    /// Whether the registry holds earlier events that have a listener now. They must come before the next event.
-    let mustRelease: Bool
+    /// Whether the second registry holds the event until there is a listener. The audience then contains only listeners
+    /// of the first registry, because the event reaches those of the second through the registry.
+    let isHeld: Bool
     private let context: ListenerContext
     /// The count of changes at the lookup.
     let count: Int
@@ -44,14 +42,13 @@ final class Audience: Sendable {
     ) {
         self.eventName = eventName
         self.first = first
+        self.second = second
         self.context = context
         // Read the count first, so that a change during the lookup makes the audience outdated.
         self.count = count ?? context.changes.value
         let ofFirst = first.listeners(for: eventName)
         let ofSecond = second?.listeners(for: eventName) ?? ListenerRegistry.EventListeners()
-        self.second = ofSecond.isHeld ? nil : second
-        holder = ofSecond.isHeld ? second : nil
-        mustRelease = ofSecond.mustRelease
+        isHeld = ofSecond.isHeld
         sequences = ofFirst.sequences + ofSecond.sequences
         var callbacks: [Callbacks] = []
         func index(of dispatcher: CallbackDispatcher) -> Int {
@@ -80,19 +77,22 @@ final class Audience: Sendable {
 
     /// Returns whether a lookup for the event name in these registries would give the same audience.
     func isCurrent(for eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
-        isCurrent && self.first === first && (self.second ?? holder) === second
-            && self.eventName.hasSameBytes(as: eventName)
+        isCurrent && self.first === first && self.second === second && self.eventName.hasSameBytes(as: eventName)
     }
 
-    /// Returns an audience with the current listeners. If a registry holds the event, the audience does not contain the
-    /// channel's listeners.
-    func renewed() -> Audience { isCurrent ? self : Audience(eventName, first, second, context) }
-
-    /// Looks up the current listeners for another event name.
-    func renamed(_ eventName: String, by lookUp: (String, ListenerRegistry, ListenerRegistry?) -> Audience) -> Audience
-    {
-        lookUp(eventName, first, second ?? holder)
+    /// Returns an audience with the current listeners. If a registry holds the event, these are only listeners of the
+    /// first registry.
+    func renewed() -> Audience {
+        isCurrent ? self : Audience(eventName, first, isHeld ? nil : second, context)
     }
+
+    /// Returns an audience with the current listeners for another event name.
+    func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, context) }
+
+    /// Makes the second registry hold the event.
+    ///
+    /// - Returns: See ``ListenerRegistry/hold(_:isHandled:)``.
+    func hold(_ event: PusherEvent) -> Int? { second?.hold(event, isHandled: !isEmpty) }
 
     var isEmpty: Bool { sequences.isEmpty && inPlace == nil && queued.isEmpty }
 
@@ -108,11 +108,11 @@ final class Audience: Sendable {
 
     /// Calls the callbacks that run on the event loop.
     func callInPlace(_ event: PusherEvent) {
-        if let inPlace { call(inPlace, event, context.epoch.ofDelivery) }
+        if let inPlace { call(inPlace, event, context.epochs.ofDelivery) }
     }
 
     /// Calls the callbacks that run on the queue.
-    func call(_ event: PusherEvent, of epoch: Int, by queue: CallbackDispatcher) {
+    func call(_ event: PusherEvent, of epoch: CallbackEpochs.Epoch, by queue: CallbackDispatcher) {
         // The comment at the loop below explains why the loop uses an index.
         var index = 0
         while index < queued.count {
@@ -121,23 +121,25 @@ final class Audience: Sendable {
         }
     }
 
-    private func call(_ callbacks: Callbacks, _ event: PusherEvent, _ epoch: Int) {
-        callbacks.first.call(event, epoch, context.epoch)
+    private func call(_ callbacks: Callbacks, _ event: PusherEvent, _ epoch: CallbackEpochs.Epoch) {
+        let (epochs, isForUser) = (context.epochs, second?.isOfUser == true)
+        func isLatest() -> Bool { epochs.isLatest(epoch, isForUser: isForUser) }
+        callbacks.first.call(event, while: isLatest)
         // A callback of the client may have bound another callback to the channel.
         guard !callbacks.first.isEmpty, !isCurrent else {
-            return callbacks.second.call(event, epoch, context.epoch)
+            return callbacks.second.call(event, while: isLatest)
         }
-        let bindings = second?.listeners(for: eventName).bindings ?? []
-        bindings.filter { $0.dispatcher === callbacks.dispatcher }.call(event, epoch, context.epoch)
+        guard !isHeld, let second else { return }
+        second.listeners(for: eventName).bindings.filter { $0.dispatcher === callbacks.dispatcher }.call(event, while: isLatest)
     }
 }
 
 extension [Binding] {
     // The loop uses an index, because an iterator would retain the array and each binding.
     @inline(__always)
-    fileprivate func call(_ event: PusherEvent, _ epoch: Int, _ epochs: ConnectionEpoch) {
+    fileprivate func call(_ event: PusherEvent, while isLatest: () -> Bool) {
         var index = 0
-        while index < count, epochs.isLatest(epoch) {
+        while index < count, isLatest() {
             self[index].call(event)
             index &+= 1
         }

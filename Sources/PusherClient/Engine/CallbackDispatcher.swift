@@ -10,7 +10,7 @@ final class CallbackDispatcher: Sendable {
     fileprivate enum Job: Sendable {
         case events(EventBatch)
         /// The size is that of the function's values, in bytes. The epoch is nil if the call is not for an event.
-        case call(size: Int, epoch: Int?, @Sendable () -> Void)
+        case call(size: Int, epoch: CallbackEpochs.Epoch?, @Sendable () -> Void)
 
         /// The number of callbacks that the job represents.
         var count: Int {
@@ -89,7 +89,7 @@ final class CallbackDispatcher: Sendable {
     /// The events that the next ``submit(for:)`` adds to the queue together.
     private let collected: NIOLoopBoundBox<EventBatch>
     private let changes: ChangeCount
-    private let epoch: ConnectionEpoch
+    private let epochs: CallbackEpochs
 
     init(
         queue: PusherClientOptions.CallbackQueue,
@@ -97,10 +97,10 @@ final class CallbackDispatcher: Sendable {
         eventLoop: any EventLoop,
         logger: Logger,
         changes: ChangeCount,
-        epoch: ConnectionEpoch
+        epochs: CallbackEpochs
     ) {
         self.changes = changes
-        self.epoch = epoch
+        self.epochs = epochs
         self.queue =
             switch queue {
             case .eventLoop: nil
@@ -133,7 +133,7 @@ final class CallbackDispatcher: Sendable {
     func collect(_ event: PusherEvent, _ audience: Audience) {
         if collected.value.isEmpty {
             use()
-            collected.value.epoch = epoch.ofDelivery
+            collected.value.epoch = epochs.ofDelivery
         }
         collected.value.append(event, audience)
     }
@@ -163,7 +163,7 @@ final class CallbackDispatcher: Sendable {
         for engine: ClientEngine,
         _ call: @escaping @Sendable () -> Void
     ) {
-        let epoch = isEvent ? self.epoch.ofDelivery : nil
+        let epoch = isEvent ? epochs.ofDelivery : nil
         guard !runsInPlace else {
             if mayBegin(epoch) { call() }
             return
@@ -174,7 +174,7 @@ final class CallbackDispatcher: Sendable {
     }
 
     /// Returns whether a callback may begin. Nil stands for callbacks that do not belong to a connection.
-    private func mayBegin(_ epoch: Int?) -> Bool { epoch.map { self.epoch.isLatest($0) } ?? true }
+    private func mayBegin(_ epoch: CallbackEpochs.Epoch?) -> Bool { epoch.map { epochs.isLatest($0) } ?? true }
 
     private func use() {
         let isFirst = state.withLockedValue { state in
@@ -403,8 +403,8 @@ private struct EventBatch: Sendable {
     private var events: [PusherEvent] = []
     private var runs: [Run] = []
     private var audience: ObjectIdentifier?
-    /// The ``ConnectionEpoch`` of all events.
-    var epoch = 0
+    /// The epoch of all events.
+    var epoch = CallbackEpochs.Epoch()
     /// In bytes.
     private(set) var size = 0
 

@@ -27,9 +27,7 @@ extension ClientEngine {
         tellDelegate("subscription to \(name) failed: \(error.message)")
         if let body = error.body { debug("the answer for \(name) was: \(body.prefix(fittingUTF8Bytes: 1_000))") }
         publish(error.clientError)
-        let channel = channel(id)
-        announce(envelope, on: channel, subscriptionError: error)
-        if let channel { limitHolding(of: channel) }
+        announce(envelope, on: channel(id), subscriptionError: error)
         notify(keep: .outcomes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,

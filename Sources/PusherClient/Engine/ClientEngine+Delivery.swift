@@ -12,17 +12,9 @@ extension ClientEngine {
     ) -> Audience {
         let routes = loopState.value.routes
         if let last = routes.lastAudience, last.isCurrent(for: event.eventName, first, second) { return last }
-        let audience = lookUp(event.eventName, first, second)
+        let audience = Audience(event.eventName, first, second, listenerContext)
         routes.lastAudience = audience
         return audience
-    }
-
-    /// Looks up the listeners of an event, after the delivery of earlier events that waited for a listener.
-    private func lookUp(_ eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Audience {
-        let audience = Audience(eventName, first, second, listenerContext)
-        guard audience.mustRelease, let second else { return audience }
-        releaseHeldEvents(of: second)
-        return lookUp(eventName, first, second)
     }
 
     /// Forgets the last audience, which retains listeners that the app may release at any time. Releasing them may call
@@ -38,9 +30,7 @@ extension ClientEngine {
     /// no listener.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
         guard transformsPayloads else { return deliverCounting(event, to: audience) }
-        for event in transformed(event) {
-            deliverCounting(event, to: audience.renamed(event.eventName, by: lookUp))
-        }
+        for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
     }
 
     private func deliverCounting(_ event: PusherEvent, to audience: Audience) {
@@ -57,7 +47,12 @@ extension ClientEngine {
     /// Delivers an event. Returns whether there was a listener, or whether the event waits for one.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
-        let isHeld = audience.holder.map { hold(event, for: $0, isHandled: !audience.isEmpty) } ?? false
+        if audience.isHeld {
+            guard let unhandled = audience.hold(event) else {
+                return deliver(event, to: audience.renamed(event.eventName))
+            }
+            loopState.value.counts.unhandledEvents += unhandled
+        }
         for sequence in audience.sequences {
             switch sequence.collect(event) {
             case .submitLater: loopState.value.sequences.append(sequence)
@@ -72,7 +67,7 @@ extension ClientEngine {
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }
-        return isHeld || !audience.isEmpty
+        return audience.isHeld || !audience.isEmpty
     }
 
     /// Adds an element to sequences, and reports sequences that begin to drop elements because of this element.
@@ -218,7 +213,7 @@ extension ClientEngine {
         by dispatcher: CallbackDispatcher? = nil,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String {
-        listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
+        listeners.bind(name, by: dispatcher ?? self.dispatcher, for: self, callback)
             ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 

@@ -45,6 +45,7 @@ extension ClientEngine {
             broadcast(status, to: statuses)
             restartCountdowns(for: status)
         case .report(let error): report(error)
+        case .hastyConnects: warnOfHastyConnects()
 
         case .deliver(let recipient, let envelope):
             let event = PusherEvent(envelope)
@@ -74,11 +75,11 @@ extension ClientEngine {
             deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 
-        case .epochBegan(let epoch):
+        case .epochBegan(let connection, let user):
             // The collected callbacks belong to the earlier epoch.
             listenerContext.forEachDispatcher { $0.submit(for: self) }
-            listenerContext.epoch.deliver(epoch)
-            dropHeldEvents()
+            let epoch = CallbackEpochs.Epoch(connection: connection, user: user)
+            if listenerContext.epochs.deliver(epoch) { dropHeldEvents() }
         case .released:
             clientListeners.finish()
             userListeners.finish()

@@ -35,11 +35,7 @@ extension ClientEngine {
             return (recipient, state.channels[id])
         }
         guard recipient != nil else { return nil }
-        let audience = Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
-        guard audience.mustRelease, let channel else { return audience }
-        releaseHeldEvents(of: channel.listeners)
-        // The callbacks of these events may have changed everything.
-        return self.audience(ofEvent: eventName, on: channelName, id)
+        return Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
     }
 
     // MARK: The slow path

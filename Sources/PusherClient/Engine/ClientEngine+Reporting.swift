@@ -190,6 +190,15 @@ extension ClientEngine {
         }
     }
 
+    /// Warns about calls of `connect()` that the client delays.
+    func warnOfHastyConnects() {
+        var error = PusherClientError.hastyConnects
+        tellDelegate("warning: \(error.message)")
+        // As above, this name gives the warning a kind of its own.
+        error.setEventName("connect")
+        warn(error)
+    }
+
     private var isConnectionWanted: Bool { read { $0.machine.connection.isWanted } }
 
     // MARK: Statistics

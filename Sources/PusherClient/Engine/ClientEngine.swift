@@ -138,7 +138,7 @@ package final class ClientEngine: Sendable {
         let callbackIDs = CallbackIDs()
         watchlistCallbacks = WatchlistCallbacks(callbackIDs)
         let changes = ChangeCount()
-        let epoch = ConnectionEpoch()
+        let epochs = CallbackEpochs()
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
         self.buffers = buffers
         func makeBudget(_ count: Int) -> BufferBudget {
@@ -165,11 +165,11 @@ package final class ClientEngine: Sendable {
             eventLoop: environment.eventLoop,
             logger: options.logger,
             changes: changes,
-            epoch: epoch
+            epochs: epochs
         )
         let context = ListenerContext(
             changes,
-            epoch,
+            epochs,
             callbackIDs,
             maximumCallbacks: options.limits.bindings,
             sequenceBudget: budget,
@@ -180,20 +180,12 @@ package final class ClientEngine: Sendable {
         if case .main = options.callbackQueue { _ = context.mainDispatcher(orMake: { dispatcher }) }
         listenerContext = context
         clientListeners = ListenerRegistry(context)
-        userListeners = ListenerRegistry(context)
+        userListeners = ListenerRegistry(context, isOfUser: true)
         let configuration = CoreConfiguration(endpoint, options: options, proxies: environment.proxies)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
         let eventLoop = environment.eventLoop
         buffers.onCaughtUp { [weak self] in eventLoop.execute { self?.listenerCaughtUp() } }
-        context.onRelease { [weak self] registry in
-            eventLoop.execute {
-                guard let self else { return }
-                self.releaseHeldEvents(of: registry)
-                self.endTurn()
-                self.publishCounts()
-            }
-        }
     }
 
     /// The limits of the buffer of a sequence.
@@ -212,7 +204,7 @@ package final class ClientEngine: Sendable {
                 eventLoop: eventLoop,
                 logger: logger,
                 changes: listenerContext.changes,
-                epoch: listenerContext.epoch
+                epochs: listenerContext.epochs
             )
         }
     }
@@ -249,8 +241,14 @@ package final class ClientEngine: Sendable {
             let isConnected = state.machine.connection.isConnected
             change(&state, now)
             guard isConnected || !onlyIfConnected else { return }
-            state.pending.append(.epochBegan(listenerContext.epoch.begin()))
+            beginEpoch(.endOfConnection, &state)
         }
+    }
+
+    /// Begins an epoch of callbacks, within the transition of the app's call.
+    func beginEpoch(_ beginning: CallbackEpochs.Beginning, _ state: inout State) {
+        let epoch = listenerContext.epochs.begin(beginning)
+        state.pending.append(.epochBegan(connection: epoch.connection, user: epoch.user))
     }
 
     /// Makes a transition. If `mustDrain` is true, the caller must carry out the effects.

@@ -65,20 +65,20 @@ final class Broadcast<Element: Sendable>: Sendable {
         /// memory.
         var replayed: [Element]
         var isFinished = false
-        /// The elements that wait for the first sequence; nil if elements do not wait.
+        /// The elements that wait for a sequence; nil if elements do not wait.
         var held: Box<HeldElements<Element>>?
     }
 
     private let makeBuffer: @Sendable () -> EventBuffer<Element>
     private let state: NIOLockedValueBox<State>
     private let replaysLatest: Bool
-    /// The size of an element that waits for the first sequence, in bytes.
+    /// Returns the size of an element that waits for a sequence, in bytes.
     private let size: @Sendable (Element) -> Int
 
     /// - Parameters:
     ///   - initial: The first element of a sequence, until there is a later element; nil if sequences begin with the
     ///     next element.
-    ///   - size: The size of an element that waits for the first sequence, in bytes. See ``holdElements()``.
+    ///   - size: Returns the size of an element that waits for a sequence, in bytes. See ``holdElements()``.
     ///   - makeBuffer: A closure that makes the buffer of a sequence.
     init(
         initial: Element? = nil,
@@ -91,29 +91,27 @@ final class Broadcast<Element: Sendable>: Sendable {
         self.replaysLatest = initial != nil
     }
 
-    /// Holds the elements until there is a sequence, or until ``endHolding()``. The first sequence gets the elements.
+    /// Holds elements while there is no sequence, until ``dropHeldElements()``. The next sequence gets them.
     func holdElements() {
         state.withLockedValue { state in
-            guard !state.isFinished, state.recipients.isEmpty, state.held == nil else { return }
+            guard !state.isFinished, state.held == nil else { return }
             state.held = Box(HeldElements())
         }
     }
 
-    /// Drops the held elements.
-    ///
-    /// - Parameter reopen: Whether the broadcast holds later elements.
-    func endHolding(reopen: Bool) {
+    /// Drops the held elements. Later elements do not wait for a sequence.
+    func dropHeldElements() {
         // Release the elements outside the lock, because releasing them may call the client.
         _ = state.withLockedValue { state in
-            defer { state.held = reopen && state.held != nil ? Box(HeldElements()) : nil }
+            defer { state.held = nil }
             return state.held
         }
     }
 
     /// - Parameters:
     ///   - wants: A filter for the elements of the sequence; nil for all elements.
-    ///   - dropped: A closure that the method calls with the number of elements that were dropped, because there was no
-    ///     sequence yet.
+    ///   - dropped: A closure that the method calls with the number of elements that the sequence misses, because too many
+    ///     waited for it.
     func makeSequence(
         of wants: (@Sendable (Element) -> Bool)? = nil,
         dropped: (Int) -> Void = { _ in }
@@ -125,7 +123,7 @@ final class Broadcast<Element: Sendable>: Sendable {
             if let held = state.held?.value {
                 for element in held.elements where wants?(element) ?? true { buffer.add(element) }
                 droppedCount = held.droppedCount
-                state.held = nil
+                state.held = Box(HeldElements())
             }
             for element in state.replayed where wants?(element) ?? true { buffer.add(element) }
             if !state.isFinished { state.recipients.append(Recipient(buffer: buffer, wants: wants)) }
@@ -153,7 +151,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         var latest = [element]
         let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }
-            latest += state.held?.value.append(element, size: size(element)) ?? []
+            if state.recipients.isEmpty { latest += state.held?.value.append(element, size: size) ?? [] }
             return state.recipients
         }
         var drop = Drop()

@@ -1,58 +1,44 @@
+import NIOConcurrencyHelpers
 import PusherProtocol
 
-/// Elements that arrived before their first listener, within a limit. The newest elements stay.
+/// Elements that wait for their first listener, within a limit. The newest elements stay.
 struct HeldElements<Element: Sendable>: Sendable {
     static var maximumCount: Int { 256 }
     /// In bytes.
     static var maximumSize: Int { 1_048_576 }
 
     private(set) var elements: [Element] = []
-    /// The sizes of the elements, in bytes.
-    private var sizes: [Int] = []
+    /// In bytes.
     private var size = 0
     private(set) var droppedCount = 0
 
     /// Adds an element. One element always stays, even if it is larger than the limit.
     ///
-    /// - Parameter size: The size of the element, in bytes.
+    /// - Parameter size: Returns the size of an element, in bytes.
     /// - Returns: The oldest elements, which do not fit any more.
-    mutating func append(_ element: Element, size: Int) -> [Element] {
+    mutating func append(_ element: Element, size sizeOf: (Element) -> Int) -> [Element] {
         elements.append(element)
-        sizes.append(size)
-        self.size += size
+        size += sizeOf(element)
         var count = 0
-        while self.size > Self.maximumSize || elements.count - count > Self.maximumCount, count < elements.count - 1 {
-            self.size -= sizes[count]
+        while size > Self.maximumSize || elements.count - count > Self.maximumCount, count < elements.count - 1 {
+            size -= sizeOf(elements[count])
             count += 1
         }
         guard count > 0 else { return [] }
-        let dropped = Array(elements.prefix(count))
-        elements.removeFirst(count)
-        sizes.removeFirst(count)
         droppedCount += count
-        return dropped
+        defer { elements.removeFirst(count) }
+        return Array(elements.prefix(count))
     }
 
     /// Removes and returns the elements that match, in their order.
-    mutating func take(where matches: (Element) -> Bool) -> [Element] {
-        let (all, allSizes) = (elements, sizes)
-        (elements, sizes, size) = ([], [], 0)
-        var taken: [Element] = []
-        for (element, size) in zip(all, allSizes) {
-            if matches(element) {
-                taken.append(element)
-            } else {
-                elements.append(element)
-                sizes.append(size)
-                self.size += size
-            }
-        }
+    mutating func take(size sizeOf: (Element) -> Int, where matches: (Element) -> Bool) -> [Element] {
+        let taken = elements.filter(matches)
+        guard !taken.isEmpty else { return [] }
+        elements.removeAll(where: matches)
+        size -= taken.reduce(0) { $0 + sizeOf($1) }
         return taken
     }
 }
-
-/// The identity of a period in which a channel holds events.
-final class HoldingID: Sendable {}
 
 /// The events of a channel that wait for a listener. The events of each name wait for a listener of this name, or for a
 /// listener of every event.
@@ -63,45 +49,36 @@ struct HeldEvents: Sendable {
         let isUnhandled: Bool
     }
 
+    /// The events for a new listener.
+    struct Released {
+        var events: [PusherEvent] = []
+        /// The epoch of the events.
+        var epoch = CallbackEpochs.Epoch()
+        /// The number of events for the same listener that did not fit.
+        var droppedCount = 0
+        var channelName: String?
+    }
+
     private var events = HeldElements<Element>()
+    private var epoch = CallbackEpochs.Epoch()
+    private var channelName: String?
     /// The number of dropped events, by name. A server can send any number of names, so the number of entries has a
     /// limit.
     private var dropped = WireTable<Int>()
-    private var channelName: String?
-    /// The names for which listeners were added. Events of these names do not wait, even if the listeners are gone.
-    private var served = WireTable<Bool>()
-    /// Whether a listener of every event was added.
-    private var isEveryNameServed = false
-    /// Whether some of the events have a listener now.
-    var mustRelease = false
-    /// The identity of the period. Nil until the time of the period is limited.
-    var id: HoldingID?
-
-    /// Returns whether an event without a listener waits for one.
-    func waits(for name: String) -> Bool { !isEveryNameServed && served[name] == nil }
-
-    /// Notes that a listener was added. Nil stands for a listener of every event.
-    mutating func serve(_ name: String?) {
-        if let name { served[name] = true } else { isEveryNameServed = true }
-        if hasEvents(for: name) { mustRelease = true }
-    }
-
-    /// Begins a new period. The events stay.
-    mutating func reopen() {
-        id = nil
-        served = [:]
-        isEveryNameServed = false
-    }
+    /// The time at which the channel stops holding events; nil if the server has not answered the subscription yet.
+    var end: Instant?
 
     /// The number of events that nobody got so far.
     var unhandledCount: Int { events.elements.count { $0.isUnhandled } }
 
-    /// Returns the events that do not fit any more.
-    mutating func add(_ event: PusherEvent, isHandled: Bool, hasListener: Bool) -> [Element] {
-        if hasListener { mustRelease = true }
-        let isUnhandled = !isHandled && !EventName.isProtocolEvent(event.eventName)
-        let gone = events.append(Element(event: event, isUnhandled: isUnhandled), size: event.size)
+    /// - Parameter epoch: The epoch of the event. All events belong to one epoch, because the client drops
+    ///   them when the app ends the connection.
+    /// - Returns: The events that do not fit any more.
+    mutating func add(_ event: PusherEvent, isHandled: Bool, epoch: CallbackEpochs.Epoch) -> [Element] {
+        self.epoch = epoch
         channelName = event.channelName
+        let isUnhandled = !isHandled && !EventName.isProtocolEvent(event.eventName)
+        let gone = events.append(Element(event: event, isUnhandled: isUnhandled)) { $0.event.size }
         for element in gone {
             let name = element.event.eventName
             if dropped[name] != nil || dropped.count < HeldElements<Element>.maximumCount {
@@ -111,28 +88,44 @@ struct HeldEvents: Sendable {
         return gone
     }
 
-    /// Returns whether there are, or were, events for a listener of this name. Nil stands for a listener of every event.
-    private func hasEvents(for name: String?) -> Bool {
-        guard let name else { return !events.elements.isEmpty || !dropped.isEmpty }
-        return dropped[name] != nil || events.elements.contains { $0.event.eventName.hasSameBytes(as: name) }
-    }
-
-    /// Removes the events that have a listener now.
+    /// Removes the events for a new listener.
     ///
-    /// - Returns: The events, and the dropped events for the same listeners.
-    mutating func take(_ hasListener: (String) -> Bool) -> Released {
-        mustRelease = false
-        var count = 0
-        for name in Array(dropped.keys) where hasListener(name) { count += dropped.removeValue(forKey: name) ?? 0 }
-        let events = events.take { hasListener($0.event.eventName) }.map(\.event)
-        return Released(events: events, droppedCount: count, channelName: channelName)
+    /// - Parameter name: The name of the listener's events; nil for every event.
+    mutating func take(_ name: String?) -> Released {
+        var released = Released(epoch: epoch, channelName: channelName)
+        released.events = events.take(size: { $0.event.size }) { element in
+            name.map { element.event.eventName.hasSameBytes(as: $0) } ?? true
+        }.map(\.event)
+        if let name {
+            released.droppedCount = dropped.removeValue(forKey: name) ?? 0
+        } else {
+            released.droppedCount = dropped.values.reduce(0, +)
+            dropped = [:]
+        }
+        return released
+    }
+}
+
+/// The events that waited for a callback. They reach the callback before later events.
+final class HeldCalls: Sendable {
+    private let events: NIOLockedValueBox<[PusherEvent]>
+    private let epoch: CallbackEpochs.Epoch
+    private let epochs: CallbackEpochs
+
+    init(_ released: HeldEvents.Released, _ epochs: CallbackEpochs) {
+        // The order is reversed, so that removing the first event moves no others.
+        events = NIOLockedValueBox(released.events.reversed())
+        epoch = released.epoch
+        self.epochs = epochs
     }
 
-    /// The events that have a listener now.
-    struct Released {
-        var events: [PusherEvent] = []
-        /// The number of dropped events for the same listeners.
-        var droppedCount = 0
-        var channelName: String?
+    /// Removes and returns the first event; nil if there are no more events to call the callback with.
+    func next() -> PusherEvent? {
+        let isLatest = epochs.isLatest(epoch)
+        var outdated: [PusherEvent] = []
+        return events.withLockedValue { events in
+            if !isLatest { swap(&events, &outdated) }
+            return events.popLast()
+        }
     }
 }

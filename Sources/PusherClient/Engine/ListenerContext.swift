@@ -1,12 +1,11 @@
 import Atomics
-import NIOConcurrencyHelpers
 import NIOCore
 
 /// The values that all registries and audiences of a client share.
 final class ListenerContext: Sendable {
     /// A count that rises when the listeners of an event may have changed.
     let changes: ChangeCount
-    let epoch: ConnectionEpoch
+    let epochs: CallbackEpochs
     let callbackIDs: CallbackIDs
     /// The maximum number of callbacks in a registry.
     let maximumCallbacks: Int
@@ -18,16 +17,9 @@ final class ListenerContext: Sendable {
     /// The dispatcher of the main queue, if the client already needed it.
     private let main = ManagedAtomicLazyReference<CallbackDispatcher>()
 
-    private let releaser = NIOLockedValueBox<Releaser?>(nil)
-
-    // A bare function in a generic box would get another wrapper at each read.
-    private struct Releaser: Sendable {
-        let release: @Sendable (ListenerRegistry) -> Void
-    }
-
     init(
         _ changes: ChangeCount,
-        _ epoch: ConnectionEpoch,
+        _ epochs: CallbackEpochs,
         _ callbackIDs: CallbackIDs,
         maximumCallbacks: Int,
         sequenceBudget: BufferBudget,
@@ -35,7 +27,7 @@ final class ListenerContext: Sendable {
         dispatcher: CallbackDispatcher
     ) {
         self.changes = changes
-        self.epoch = epoch
+        self.epochs = epochs
         self.callbackIDs = callbackIDs
         self.maximumCallbacks = maximumCallbacks
         self.sequenceBudget = sequenceBudget
@@ -49,14 +41,6 @@ final class ListenerContext: Sendable {
     func mainDispatcher(orMake make: () -> CallbackDispatcher) -> CallbackDispatcher {
         main.load() ?? main.storeIfNilThenLoad(make())
     }
-
-    /// Sets the function that delivers the events that a registry holds. Any thread may call the function.
-    func onRelease(_ release: @escaping @Sendable (ListenerRegistry) -> Void) {
-        releaser.withLockedValue { $0 = Releaser(release: release) }
-    }
-
-    /// Makes the client deliver the events that the registry holds and that have a listener now.
-    func release(_ registry: ListenerRegistry) { releaser.withLockedValue { $0 }?.release(registry) }
 
     /// Calls a function with each dispatcher: of the callback queue, and of the main queue if it is another.
     func forEachDispatcher(_ body: (CallbackDispatcher) -> Void) {

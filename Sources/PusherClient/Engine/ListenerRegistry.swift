@@ -38,9 +38,13 @@ final class ListenerRegistry: Sendable {
     private let state = NIOLockedValueBox(State())
     private let context: ListenerContext
 
+    /// Whether the events are for the signed-in user. Their callbacks do not begin after the sign-out.
+    let isOfUser: Bool
+
     /// - Parameter holdsEvents: Whether events without a listener wait for one. See ``holdEvents()``.
-    init(_ context: ListenerContext, holdsEvents: Bool = false) {
+    init(_ context: ListenerContext, isOfUser: Bool = false, holdsEvents: Bool = false) {
         self.context = context
+        self.isOfUser = isOfUser
         if holdsEvents { holdEvents() }
     }
 
@@ -59,19 +63,27 @@ final class ListenerRegistry: Sendable {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - dispatcher: The dispatcher that runs the callback.
+    ///   - engine: The client. It calls the callback with the events that wait for it.
     /// - Returns: The callback's id; `nil` if the limit is reached.
     func bind(
         _ name: String?,
         by dispatcher: CallbackDispatcher,
+        for engine: ClientEngine,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
-        let binding = Binding(context.callbackIDs.next(), dispatcher, callback)
-        let (isOverLimit, mustRelease) = change { state in
-            guard state.bindingCount < context.maximumCallbacks else { return (true, false) }
-            return (false, state.accepted != .nothing && state.add(.callback(binding), name))
+        let id = context.callbackIDs.next()
+        let (binding, released) = change { state -> (Binding?, HeldEvents.Released) in
+            guard state.bindingCount < context.maximumCallbacks else { return (nil, .init()) }
+            let released = state.takeHeldEvents(name)
+            let held = released.events.isEmpty ? nil : HeldCalls(released, context.epochs)
+            let binding = Binding(id, dispatcher, held, callback)
+            if state.accepted != .nothing { state.add(.callback(binding), name) }
+            return (binding, released)
         }
-        if mustRelease { context.release(self) }
-        return isOverLimit ? nil : binding.id
+        guard let binding else { return nil }
+        if !released.events.isEmpty { engine.callHeld(binding) }
+        engine.reportEventsWithoutListener(released)
+        return id
     }
 
     func unbind(_ name: String?, id: String) {
@@ -91,14 +103,19 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Sequences
 
-    func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
+    /// - Parameter engine: The client. It reports the events that would have waited for the sequence, but were too many.
+    func makeSequence(_ name: String?, for engine: ClientEngine) -> EventSequence<PusherEvent> {
         let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop)
         let buffer = listener.buffer
-        let (isAccepted, mustRelease) = change { state in
-            guard state.accepted == .everything else { return (false, false) }
-            return (true, state.add(.sequence(listener), name))
+        let (isAccepted, released) = change { state -> (Bool, HeldEvents.Released) in
+            guard state.accepted == .everything else { return (false, .init()) }
+            let released = state.takeHeldEvents(name)
+            // Add the events under the lock, so that later events cannot overtake them.
+            for event in released.events { buffer.add(event) }
+            state.add(.sequence(listener), name)
+            return (true, released)
         }
-        if mustRelease { context.release(self) }
+        engine.reportEventsWithoutListener(released)
         guard isAccepted else {
             buffer.finish()
             return EventSequence(buffer: buffer) {}
@@ -135,8 +152,6 @@ final class ListenerRegistry: Sendable {
         var bindings: [Binding] = []
         /// Whether there are no listeners, and the registry holds the event until there is one.
         var isHeld = false
-        /// Whether the registry holds earlier events that have a listener now.
-        var mustRelease = false
 
         fileprivate mutating func add(_ listeners: [Listener]) {
             for listener in listeners {
@@ -149,16 +164,14 @@ final class ListenerRegistry: Sendable {
     }
 
     func listeners(for name: String) -> EventListeners {
-        let (forEveryEvent, named, held) = state.withLockedValue { state in
+        let (forEveryEvent, named, isHeld) = state.withLockedValue { state in
             state.isLookedUp = true
-            return (state.forEveryEvent, state.byName[name] ?? [], state.held.map { $0.value })
+            return (state.forEveryEvent, state.byName[name] ?? [], state.isHeld(name))
         }
         var listeners = EventListeners()
         listeners.add(forEveryEvent)
         listeners.add(named)
-        guard let held else { return listeners }
-        listeners.isHeld = forEveryEvent.isEmpty && named.isEmpty && held.waits(for: name)
-        listeners.mustRelease = held.mustRelease
+        listeners.isHeld = isHeld
         return listeners
     }
 
@@ -171,13 +184,12 @@ final class ListenerRegistry: Sendable {
         }
     }
 
-    /// Ends all delivery: sequences end, and callbacks are unbound. The sequences still get the events that waited for
-    /// them.
+    /// Ends all delivery: sequences end, and callbacks are unbound.
     ///
-    /// - Returns: The number of events that waited for a listener in vain.
+    /// - Returns: The number of events that waited for a listener, and that nobody got.
     @discardableResult
     func finish() -> Int {
-        let (listeners, held, unhandled) = change { state in
+        let (listeners, held) = change { state in
             state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
@@ -185,93 +197,72 @@ final class ListenerRegistry: Sendable {
                 state.bindingCount = 0
                 state.held = nil
             }
-            let released = state.takeHeldEvents().events
-            let named = state.byName.map { name, listeners in listeners.map { (name as String?, $0) } }.joined()
-            let listeners = state.forEveryEvent.map { (String?.none, $0) } + named
-            return (listeners, released, state.held?.value.unhandledCount ?? 0)
+            return (state.forEveryEvent + state.byName.values.joined(), state.held)
         }
-        for (name, listener) in listeners {
+        for listener in listeners {
             switch listener {
             case .callback(let binding): binding.unbind()
-            case .sequence(let sequence):
-                sequence.finish(after: held.filter { name?.hasSameBytes(as: $0.eventName) ?? true })
+            case .sequence(let sequence): sequence.finish()
             }
         }
-        return unhandled
+        return held?.value.unhandledCount ?? 0
     }
 
     // MARK: Events without a listener
 
-    /// Holds events that have no listener, until they have one, or until ``endHolding(_:reopen:)``.
+    /// Holds events that have no listener, until they have one, or until ``endHolding(at:)``.
     func holdEvents() {
         change { state in
             guard state.accepted == .everything else { return }
-            if state.held == nil { state.held = Box(HeldEvents()) } else { state.held?.value.reopen() }
+            if state.held == nil { state.held = Box(HeldEvents()) } else { state.held?.value.end = nil }
         }
     }
 
-    /// Gives the held events an id, so that the caller can end the holding after a time. Returns nil if this has
-    /// happened already, or if the registry holds no events.
-    func limitHolding() -> HoldingID? {
+    /// Sets the time at which the registry stops holding events. Returns `false` if the time is set already, or if the
+    /// registry holds no events.
+    func limitHolding(until end: Instant) -> Bool {
         state.withLockedValue { state in
-            guard state.held != nil, state.held?.value.id == nil else { return nil }
-            let id = HoldingID()
-            state.held?.value.id = id
-            return id
+            guard state.held != nil, state.held?.value.end == nil else { return false }
+            state.held?.value.end = end
+            return true
         }
-    }
-
-    /// The result of ``hold(_:isHandled:)``.
-    struct HoldResult {
-        /// Whether the registry holds the event.
-        var isHeld = false
-        /// Whether a listener for the event was added meanwhile.
-        var mustRelease = false
-        /// Whether the caller must limit the time: see ``limitHolding()``.
-        var mustLimit = false
-        /// The number of unhandled events that the registry dropped.
-        var unhandledCount = 0
     }
 
     /// Holds an event that had no listener at the lookup. Call this method on the event loop.
     ///
     /// - Parameter isHandled: Whether the event had other listeners.
-    func hold(_ event: PusherEvent, isHandled: Bool) -> HoldResult {
-        // Release the dropped events outside the lock, because releasing them may call the client.
-        let (result, dropped) = state.withLockedValue { state -> (HoldResult, [HeldEvents.Element]) in
-            guard state.held != nil else { return (HoldResult(), []) }
-            let hasListener = state.hasListener(for: event.eventName)
-            let dropped = state.held?.value.add(event, isHandled: isHandled, hasListener: hasListener) ?? []
-            let result = HoldResult(
-                isHeld: true,
-                mustRelease: hasListener,
-                mustLimit: state.held?.value.id == nil,
-                unhandledCount: dropped.count { $0.isUnhandled }
-            )
-            return (result, dropped)
+    /// - Returns: The number of unhandled events that the registry dropped; nil if the event does not have to wait any
+    ///   more, so that the caller must look up the listeners again.
+    func hold(_ event: PusherEvent, isHandled: Bool) -> Int? {
+        let dropped = state.withLockedValue { state -> [HeldEvents.Element]? in
+            guard state.isHeld(event.eventName) else { return nil }
+            return state.held?.value.add(event, isHandled: isHandled, epoch: context.epochs.ofDelivery)
         }
-        withExtendedLifetime(dropped) {}
-        return result
+        // The dropped events are released here, outside the lock, because releasing them may call the client.
+        return dropped?.count { $0.isUnhandled }
     }
 
-    /// Removes the held events that have a listener now. Call this method on the event loop.
-    func takeHeldEvents() -> HeldEvents.Released {
-        state.withLockedValue { $0.takeHeldEvents() }
-    }
-
-    /// Drops the held events.
+    /// Drops the held events if their time is over. Events without a listener do not wait any more.
     ///
-    /// - Parameters:
-    ///   - id: The id of ``limitHolding()``. If the app has subscribed again meanwhile, the method does nothing.
-    ///   - reopen: Whether the registry holds later events.
-    /// - Returns: The number of unhandled events; nil if the method does nothing.
-    func endHolding(_ id: HoldingID, reopen: Bool) -> Int? {
-        let ended = change { state -> HeldEvents? in
-            guard let held = state.held?.value, held.id === id else { return nil }
-            state.held = reopen ? Box(HeldEvents()) : nil
-            return held
+    /// - Returns: The number of events that nobody got; nil if the time is not over.
+    func endHolding(at now: Instant) -> Int? {
+        let held = change { state -> HeldEvents? in
+            guard let end = state.held?.value.end, end <= now else { return nil }
+            defer { state.held = nil }
+            return state.held?.value
         }
-        return ended?.unhandledCount
+        return held?.unhandledCount
+    }
+
+    /// Drops the held events. Later events wait for a listener again, until the time after the next subscription.
+    ///
+    /// - Returns: The number of events that nobody got.
+    func restartHolding() -> Int {
+        let held = state.withLockedValue { state in
+            defer { if state.held != nil { state.held = Box(HeldEvents()) } }
+            return state.held?.value
+        }
+        return held?.unhandledCount ?? 0
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
@@ -283,20 +274,17 @@ final class ListenerRegistry: Sendable {
 }
 
 extension ListenerRegistry.State {
-    /// - Returns: Whether the registry holds events for the listener.
-    fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) -> Bool {
-        if listener.binding != nil { bindingCount += 1 }
-        if let name { byName[name, default: []].append(listener) } else { forEveryEvent.append(listener) }
-        held?.value.serve(name)
-        return held?.value.mustRelease ?? false
+    /// Returns whether an event of this name waits for a listener.
+    fileprivate func isHeld(_ name: String) -> Bool { held != nil && forEveryEvent.isEmpty && byName[name] == nil }
+
+    /// Removes the events that wait for a new listener. Nil stands for a listener of every event.
+    fileprivate mutating func takeHeldEvents(_ name: String?) -> HeldEvents.Released {
+        held?.value.take(name) ?? HeldEvents.Released()
     }
 
-    fileprivate func hasListener(for name: String) -> Bool { !forEveryEvent.isEmpty || byName[name] != nil }
-
-    /// Removes the held events that have a listener now.
-    fileprivate mutating func takeHeldEvents() -> HeldEvents.Released {
-        let (all, names) = (!forEveryEvent.isEmpty, byName)
-        return held?.value.take { all || names[$0] != nil } ?? HeldEvents.Released()
+    fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) {
+        if listener.binding != nil { bindingCount += 1 }
+        if let name { byName[name, default: []].append(listener) } else { forEveryEvent.append(listener) }
     }
 
     fileprivate mutating func remove(from name: String?, where matches: (ListenerRegistry.Listener) -> Bool)
@@ -380,13 +368,11 @@ final class SequenceListener: Sendable {
     }
 
     /// Ends the sequence after the collected events. Any thread may call this method.
-    ///
-    /// - Parameter held: Events that waited for the sequence.
-    func finish(after held: [PusherEvent] = []) {
+    func finish() {
         state.withLockedValue { state in
             var events: [PusherEvent] = []
             swap(&events, &state.collected)
-            buffer.finish(after: events + held)
+            buffer.finish(after: events)
         }
     }
 }
@@ -396,6 +382,8 @@ final class SequenceListener: Sendable {
 final class Binding: Sendable {
     let id: String
     let dispatcher: CallbackDispatcher
+    /// The events that waited for the callback; nil if there were none.
+    private let held: HeldCalls?
     private let callback: NIOLockedValueBox<Callback?>
 
     // A bare function in a generic box would get another wrapper at each read.
@@ -403,14 +391,27 @@ final class Binding: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }
 
-    init(_ id: String, _ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
+    init(
+        _ id: String,
+        _ dispatcher: CallbackDispatcher,
+        _ held: HeldCalls? = nil,
+        _ callback: @escaping @Sendable (PusherEvent) -> Void
+    ) {
         self.id = id
         self.dispatcher = dispatcher
+        self.held = held
         self.callback = NIOLockedValueBox(Callback(call: callback))
     }
 
     func call(_ event: PusherEvent) {
+        if held != nil { callHeld() }
         callback.withLockedValue { $0 }?.call(event)
+    }
+
+    /// Calls the callback with the events that waited for it, if this has not happened yet. Call this method on the queue
+    /// that runs the callback.
+    func callHeld() {
+        while let event = held?.next() { callback.withLockedValue { $0 }?.call(event) }
     }
 
     func unbind() {

@@ -247,7 +247,7 @@ extension ListenerRegistry {
     fileprivate func listeners(of engine: ClientEngine) -> _PusherListeners<PusherEvent> {
         _PusherListeners(
             engine: engine,
-            makeSequence: { [self] name in makeSequence(name) },
+            makeSequence: { [self] name in makeSequence(name, for: engine) },
             bind: { [self] name, queue, callback in
                 let id = engine.bind(name, to: self, by: queue, callback)
                 // The observation does not retain the registry, because an observation may outlive its channel.

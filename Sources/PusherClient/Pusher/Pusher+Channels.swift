@@ -132,7 +132,9 @@ extension Pusher {
             }
             // Bind the closure within the transition, because the first event can already be among the effects of the
             // transition.
-            let isBound = callbacks.onEvent.map { channel.listeners.bind(nil, by: engine.dispatcher, $0) != nil }
+            let isBound = callbacks.onEvent.map {
+                channel.listeners.bind(nil, by: engine.dispatcher, for: engine, $0) != nil
+            }
             return (channel, isNew, isBound)
         }
         if !isNew { engine.holdEvents(again: channel) }

@@ -115,11 +115,13 @@ extension ConnectionStateMachine {
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
         countLoss(loss.reason, now: now)
+        failedAt = now
         guard case .connected(let session) = state else {
             return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now)
         }
         let lifetime = now - session.value.since
         loss.lifetime = lifetime
+        if lifetime >= .seconds(1) { hastyConnects = 0 }
         if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }
         return respond(to: loss, configuration, now: now) + [.end(session)]
     }
