@@ -84,9 +84,9 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         set { replace(\.onMemberRemoved, with: newValue) }
     }
 
-    /// A sequence of all changes of the list of members from now on. The first sequence also gets the changes since
-    /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, under the rule for the
-    /// channel's events. The sequence ends when the channel is unsubscribed.
+    /// A sequence of all changes of the list of members from now on. Changes since
+    /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` that no sequence has got come
+    /// first, under the rule for the channel's events. The sequence ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> {
         membershipChanges.makeSequence(dropped: { engine.reportEventsWithoutListener($0, on: name) })
     }

@@ -41,7 +41,8 @@ struct HeldElements<Element: Sendable>: Sendable {
 }
 
 /// The events of a channel that wait for a listener. The events of each name wait for a listener of this name, or for a
-/// listener of every event.
+/// listener of every event. Events of the protocol wait only for a listener of their name: a listener of every event that
+/// is made after the subscription does not expect the event for the subscription, and can read the channel's state.
 struct HeldEvents: Sendable {
     struct Element: Sendable {
         let event: PusherEvent
@@ -93,14 +94,12 @@ struct HeldEvents: Sendable {
     /// - Parameter name: The name of the listener's events; nil for every event.
     mutating func take(_ name: String?) -> Released {
         var released = Released(epoch: epoch, channelName: channelName)
-        released.events = events.take(size: { $0.event.size }) { element in
-            name.map { element.event.eventName.hasSameBytes(as: $0) } ?? true
-        }.map(\.event)
-        if let name {
-            released.droppedCount = dropped.removeValue(forKey: name) ?? 0
-        } else {
-            released.droppedCount = dropped.values.reduce(0, +)
-            dropped = [:]
+        func isMeant(_ eventName: String) -> Bool {
+            name.map { eventName.hasSameBytes(as: $0) } ?? !EventName.isProtocolEvent(eventName)
+        }
+        released.events = events.take(size: { $0.event.size }, where: { isMeant($0.event.eventName) }).map(\.event)
+        for name in Array(dropped.keys) where isMeant(name) {
+            released.droppedCount += dropped.removeValue(forKey: name) ?? 0
         }
         return released
     }

@@ -235,7 +235,8 @@ extension PusherStatistics {
         public static let notConnected = Self(rawValue: "notConnected")
         /// The event arrived before the channel had a listener for it, and too many events waited: see
         /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. When the listener is
-        /// added, ``Pusher/errors`` reports the loss, and the event counts here. It also counts as ``Events/unhandled``.
+        /// added, ``Pusher/errors`` reports the loss, and the event counts here. If the client had no listener for it
+        /// either, it also counts as ``Events/unhandled``.
         public static let noListener = Self(rawValue: "noListener")
         /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. An event counts once
         /// for each full sequence. Elements of sequences of statuses, errors, members and others count too.
