@@ -95,35 +95,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [Route.all[0], Route.all[5]])
-    func aHandlerGetsTheCallsThatArrivedBeforeItInOrder(_ route: Route) async throws {
-        try await withConnection(route) { connection, _ in
-            for number in 1...100 { try await connection.invoke(method: "call_me", arguments: "late", number) }
-            let inbox = Inbox<Int>()
-            await connection.on("LATE") { (number: Int) in inbox.add(number) }
-            for number in 101...120 { try await connection.invoke(method: "call_me", arguments: "late", number) }
-            #expect(await inbox.next(120) == Array(1...120))
-            // A sequence is a handler too, and another handler does not get the calls again.
-            for number in 1...3 { try await connection.invoke(method: "call_me", arguments: "other", number) }
-            var numbers = connection.messages(of: "other", as: Int.self).makeAsyncIterator()
-            for number in 1...3 { #expect(await numbers.next() == number) }
-        }
-    }
-
-    @Test func theNewestCallsWithoutAHandlerWait() async throws {
-        try await withConnection { connection, _ in
-            let passed = Inbox<Int>()
-            await connection.on("passed") { (number: Int) in passed.add(number) }
-            for number in 1...300 { try await connection.invoke(method: "call_me", arguments: "late", number) }
-            try await connection.invoke(method: "call_me", arguments: "passed", 0)
-            // The handlers' queue has handled the earlier calls.
-            _ = try await passed.next()
-            let inbox = Inbox<Int>()
-            await connection.on("late") { (number: Int) in inbox.add(number) }
-            #expect(await inbox.next(256) == Array(45...300))
-        }
-    }
-
     @Test func concurrentHandlersDoNotWaitForEachOther() async throws {
         try await withConnection { connection, _ in
             let inbox = Inbox<Int>()

@@ -59,23 +59,6 @@ import Testing
         #expect(error as? SignalRError == .serverTimeout(30))
     }
 
-    @Test func callsWithoutAHandlerWaitFor5SecondsAfterTheConnection() async throws {
-        let connection = connection()
-        let handlers = connection.engine.handlers
-        func isHeld(_ method: String, id: String? = nil) -> Bool {
-            handlers.lookUp(method, holding: HubInvocation(id: id, target: method, arguments: []), size: 256).isHeld
-        }
-        #expect(!isHeld("a"))
-        try await start(connection)
-        #expect(isHeld("a") && isHeld("A"))
-        // The server waits for the result of this call.
-        #expect(!isHeld("a", id: "1"))
-        await loop.advanceTime(by: .milliseconds(4_999))
-        #expect(handlers.isHolding)
-        await loop.advanceTime(by: .milliseconds(1))
-        #expect(!handlers.isHolding && !isHeld("a"))
-    }
-
     @Test func theClientNoticesASuspensionWithoutACall() async throws {
         let connection = connection()
         try await start(connection)

@@ -130,7 +130,8 @@ final class Audience: Sendable {
             return callbacks.second.call(event, while: isLatest)
         }
         guard !isHeld, let second else { return }
-        second.listeners(for: eventName).bindings.filter { $0.dispatcher === callbacks.dispatcher }.call(event, while: isLatest)
+        let bindings = second.listeners(for: eventName).bindings.filter { $0.dispatcher === callbacks.dispatcher }
+        bindings.call(event, while: isLatest)
     }
 }
 

@@ -56,7 +56,10 @@ struct HoldingTests {
         #expect(await errors.next()?.code == .serverError)
     }
 
-    @Test("callbacks get the events that arrived before them, in order and before later events", arguments: [true, false])
+    @Test(
+        "callbacks get the events that arrived before them, in order and before later events",
+        arguments: [true, false]
+    )
     func callbacks(onQueue: Bool) async throws {
         let queue = DispatchQueue(label: "callbacks")
         let (pusher, channel) = try await subscribed(.virtual(callbackQueue: onQueue ? .queue(queue) : .eventLoop))
@@ -184,7 +187,10 @@ struct HoldingTests {
         #expect(received.elements == texts(0..<6))
     }
 
-    @Test("subscribing to the channel again holds events again", arguments: ["subscribe", "resubscribe", "unsubscribe"])
+    @Test(
+        "subscribing to the channel again holds events again",
+        arguments: ["subscribe", "resubscribe", "unsubscribe"]
+    )
     func again(way: String) async throws {
         let (pusher, first) = try await subscribed()
         await world.advance(by: .seconds(5))
