@@ -32,6 +32,9 @@ extension Pusher {
     /// After the method has returned on a callback queue, no callback for an event of the earlier connection begins
     /// there. Sequences keep the events that they have.
     ///
+    /// If the client waits before another attempt or has stopped, the method does the same as ``connect()``, with the same
+    /// limit for calls right after failures.
+    ///
     /// The client drops a current connection without a closing handshake. Call ``checkConnection(timeout:)`` first,
     /// unless you know that the connection is dead.
     public func reconnectNow() {
