@@ -229,6 +229,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             case .announceState(let old, let new): effects.append(.stateChanged(from: old, to: new))
             case .announceStatus(let status): effects.append(.statusChanged(status))
             case .report(let error): effects.append(.report(error))
+            case .warnOfHastyConnects: effects.append(.hastyConnects)
             case .begin: beginSession(now: now, into: &effects)
             case .end(let session): end(session.value, now: now, into: &effects)
             }

@@ -47,6 +47,9 @@ package enum Effect: Hashable, Sendable {
     case statusChanged(ConnectionStateMachine.Status)
     /// Report an error. A waiting call may get the error too.
     case report(PusherClientError)
+    /// The app calls `connect()` right after each failure, so the client keeps a wait between its attempts. Warn about
+    /// these calls.
+    case hastyConnects
 
     /// Deliver an event to the listeners of all events, and to the recipient's listeners.
     case deliver(ClientStateMachine.Recipient, Envelope)
@@ -77,6 +80,10 @@ package enum Effect: Hashable, Sendable {
     case deliverToUser(Envelope)
     /// Watched users came online or went offline.
     case watchlistChanged(WatchlistEvent)
+
+    /// The app has ended the connection, or signed the user out. Later events belong to this epoch, which the shell
+    /// counts. Only the shell adds this effect.
+    case epochBegan(connection: Int, user: Int)
 
     /// The client was released. The shell reports nothing afterwards.
     case released

@@ -196,7 +196,7 @@ extension HubConnection {
             bufferingPolicy: .bufferingNewest(limit)
         )
         let coder = engine.coder
-        let id = engine.handlers.add(method, isConcurrent: false) { arguments in
+        let id = engine.addHandler(method, isConcurrent: false) { arguments in
             continuation.yield(try Self.decode(arguments, coder, as: type))
             return nil
         } onRemoval: {

@@ -147,6 +147,10 @@ public actor HubConnection {
     /// The handlers of one connection run one after the other, on no particular thread. Handlers run in the order of
     /// the calls. The handlers of one call run in the order of their registration. A handler can call the server.
     ///
+    /// Register handlers before you connect, or right afterwards. Until 5 s after the client has connected, calls of a
+    /// method without a handler wait for one: the newest 256 calls, or 1 MiB. If the server wants a result, the call does
+    /// not wait, and the server gets an error.
+    ///
     /// If the server waits for a result, the client answers null, as Microsoft's Swift client does. Microsoft's clients
     /// for .NET, JavaScript and Java answer with an error instead.
     ///
@@ -199,7 +203,7 @@ public actor HubConnection {
         isConcurrent: Bool,
         _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?
     ) -> HandlerToken {
-        let id = engine.handlers.add(method, isConcurrent: isConcurrent, call)
+        let id = engine.addHandler(method, isConcurrent: isConcurrent, call)
         return HandlerToken { [handlers = engine.handlers] in handlers.remove(method, id) }
     }
 

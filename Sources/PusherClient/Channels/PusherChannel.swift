@@ -46,7 +46,7 @@ public class PusherChannel: @unchecked Sendable {
         self.name = name
         self.id = id
         self.engine = engine
-        self.listeners = listeners ?? ListenerRegistry(engine.listenerContext)
+        self.listeners = listeners ?? ListenerRegistry(engine.listenerContext, holdsEvents: true)
         self.fault = fault
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
@@ -132,6 +132,7 @@ public class PusherChannel: @unchecked Sendable {
     /// error with the code ``PusherClientError/Code/notSubscribed``. If the client waits before another try, it tries at once.
     /// Does nothing if the subscription is under way, if there is no connection, if the channel was unsubscribed, or if its name is invalid.
     public func resubscribe() {
+        if subscription != nil { holdEvents() }
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }
 
@@ -144,9 +145,19 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Retires the object. It delivers no more events, and releases its callbacks.
     func retire() {
-        listeners.finish()
+        let unhandledCount = listeners.finish()
+        if unhandledCount > 0 { engine.update { $0.counts.unhandledEvents += unhandledCount } }
         finishListeners()
     }
+
+    /// Holds events that have no listener yet: see ``ClientEngine/holdingTime``.
+    func holdEvents() { listeners.holdEvents() }
+
+    /// Drops the held events if their time is over. See ``ListenerRegistry/endHolding(at:)``.
+    func endHolding(at now: Instant) -> Int? { listeners.endHolding(at: now) }
+
+    /// Drops the held events, and holds later events. See ``ListenerRegistry/restartHolding()``.
+    func restartHolding() -> Int { listeners.restartHolding() }
 
     // MARK: Observers
 

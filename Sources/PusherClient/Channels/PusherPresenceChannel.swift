@@ -26,7 +26,10 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
-        membershipChanges = Broadcast { [budget = engine.sequenceBudget] in EventBuffer(budget) { $0.size } }
+        membershipChanges = Broadcast(size: { $0.size }) { [budget = engine.sequenceBudget] in
+            EventBuffer(budget) { $0.size }
+        }
+        if fault == nil { membershipChanges.holdElements() }
         closures = NIOLockedValueBox(
             MemberClosures(onMemberAdded: onMemberAdded, onMemberRemoved: onMemberRemoved)
         )
@@ -81,10 +84,29 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         set { replace(\.onMemberRemoved, with: newValue) }
     }
 
-    /// A sequence of all changes of the list of members from now on. The sequence ends when the channel is
-    /// unsubscribed.
+    /// A sequence of all changes of the list of members from now on. Changes since
+    /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` that no sequence has got come
+    /// first, under the rule for the channel's events. The sequence ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> {
-        membershipChanges.makeSequence().needingConnection(of: engine)
+        membershipChanges.makeSequence(dropped: { engine.reportEventsWithoutListener($0, on: name) })
+            .needingConnection(of: engine)
+    }
+
+    override func holdEvents() {
+        super.holdEvents()
+        membershipChanges.holdElements()
+    }
+
+    override func endHolding(at now: Instant) -> Int? {
+        guard let count = super.endHolding(at: now) else { return nil }
+        membershipChanges.dropHeldElements()
+        return count
+    }
+
+    override func restartHolding() -> Int {
+        membershipChanges.dropHeldElements()
+        membershipChanges.holdElements()
+        return super.restartHolding()
     }
 
     override func retire() {

@@ -25,6 +25,9 @@ final class Audience: Sendable {
     private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
+    /// Whether the second registry holds the event until there is a listener. The audience then contains only listeners
+    /// of the first registry, because the event reaches those of the second through the registry.
+    let isHeld: Bool
     private let context: ListenerContext
     /// The count of changes at the lookup.
     let count: Int
@@ -45,6 +48,7 @@ final class Audience: Sendable {
         self.count = count ?? context.changes.value
         let ofFirst = first.listeners(for: eventName)
         let ofSecond = second?.listeners(for: eventName) ?? ListenerRegistry.EventListeners()
+        isHeld = ofSecond.isHeld
         sequences = ofFirst.sequences + ofSecond.sequences
         var callbacks: [Callbacks] = []
         func index(of dispatcher: CallbackDispatcher) -> Int {
@@ -76,11 +80,19 @@ final class Audience: Sendable {
         isCurrent && self.first === first && self.second === second && self.eventName.hasSameBytes(as: eventName)
     }
 
-    /// Returns an audience with the current listeners.
-    func renewed() -> Audience { isCurrent ? self : renamed(eventName) }
+    /// Returns an audience with the current listeners. If a registry holds the event, these are only listeners of the
+    /// first registry.
+    func renewed() -> Audience {
+        isCurrent ? self : Audience(eventName, first, isHeld ? nil : second, context)
+    }
 
     /// Returns an audience with the current listeners for another event name.
     func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, context) }
+
+    /// Makes the second registry hold the event.
+    ///
+    /// - Returns: See ``ListenerRegistry/hold(_:isHandled:)``.
+    func hold(_ event: PusherEvent) -> Int? { second?.hold(event, isHandled: !isEmpty) }
 
     var isEmpty: Bool { sequences.isEmpty && inPlace == nil && queued.isEmpty }
 
@@ -96,36 +108,39 @@ final class Audience: Sendable {
 
     /// Calls the callbacks that run on the event loop.
     func callInPlace(_ event: PusherEvent) {
-        if let inPlace { call(inPlace, event) }
+        if let inPlace { call(inPlace, event, context.epochs.ofDelivery) }
     }
 
     /// Calls the callbacks that run on the queue.
-    func call(_ event: PusherEvent, by queue: CallbackDispatcher) {
+    func call(_ event: PusherEvent, of epoch: CallbackEpochs.Epoch, by queue: CallbackDispatcher) {
         // The comment at the loop below explains why the loop uses an index.
         var index = 0
         while index < queued.count {
-            if queued[index].dispatcher === queue { call(queued[index], event) }
+            if queued[index].dispatcher === queue { call(queued[index], event, epoch) }
             index &+= 1
         }
     }
 
-    private func call(_ callbacks: Callbacks, _ event: PusherEvent) {
-        callbacks.first.call(event)
+    private func call(_ callbacks: Callbacks, _ event: PusherEvent, _ epoch: CallbackEpochs.Epoch) {
+        let (epochs, isForUser) = (context.epochs, second?.isOfUser == true)
+        func isLatest() -> Bool { epochs.isLatest(epoch, isForUser: isForUser) }
+        callbacks.first.call(event, while: isLatest)
         // A callback of the client may have bound another callback to the channel.
-        guard !callbacks.first.isEmpty, !isCurrent else { return callbacks.second.call(event) }
-        for binding in second?.listeners(for: eventName).bindings ?? []
-        where binding.dispatcher === callbacks.dispatcher {
-            binding.call(event)
+        guard !callbacks.first.isEmpty, !isCurrent else {
+            return callbacks.second.call(event, while: isLatest)
         }
+        guard !isHeld, let second else { return }
+        let bindings = second.listeners(for: eventName).bindings.filter { $0.dispatcher === callbacks.dispatcher }
+        bindings.call(event, while: isLatest)
     }
 }
 
 extension [Binding] {
     // The loop uses an index, because an iterator would retain the array and each binding.
     @inline(__always)
-    fileprivate func call(_ event: PusherEvent) {
+    fileprivate func call(_ event: PusherEvent, while isLatest: () -> Bool) {
         var index = 0
-        while index < count {
+        while index < count, isLatest() {
             self[index].call(event)
             index &+= 1
         }

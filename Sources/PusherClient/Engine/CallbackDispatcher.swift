@@ -9,8 +9,8 @@ final class CallbackDispatcher: Sendable {
     /// The work that runs on the queue.
     fileprivate enum Job: Sendable {
         case events(EventBatch)
-        /// The size is that of the function's values, in bytes.
-        case call(size: Int, @Sendable () -> Void)
+        /// The size is that of the function's values, in bytes. The epoch is nil if the call is not for an event.
+        case call(size: Int, epoch: CallbackEpochs.Epoch?, @Sendable () -> Void)
 
         /// The number of callbacks that the job represents.
         var count: Int {
@@ -24,7 +24,7 @@ final class CallbackDispatcher: Sendable {
         var size: Int {
             switch self {
             case .events(let batch): batch.size
-            case .call(let size, _): 256 + size
+            case .call(let size, _, _): 256 + size
             }
         }
     }
@@ -89,15 +89,18 @@ final class CallbackDispatcher: Sendable {
     /// The events that the next ``submit(for:)`` adds to the queue together.
     private let collected: NIOLoopBoundBox<EventBatch>
     private let changes: ChangeCount
+    private let epochs: CallbackEpochs
 
     init(
         queue: PusherClientOptions.CallbackQueue,
         _ budget: BufferBudget,
         eventLoop: any EventLoop,
         logger: Logger,
-        changes: ChangeCount
+        changes: ChangeCount,
+        epochs: CallbackEpochs
     ) {
         self.changes = changes
+        self.epochs = epochs
         self.queue =
             switch queue {
             case .eventLoop: nil
@@ -128,7 +131,10 @@ final class CallbackDispatcher: Sendable {
 
     /// Collects an event. After the last event, call ``submit(for:)``. Call both methods on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
-        if collected.value.isEmpty { use() }
+        if collected.value.isEmpty {
+            use()
+            collected.value.epoch = epochs.ofDelivery
+        }
         collected.value.append(event, audience)
     }
 
@@ -146,19 +152,29 @@ final class CallbackDispatcher: Sendable {
     ///
     /// - Parameters:
     ///   - size: The size of the function's values, in bytes, if it is large.
+    ///   - isEvent: Whether the call is for an event of the connection. Such a call does not begin after the app has ended
+    ///     the connection.
     ///   - engine: The engine that reports when a slow queue begins to drop jobs, and when it has caught up. The queue
     ///     retains the engine while jobs wait.
     func enqueue(
         keep retention: Retention = .newest,
         size: Int = 0,
+        isEvent: Bool = false,
         for engine: ClientEngine,
         _ call: @escaping @Sendable () -> Void
     ) {
-        guard !runsInPlace else { return call() }
+        let epoch = isEvent ? epochs.ofDelivery : nil
+        guard !runsInPlace else {
+            if mayBegin(epoch) { call() }
+            return
+        }
         use()
         submit(for: engine)
-        add(.call(size: size, call), keep: retention, for: engine)
+        add(.call(size: size, epoch: epoch, call), keep: retention, for: engine)
     }
+
+    /// Returns whether a callback may begin. Nil stands for callbacks that do not belong to a connection.
+    private func mayBegin(_ epoch: CallbackEpochs.Epoch?) -> Bool { epoch.map { epochs.isLatest($0) } ?? true }
 
     private func use() {
         let isFirst = state.withLockedValue { state in
@@ -220,8 +236,8 @@ final class CallbackDispatcher: Sendable {
                 run(batch)
                 spent.add(batch, count: batch.count, size: batch.size)
                 if spent.isFull { release(&spent) }
-            case .call(_, let call):
-                call()
+            case .call(_, let epoch, let call):
+                if mayBegin(epoch) { call() }
                 runCount.wrappingIncrement(ordering: .relaxed)
             }
         }
@@ -240,7 +256,7 @@ final class CallbackDispatcher: Sendable {
         batch.forEach { event, audience in
             // If a callback binds another callback, the new callback gets the events that arrived meanwhile.
             if !audience.isCurrent { audience = audience.renewed() }
-            audience.call(event, by: self)
+            audience.call(event, of: batch.epoch, by: self)
             runCount.wrappingIncrement(ordering: .relaxed)
         }
     }
@@ -387,6 +403,8 @@ private struct EventBatch: Sendable {
     private var events: [PusherEvent] = []
     private var runs: [Run] = []
     private var audience: ObjectIdentifier?
+    /// The epoch of all events.
+    var epoch = CallbackEpochs.Epoch()
     /// In bytes.
     private(set) var size = 0
 

@@ -13,8 +13,9 @@ extension ClientEngine {
         forgetPayloads { $0 == channel.name }
         announce(envelope, on: channel)
         let name = channel.name
-        notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
+        notify(keep: .outcomes, isEvent: true) { $0.subscribedToChannel(name: name) }
         if let away { channel.broadcast(away, to: \.resubscriptions) }
+        limitHolding(of: channel)
     }
 
     func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
@@ -87,7 +88,7 @@ extension ClientEngine {
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
     ) {
         guard closure() != nil else { return }
-        dispatcher.enqueue(size: member.size, for: self) { closure()?(member) }
+        dispatcher.enqueue(size: member.size, isEvent: true, for: self) { closure()?(member) }
     }
 
     // MARK: Cache and encryption
@@ -105,7 +106,7 @@ extension ClientEngine {
         tellDelegate("error: \(error.message)")
         publish(error)
         let size = name.utf8.count + (data?.utf8.count ?? 0)
-        notify(size: size) { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
+        notify(size: size, isEvent: true) { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
     }
 
     // MARK: The user

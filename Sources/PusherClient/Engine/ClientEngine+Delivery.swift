@@ -52,9 +52,15 @@ extension ClientEngine {
         deliver(event, to: audience(of: event, clientListeners, channel?.listeners))
     }
 
-    /// Delivers an event. Returns whether there was a listener.
+    /// Delivers an event. Returns whether there was a listener, or whether the event waits for one.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
+        if audience.isHeld {
+            guard let unhandled = audience.hold(event) else {
+                return deliver(event, to: audience.renamed(event.eventName))
+            }
+            loopState.value.counts.unhandledEvents += unhandled
+        }
         for sequence in audience.sequences {
             switch sequence.collect(event) {
             case .submitLater: loopState.value.sequences.append(sequence)
@@ -69,7 +75,7 @@ extension ClientEngine {
         for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
             queue.collect(event, audience)
         }
-        return !audience.isEmpty
+        return audience.isHeld || !audience.isEmpty
     }
 
     /// Adds an element to sequences, and reports sequences that begin to drop elements because of this element.
@@ -111,7 +117,7 @@ extension ClientEngine {
         }
     }
 
-    private func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {
+    func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {
         logger.warning("\(error.message)")
         let reported = PusherError(error)
         notify(keep: retention) { $0.receivedError(error: reported) }
@@ -215,7 +221,7 @@ extension ClientEngine {
         by dispatcher: CallbackDispatcher? = nil,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String {
-        listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
+        listeners.bind(name, by: dispatcher ?? self.dispatcher, for: self, callback)
             ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 

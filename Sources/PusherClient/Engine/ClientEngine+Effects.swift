@@ -45,6 +45,7 @@ extension ClientEngine {
             broadcast(status, to: statuses)
             restartCountdowns(for: status)
         case .report(let error): report(error)
+        case .hastyConnects: warnOfHastyConnects()
 
         case .deliver(let recipient, let envelope):
             let event = PusherEvent(envelope)
@@ -54,7 +55,7 @@ extension ClientEngine {
         case .subscriptionCountChanged(let id, let count, let envelope):
             let channel = channel(id)
             if let channel, channel.onSubscriptionCountChanged != nil {
-                dispatcher.enqueue(for: self) { channel.onSubscriptionCountChanged?(count) }
+                dispatcher.enqueue(isEvent: true, for: self) { channel.onSubscriptionCountChanged?(count) }
             }
             announce(envelope, on: channel)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
@@ -74,6 +75,11 @@ extension ClientEngine {
             deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 
+        case .epochBegan(let connection, let user):
+            // The collected callbacks belong to the earlier epoch.
+            listenerContext.forEachDispatcher { $0.submit(for: self) }
+            let epoch = CallbackEpochs.Epoch(connection: connection, user: user)
+            if listenerContext.epochs.deliver(epoch) { dropHeldEvents() }
         case .released:
             clientListeners.finish()
             userListeners.finish()

@@ -79,14 +79,17 @@ extension ClientEngine {
 
     /// Calls the delegate on the callback queue, if there is a delegate when the job runs.
     ///
-    /// - Parameter size: The size of the function's values, in bytes, if it is large.
+    /// - Parameters:
+    ///   - size: The size of the function's values, in bytes, if it is large.
+    ///   - isEvent: Whether the call is for an event of the connection. See ``CallbackDispatcher``.
     func notify(
         keep retention: CallbackDispatcher.Retention = .newest,
         size: Int = 0,
+        isEvent: Bool = false,
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
     ) {
         guard read({ $0.delegate.value }) != nil else { return }
-        dispatcher.enqueue(keep: retention, size: size, for: self) {
+        dispatcher.enqueue(keep: retention, size: size, isEvent: isEvent, for: self) {
             guard let delegate = self.read({ $0.delegate.value }) else { return }
             call(delegate)
         }
@@ -190,6 +193,15 @@ extension ClientEngine {
             error.setEventName("waiting")
             self.warn(error)
         }
+    }
+
+    /// Warns about calls of `connect()` that the client delays.
+    func warnOfHastyConnects() {
+        var error = PusherClientError.hastyConnects
+        tellDelegate("warning: \(error.message)")
+        // As above, this name gives the warning a kind of its own.
+        error.setEventName("connect")
+        warn(error)
     }
 
     private var isConnectionWanted: Bool { read { $0.machine.connection.isWanted } }

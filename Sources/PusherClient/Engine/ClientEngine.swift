@@ -46,6 +46,7 @@ package final class ClientEngine: Sendable {
         /// The reception that has the claim.
         var claimant: Reception?
         var awaited = AwaitedListeners()
+        var holdings = HoldingChannels()
         /// The sequences for which the engine has collected events.
         var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
@@ -139,6 +140,7 @@ package final class ClientEngine: Sendable {
         let callbackIDs = CallbackIDs()
         watchlistCallbacks = WatchlistCallbacks(callbackIDs)
         let changes = ChangeCount()
+        let epochs = CallbackEpochs()
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
         self.buffers = buffers
         func makeBudget(_ count: Int) -> BufferBudget {
@@ -164,10 +166,12 @@ package final class ClientEngine: Sendable {
             makeBudget(options.limits.pendingCallbacks),
             eventLoop: environment.eventLoop,
             logger: options.logger,
-            changes: changes
+            changes: changes,
+            epochs: epochs
         )
         let context = ListenerContext(
             changes,
+            epochs,
             callbackIDs,
             maximumCallbacks: options.limits.bindings,
             sequenceBudget: budget,
@@ -178,7 +182,7 @@ package final class ClientEngine: Sendable {
         if case .main = options.callbackQueue { _ = context.mainDispatcher(orMake: { dispatcher }) }
         listenerContext = context
         clientListeners = ListenerRegistry(context)
-        userListeners = ListenerRegistry(context)
+        userListeners = ListenerRegistry(context, isOfUser: true)
         let configuration = CoreConfiguration(endpoint, options: options, proxies: environment.proxies)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
@@ -201,7 +205,8 @@ package final class ClientEngine: Sendable {
                 BufferBudget(count: limits.pendingCallbacks, size: limits.listenerBufferSize, of: buffers),
                 eventLoop: eventLoop,
                 logger: logger,
-                changes: listenerContext.changes
+                changes: listenerContext.changes,
+                epochs: listenerContext.epochs
             )
         }
     }
@@ -227,6 +232,25 @@ package final class ClientEngine: Sendable {
             if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
         }
         return result
+    }
+
+    /// Makes a transition of a call with which the app ends the connection. Afterwards, no callback for an event of the
+    /// connection begins.
+    ///
+    /// - Parameter onlyIfConnected: Whether callbacks of a lost connection may still begin.
+    func stepToNextEpoch(onlyIfConnected: Bool = false, _ change: (inout State, Instant) -> Void) {
+        step { state, now in
+            let isConnected = state.machine.connection.isConnected
+            change(&state, now)
+            guard isConnected || !onlyIfConnected else { return }
+            beginEpoch(.endOfConnection, &state)
+        }
+    }
+
+    /// Begins an epoch of callbacks, within the transition of the app's call.
+    func beginEpoch(_ beginning: CallbackEpochs.Beginning, _ state: inout State) {
+        let epoch = listenerContext.epochs.begin(beginning)
+        state.pending.append(.epochBegan(connection: epoch.connection, user: epoch.user))
     }
 
     /// Makes a transition. If `mustDrain` is true, the caller must carry out the effects.
@@ -387,7 +411,7 @@ package final class ClientEngine: Sendable {
 
     /// Releases the client after the app has released its last reference.
     func release() {
-        step { state, now in state.machine.release(now: now, into: &state.pending) }
+        stepToNextEpoch { state, now in state.machine.release(now: now, into: &state.pending) }
     }
 }
 

@@ -9,6 +9,8 @@ struct DeliveryCounts {
     var eventsDelivered = 0
     /// Delivered events without a listener.
     var unhandledEvents = 0
+    /// Events that were dropped before their channel had a listener for them.
+    var eventsWithoutListener = 0
     /// Elements that sequences dropped.
     var sequenceOverflows = 0
     /// Events whose data could not be decoded as a consumer's type.
@@ -30,6 +32,7 @@ struct DeliveryCounts {
         bytesSent += other.bytesSent
         eventsDelivered += other.eventsDelivered
         unhandledEvents += other.unhandledEvents
+        eventsWithoutListener += other.eventsWithoutListener
         sequenceOverflows += other.sequenceOverflows
         undecodableEvents += other.undecodableEvents
         untransformedEvents += other.untransformedEvents
@@ -45,6 +48,7 @@ extension PusherStatistics {
         events.received += counts.eventsDelivered
         events.delivered += counts.eventsDelivered
         events.unhandled += counts.unhandledEvents
+        events.add(counts.eventsWithoutListener, to: .noListener)
         events.add(counts.sequenceOverflows, to: .sequenceOverflow)
         events.add(counts.undecodableEvents, to: .undecodable)
         events.add(counts.untransformedEvents, to: .transformerFailed)

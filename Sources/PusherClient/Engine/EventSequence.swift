@@ -80,26 +80,66 @@ final class Broadcast<Element: Sendable>: Sendable {
         /// memory.
         var replayed: [Element]
         var isFinished = false
+        /// The elements that wait for a sequence; nil if elements do not wait.
+        var held: Box<HeldElements<Element>>?
     }
 
     private let makeBuffer: @Sendable () -> EventBuffer<Element>
     private let state: NIOLockedValueBox<State>
     private let replaysLatest: Bool
+    /// Returns the size of an element that waits for a sequence, in bytes.
+    private let size: @Sendable (Element) -> Int
 
     /// - Parameters:
     ///   - initial: The first element of a sequence, until there is a later element; nil if sequences begin with the
     ///     next element.
+    ///   - size: Returns the size of an element that waits for a sequence, in bytes. See ``holdElements()``.
     ///   - makeBuffer: A closure that makes the buffer of a sequence.
-    init(initial: Element? = nil, _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>) {
+    init(
+        initial: Element? = nil,
+        size: @escaping @Sendable (Element) -> Int = { _ in 256 },
+        _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>
+    ) {
         self.makeBuffer = makeBuffer
+        self.size = size
         self.state = NIOLockedValueBox(State(replayed: initial.map { [$0] } ?? []))
         self.replaysLatest = initial != nil
     }
 
-    /// - Parameter wants: A filter for the elements of the sequence; nil for all elements.
-    func makeSequence(of wants: (@Sendable (Element) -> Bool)? = nil) -> EventSequence<Element> {
+    /// Holds elements while there is no sequence, until ``dropHeldElements()``. The next sequence gets them.
+    func holdElements() {
+        state.withLockedValue { state in
+            guard !state.isFinished, state.held == nil else { return }
+            state.held = Box(HeldElements())
+        }
+    }
+
+    /// Drops the held elements. Later elements do not wait for a sequence.
+    func dropHeldElements() {
+        // Release the elements outside the lock, because releasing them may call the client.
+        _ = state.withLockedValue { state in
+            defer { state.held = nil }
+            return state.held
+        }
+    }
+
+    /// - Parameters:
+    ///   - wants: A filter for the elements of the sequence; nil for all elements.
+    ///   - dropped: A closure that the method calls with the number of elements that the sequence misses, because too many
+    ///     waited for it.
+    func makeSequence(
+        of wants: (@Sendable (Element) -> Bool)? = nil,
+        dropped: (Int) -> Void = { _ in }
+    ) -> EventSequence<Element> {
         let buffer = makeBuffer()
+        var droppedCount = 0
+        defer { if droppedCount > 0 { dropped(droppedCount) } }
         let isFinished = state.withLockedValue { state in
+            if let held = state.held?.value {
+                for element in held.elements where wants?(element) ?? true { buffer.add(element) }
+                droppedCount = held.droppedCount
+                state.held = Box(HeldElements())
+            }
             for element in state.replayed where wants?(element) ?? true { buffer.add(element) }
             if !state.isFinished { state.recipients.append(Recipient(buffer: buffer, wants: wants)) }
             return state.isFinished
@@ -126,6 +166,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         var latest = [element]
         let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }
+            if state.recipients.isEmpty { latest += state.held?.value.append(element, size: size) ?? [] }
             return state.recipients
         }
         var drop = Drop()
@@ -136,6 +177,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     func finish() {
         let recipients = state.withLockedValue { state in
             state.isFinished = true
+            state.held = nil
             defer { state.recipients = [] }
             return state.recipients
         }

@@ -5,6 +5,8 @@ package struct Holdings: Sendable {
     package var timers: [TimerID.Purpose]
     /// Timers that repeat the status.
     package var countdowns: Int
+    /// Whether channels hold events for a limited time.
+    package var holdsEvents: Bool
     package var sockets: [AttemptID]
     /// Requests to authorizers that are under way.
     package var authorizations: Int
@@ -17,7 +19,9 @@ package struct Holdings: Sendable {
     package var effects: Int
 
     /// Whether nothing is under way. This must be true when the client is disconnected.
-    package var isIdle: Bool { timers.isEmpty && countdowns == 0 && sockets.isEmpty && authorizations == 0 }
+    package var isIdle: Bool {
+        timers.isEmpty && countdowns == 0 && !holdsEvents && sockets.isEmpty && authorizations == 0
+    }
 }
 
 extension ClientEngine {
@@ -28,6 +32,7 @@ extension ClientEngine {
         return Holdings(
             timers: loopState.timers.purposes,
             countdowns: loopState.countdowns.timerCount,
+            holdsEvents: loopState.holdings.hasTimer,
             sockets: Array(loopState.connections.keys),
             authorizations: loopState.authorizations.count,
             tries: loopState.authorizations.unansweredCount,

@@ -5,6 +5,7 @@ import NIOCore
 final class ListenerContext: Sendable {
     /// A count that rises when the listeners of an event may have changed.
     let changes: ChangeCount
+    let epochs: CallbackEpochs
     let callbackIDs: CallbackIDs
     /// The maximum number of callbacks in a registry.
     let maximumCallbacks: Int
@@ -18,6 +19,7 @@ final class ListenerContext: Sendable {
 
     init(
         _ changes: ChangeCount,
+        _ epochs: CallbackEpochs,
         _ callbackIDs: CallbackIDs,
         maximumCallbacks: Int,
         sequenceBudget: BufferBudget,
@@ -25,6 +27,7 @@ final class ListenerContext: Sendable {
         dispatcher: CallbackDispatcher
     ) {
         self.changes = changes
+        self.epochs = epochs
         self.callbackIDs = callbackIDs
         self.maximumCallbacks = maximumCallbacks
         self.sequenceBudget = sequenceBudget

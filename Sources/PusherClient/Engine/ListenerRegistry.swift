@@ -22,6 +22,9 @@ final class ListenerRegistry: Sendable {
         var accepted = Accepted.everything
         /// Whether code may have kept the result of ``ListenerRegistry/listeners(for:)`` since the last change.
         var isLookedUp = false
+        /// The events that wait for a listener; nil if events do not wait. Few registries hold events at a time, so a box
+        /// keeps the others small.
+        var held: Box<HeldEvents>?
     }
 
     /// The kinds of listeners that the registry accepts.
@@ -35,7 +38,15 @@ final class ListenerRegistry: Sendable {
     private let state = NIOLockedValueBox(State())
     private let context: ListenerContext
 
-    init(_ context: ListenerContext) { self.context = context }
+    /// Whether the events are for the signed-in user. Their callbacks do not begin after the sign-out.
+    let isOfUser: Bool
+
+    /// - Parameter holdsEvents: Whether events without a listener wait for one. See ``holdEvents()``.
+    init(_ context: ListenerContext, isOfUser: Bool = false, holdsEvents: Bool = false) {
+        self.context = context
+        self.isOfUser = isOfUser
+        if holdsEvents { holdEvents() }
+    }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLockedValue { state in
@@ -52,19 +63,27 @@ final class ListenerRegistry: Sendable {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - dispatcher: The dispatcher that runs the callback.
+    ///   - engine: The client. It calls the callback with the events that wait for it.
     /// - Returns: The callback's id; `nil` if the limit is reached.
     func bind(
         _ name: String?,
         by dispatcher: CallbackDispatcher,
+        for engine: ClientEngine,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
-        let binding = Binding(context.callbackIDs.next(), dispatcher, callback)
-        let isOverLimit = change { state in
-            guard state.bindingCount < context.maximumCallbacks else { return true }
+        let id = context.callbackIDs.next()
+        let (binding, released) = change { state -> (Binding?, HeldEvents.Released) in
+            guard state.bindingCount < context.maximumCallbacks else { return (nil, .init()) }
+            let released = state.takeHeldEvents(name)
+            let held = released.events.isEmpty ? nil : HeldCalls(released, context.epochs)
+            let binding = Binding(id, dispatcher, held, callback)
             if state.accepted != .nothing { state.add(.callback(binding), name) }
-            return false
+            return (binding, released)
         }
-        return isOverLimit ? nil : binding.id
+        guard let binding else { return nil }
+        if !released.events.isEmpty { engine.callHeld(binding) }
+        engine.reportEventsWithoutListener(released)
+        return id
     }
 
     func unbind(_ name: String?, id: String) {
@@ -84,14 +103,19 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Sequences
 
-    func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
+    /// - Parameter engine: The client. It reports the events that would have waited for the sequence, but were too many.
+    func makeSequence(_ name: String?, for engine: ClientEngine) -> EventSequence<PusherEvent> {
         let listener = SequenceListener(context.sequenceBudget, eventLoop: context.eventLoop)
         let buffer = listener.buffer
-        let isAccepted = change { state in
-            guard state.accepted == .everything else { return false }
+        let (isAccepted, released) = change { state -> (Bool, HeldEvents.Released) in
+            guard state.accepted == .everything else { return (false, .init()) }
+            let released = state.takeHeldEvents(name)
+            // Add the events under the lock, so that later events cannot overtake them.
+            for event in released.events { buffer.add(event) }
             state.add(.sequence(listener), name)
-            return true
+            return (true, released)
         }
+        engine.reportEventsWithoutListener(released)
         guard isAccepted else {
             buffer.finish()
             return EventSequence(buffer: buffer) {}
@@ -126,6 +150,8 @@ final class ListenerRegistry: Sendable {
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
+        /// Whether there are no listeners, and the registry holds the event until there is one.
+        var isHeld = false
 
         fileprivate mutating func add(_ listeners: [Listener]) {
             for listener in listeners {
@@ -138,30 +164,40 @@ final class ListenerRegistry: Sendable {
     }
 
     func listeners(for name: String) -> EventListeners {
-        let (forEveryEvent, named) = state.withLockedValue { state in
+        let (forEveryEvent, named, isHeld) = state.withLockedValue { state in
             state.isLookedUp = true
-            return (state.forEveryEvent, state.byName[name] ?? [])
+            return (state.forEveryEvent, state.byName[name] ?? [], state.isHeld(name))
         }
         var listeners = EventListeners()
         listeners.add(forEveryEvent)
         listeners.add(named)
+        listeners.isHeld = isHeld
         return listeners
     }
 
     /// Accepts only callbacks from now on. The callbacks get only events that the app passes in. Sequences end at once,
     /// because no event would arrive.
-    func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
+    func acceptCallbacksOnly() {
+        state.withLockedValue { state in
+            state.accepted = .callbacks
+            state.held = nil
+        }
+    }
 
     /// Ends all delivery: sequences end, and callbacks are unbound.
-    func finish() {
-        let listeners = change { state in
+    ///
+    /// - Returns: The number of events that waited for a listener, and that nobody got.
+    @discardableResult
+    func finish() -> Int {
+        let (listeners, held) = change { state in
             state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
                 state.byName = [:]
                 state.bindingCount = 0
+                state.held = nil
             }
-            return state.forEveryEvent + state.byName.values.joined()
+            return (state.forEveryEvent + state.byName.values.joined(), state.held)
         }
         for listener in listeners {
             switch listener {
@@ -169,6 +205,64 @@ final class ListenerRegistry: Sendable {
             case .sequence(let sequence): sequence.finish()
             }
         }
+        return held?.value.unhandledCount ?? 0
+    }
+
+    // MARK: Events without a listener
+
+    /// Holds events that have no listener, until they have one, or until ``endHolding(at:)``.
+    func holdEvents() {
+        change { state in
+            guard state.accepted == .everything else { return }
+            if state.held == nil { state.held = Box(HeldEvents()) } else { state.held?.value.end = nil }
+        }
+    }
+
+    /// Sets the time at which the registry stops holding events. Returns `false` if the time is set already, or if the
+    /// registry holds no events.
+    func limitHolding(until end: Instant) -> Bool {
+        state.withLockedValue { state in
+            guard state.held != nil, state.held?.value.end == nil else { return false }
+            state.held?.value.end = end
+            return true
+        }
+    }
+
+    /// Holds an event that had no listener at the lookup. Call this method on the event loop.
+    ///
+    /// - Parameter isHandled: Whether the event had other listeners.
+    /// - Returns: The number of unhandled events that the registry dropped; nil if the event does not have to wait any
+    ///   more, so that the caller must look up the listeners again.
+    func hold(_ event: PusherEvent, isHandled: Bool) -> Int? {
+        let dropped = state.withLockedValue { state -> [HeldEvents.Element]? in
+            guard state.isHeld(event.eventName) else { return nil }
+            return state.held?.value.add(event, isHandled: isHandled, epoch: context.epochs.ofDelivery)
+        }
+        // The dropped events are released here, outside the lock, because releasing them may call the client.
+        return dropped?.count { $0.isUnhandled }
+    }
+
+    /// Drops the held events if their time is over. Events without a listener do not wait any more.
+    ///
+    /// - Returns: The number of events that nobody got; nil if the time is not over.
+    func endHolding(at now: Instant) -> Int? {
+        let held = change { state -> HeldEvents? in
+            guard let end = state.held?.value.end, end <= now else { return nil }
+            defer { state.held = nil }
+            return state.held?.value
+        }
+        return held?.unhandledCount
+    }
+
+    /// Drops the held events. Later events wait for a listener again, until the time after the next subscription.
+    ///
+    /// - Returns: The number of events that nobody got.
+    func restartHolding() -> Int {
+        let held = state.withLockedValue { state in
+            defer { if state.held != nil { state.held = Box(HeldEvents()) } }
+            return state.held?.value
+        }
+        return held?.unhandledCount ?? 0
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
@@ -180,6 +274,14 @@ final class ListenerRegistry: Sendable {
 }
 
 extension ListenerRegistry.State {
+    /// Returns whether an event of this name waits for a listener.
+    fileprivate func isHeld(_ name: String) -> Bool { held != nil && forEveryEvent.isEmpty && byName[name] == nil }
+
+    /// Removes the events that wait for a new listener. Nil stands for a listener of every event.
+    fileprivate mutating func takeHeldEvents(_ name: String?) -> HeldEvents.Released {
+        held?.value.take(name) ?? HeldEvents.Released()
+    }
+
     fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) {
         if listener.binding != nil { bindingCount += 1 }
         if let name { byName[name, default: []].append(listener) } else { forEveryEvent.append(listener) }
@@ -280,6 +382,8 @@ final class SequenceListener: Sendable {
 final class Binding: Sendable {
     let id: String
     let dispatcher: CallbackDispatcher
+    /// The events that waited for the callback; nil if there were none.
+    private let held: HeldCalls?
     private let callback: NIOLockedValueBox<Callback?>
 
     // A bare function in a generic box would get another wrapper at each read.
@@ -287,14 +391,27 @@ final class Binding: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }
 
-    init(_ id: String, _ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
+    init(
+        _ id: String,
+        _ dispatcher: CallbackDispatcher,
+        _ held: HeldCalls? = nil,
+        _ callback: @escaping @Sendable (PusherEvent) -> Void
+    ) {
         self.id = id
         self.dispatcher = dispatcher
+        self.held = held
         self.callback = NIOLockedValueBox(Callback(call: callback))
     }
 
     func call(_ event: PusherEvent) {
+        if held != nil { callHeld() }
         callback.withLockedValue { $0 }?.call(event)
+    }
+
+    /// Calls the callback with the events that waited for it, if this has not happened yet. Call this method on the queue
+    /// that runs the callback.
+    func callHeld() {
+        while let event = held?.next() { callback.withLockedValue { $0 }?.call(event) }
     }
 
     func unbind() {

@@ -11,8 +11,10 @@ public import Foundation
 /// observation = channel.observe(named: "created") { event in print(event.data ?? "") }
 /// ```
 ///
-/// A sequence or an observation gets every event from the moment when you make it. Make it before you subscribe or
-/// connect, so that it misses no event.
+/// A sequence or an observation gets every event from the moment when you make it. Events of a new subscription wait for
+/// their first listener, for a limited time:
+/// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. Make listeners of ``Pusher``
+/// before you connect.
 ///
 /// | | not decoded | decoded, with the sender | decoded values |
 /// |---|---|---|---|
@@ -249,7 +251,7 @@ extension ListenerRegistry {
     fileprivate func listeners(of engine: ClientEngine) -> _PusherListeners<PusherEvent> {
         _PusherListeners(
             engine: engine,
-            makeSequence: { [self] name in makeSequence(name).needingConnection(of: engine) },
+            makeSequence: { [self] name in makeSequence(name, for: engine).needingConnection(of: engine) },
             bind: { [self] name, queue, callback in
                 let id = engine.bind(name, to: self, by: queue, callback)
                 // The observation does not retain the registry, because an observation may outlive its channel.

@@ -9,6 +9,11 @@ extension Pusher {
     /// failed, the method subscribes again. New closures and a new authorization replace the earlier ones. The client
     /// reports failures to the delegate, as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
     ///
+    /// Until 5 s after the server's answer, events wait if the channel has no listener for them: the newest 256 events, at
+    /// most 1 MiB. The next listener of their name, or of every event, gets them before later events. Events of the
+    /// protocol (`pusher:…`) wait only for a listener of their name. The listeners of ``Pusher`` get each event at once.
+    /// Another call of the method begins a new period, and ``disconnect()`` drops the events that wait.
+    ///
     /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. If the closure uses
     /// its argument as an event, the compiler selects ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``, and
     /// the closure gets the channel's events.
@@ -128,9 +133,12 @@ extension Pusher {
             }
             // Bind the closure within the transition, because the first event can already be among the effects of the
             // transition.
-            let isBound = callbacks.onEvent.map { channel.listeners.bind(nil, by: engine.dispatcher, $0) != nil }
+            let isBound = callbacks.onEvent.map {
+                channel.listeners.bind(nil, by: engine.dispatcher, for: engine, $0) != nil
+            }
             return (channel, isNew, isBound)
         }
+        if !isNew { engine.holdEvents(again: channel) }
         if isBound == false { _ = engine.reportUnbound("every event") }
         if channel.fault != nil { channel.retire() }
         guard !isNew else {

@@ -29,10 +29,18 @@ extension Pusher {
     /// The client subscribes to its channels again. The method connects even after ``disconnect()``, and even if the
     /// server has refused the client.
     ///
+    /// After the method has returned on a callback queue, no callback for an event of the earlier connection begins
+    /// there. Sequences keep the events that they have.
+    ///
+    /// If the client waits before another attempt or has stopped, the method does the same as ``connect()``, with the same
+    /// limit for calls right after failures.
+    ///
     /// The client drops a current connection without a closing handshake. Call ``checkConnection(timeout:)`` first,
     /// unless you know that the connection is dead.
     public func reconnectNow() {
-        engine.step { state, now in state.machine.reconnectNow(now: now, into: &state.pending) }
+        engine.stepToNextEpoch(onlyIfConnected: true) { state, now in
+            state.machine.reconnectNow(now: now, into: &state.pending)
+        }
     }
 
     /// Switches to another server, or another app, with all channels, bindings and sequences. Use this method, for
@@ -40,7 +48,8 @@ extension Pusher {
     ///
     /// The client drops the current connection, attempt or wait, and connects to the new server at once. On the new
     /// connection, the client subscribes to the channels and signs the user in. The client also connects if the old
-    /// server had refused it, or if the client had stopped reconnecting. If the app has not connected, or has called
+    /// server had refused it, or if the client had stopped reconnecting. After the method has returned on a callback
+    /// queue, no callback for an event of the old server begins there. If the app has not connected, or has called
     /// ``disconnect()``, the next ``connect()`` uses the new server.
     ///
     /// All other options stay unchanged. ``TLSOptions/pins`` must include keys of both servers. The client sends any
@@ -79,7 +88,7 @@ extension Pusher {
             "Switching to another server",
             metadata: ["pusher.host": "\(request.host)", "pusher.port": "\(request.port)"]
         )
-        engine.step { state, now in
+        engine.stepToNextEpoch { state, now in
             state.endpoint = target
             state.machine.switchTo(request, now: now, into: &state.pending)
         }

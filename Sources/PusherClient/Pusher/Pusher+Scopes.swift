@@ -135,12 +135,13 @@ extension Pusher {
         _ body: (PusherChannel) async throws -> Result
     ) async rethrows -> Result {
         let engine = engine
-        let channel = engine.step { state, now in
+        let (channel, isNew) = engine.step { state, now in
             let result = state.machine.subscribe(channelName, isLease: true, now: now, into: &state.pending)
             return state.channel(of: result) {
                 Self.makeChannel(channelName, result.id, engine, fault: result.error)
-            }.channel
+            }
         }
+        if !isNew { engine.holdEvents(again: channel) }
         if channel.fault != nil { channel.retire() }
         defer {
             engine.step { state, now in

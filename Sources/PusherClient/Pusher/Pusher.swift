@@ -168,9 +168,17 @@ public final class Pusher: Sendable {
     /// The method returns at once. If the options are valid, ``state`` is then ``ConnectionState/connecting`` or
     /// ``ConnectionState/connected``. While the client is connected or connecting, the method does nothing. While the
     /// client waits before another attempt, it starts that attempt now.
+    ///
+    /// You need not call the method after a loss or a failed attempt. If you do so within 1 s of a failure for the fourth
+    /// time in a row, the client logs a warning, and from then on it keeps its wait before the attempt. A client that has
+    /// stopped waits 1 s. A connection of at least 1 s, or ``disconnect()``, ends this limit.
     public func connect() { connection.connect() }
 
     /// Disconnects, in any state. Returns at once, and cancels all attempts.
+    ///
+    /// After the method has returned on a callback queue, no callback for an event of the connection begins there, even
+    /// after another ``connect()``. Sequences keep the events that they have. Changes of the state, and errors, are still
+    /// reported.
     ///
     /// The client keeps channels and bindings, and subscribes again after the next ``connect()``.
     public func disconnect() { connection.disconnect() }
@@ -190,12 +198,16 @@ public final class Pusher: Sendable {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
     }
 
-    /// Signs the user out. ``PusherUser/userId`` becomes nil, and ``user`` gets no more events.
+    /// Signs the user out. ``PusherUser/userId`` becomes nil, and ``user`` gets no more events. After the method has
+    /// returned on a callback queue, no callback for an event of the user begins there.
     ///
     /// The protocol has no message for signing out. For the server, the current connection belongs to the user until
     /// the connection is closed. To sign in as another user, call ``disconnect()`` and ``connect()`` in between.
     public func signOut() {
-        engine.step { state, now in state.machine.signOut(now: now, into: &state.pending) }
+        engine.step { state, now in
+            state.machine.signOut(now: now, into: &state.pending)
+            engine.beginEpoch(.signOut, &state)
+        }
     }
 }
 

@@ -126,7 +126,7 @@ public final class PusherConnection: Sendable {
 
     /// Disconnects. See ``Pusher/disconnect()``.
     public func disconnect() {
-        engine.step { state, now in state.machine.disconnect(now: now, into: &state.pending) }
+        engine.stepToNextEpoch { state, now in state.machine.disconnect(now: now, into: &state.pending) }
     }
 }
 

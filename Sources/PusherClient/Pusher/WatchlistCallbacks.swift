@@ -70,12 +70,16 @@ final class WatchlistCallbacks: Sendable {
     func deliver(_ event: WatchlistEvent, for engine: ClientEngine) {
         let meant = state.withLockedValue { $0.callbacks }
             .filter { $0.eventName == nil || $0.eventName == event.name }
+        let epochs = engine.listenerContext.epochs
+        let epoch = epochs.ofDelivery
         engine.listenerContext.forEachDispatcher { dispatcher in
             let callbacks = meant.filter { $0.dispatcher === dispatcher }
             guard !callbacks.isEmpty else { return }
             // The callbacks of one dispatcher are one entry of its queue, so the queue keeps all of them or drops all
             // of them.
-            dispatcher.enqueue(size: event.size, for: engine) { for callback in callbacks { callback.call(event) } }
+            dispatcher.enqueue(size: event.size, for: engine) {
+                for callback in callbacks where epochs.isLatest(epoch, isForUser: true) { callback.call(event) }
+            }
         }
     }
 

@@ -116,11 +116,13 @@ extension ConnectionStateMachine {
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
         countLoss(loss.reason, now: now)
+        failedAt = now
         guard case .connected(let session) = state else {
             return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now)
         }
         let lifetime = now - session.value.since
         loss.lifetime = lifetime
+        if lifetime >= .seconds(1) { hastyConnects = 0 }
         // If the client loses one connection after another, the waits must grow, so the policy's count starts again only
         // after a connection that lasted. The limit on attempts counts from each connection, because the server responds.
         if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }

@@ -66,6 +66,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case announceState(from: ConnectionState, to: ConnectionState)
         case announceStatus(Status)
         case report(PusherClientError)
+        /// Warn about calls of `connect()` right after failures.
+        case warnOfHastyConnects
         /// Begin a session.
         case begin
         /// End the session, and cancel its work.
@@ -88,6 +90,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection before the current or last connection, counted from the previous loss or from the
     /// first attempt.
     package internal(set) var lastOutage: Duration?
+    /// The time of the last failure: of a lost connection, a failed attempt, or invalid options. Nil after the app's call
+    /// of `disconnect()`, and for another server.
+    var failedAt: Instant?
+    /// The number of consecutive calls of `connect()` that came right after a failure.
+    var hastyConnects = 0
     /// The last status that the client has announced. While the retry policy decides, ``status`` may be newer.
     private var announcedStatus: Status = .initialized
     private var serial: UInt64 = 0
@@ -200,11 +207,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             return []
         case .initialized, .disconnected, .refused:
             setAttemptCounts(to: 0)
-        case .asking:
+            if let failure, isHasty(now: now) {
+                return warnOfHastyConnects() + wait(after: failure, configuration, now: now)
+            }
+        case .asking, .waiting:
+            if isHasty(now: now) { return warnOfHastyConnects() }
             countAttempt()
-        case .waiting:
-            countAttempt()
-            actions = [.cancelTimer(.retry)]
+            if case .waiting = state { actions = [.cancelTimer(.retry)] }
         case .disconnecting(let attempt):
             setAttemptCounts(to: 0)
             actions = [.cancelTimer(.closing), .abort(attempt)]
@@ -213,8 +222,46 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions + open(configuration, now: now)
     }
 
+    /// The maximum number of consecutive calls of `connect()` that start an attempt right after a failure.
+    static let maximumHastyConnects = 3
+
+    /// Counts a call that would start an attempt. An app that calls `connect()` whenever it learns of a failure would
+    /// make attempts without a pause.
+    ///
+    /// - Returns: Whether the client must wait before the attempt.
+    private mutating func isHasty(now: Instant) -> Bool {
+        guard let failedAt, now - failedAt < .seconds(1) else {
+            hastyConnects = 0
+            return false
+        }
+        hastyConnects = min(hastyConnects + 1, Self.maximumHastyConnects + 2)
+        return hastyConnects > Self.maximumHastyConnects
+    }
+
+    /// Warns at the first call that must wait.
+    private func warnOfHastyConnects() -> [Action] {
+        hastyConnects == Self.maximumHastyConnects + 1 ? [.warnOfHastyConnects] : []
+    }
+
+    /// Waits a second before the attempt that the app wants after the client has stopped.
+    private mutating func wait(
+        after failure: PusherClientError,
+        _ configuration: CoreConfiguration,
+        now: Instant
+    ) -> [Action] {
+        isWanted = true
+        var actions = outage == nil ? beginOutage(configuration, now: now) : []
+        outage?.isAnnounced = true
+        outage?.lastFailure = failure
+        let delay = Duration.seconds(1)
+        let retry = Retry(attempt: retryCount + 1, reason: failure, minimumDelay: delay)
+        actions += enter(.waiting(until: now + delay, retry))
+        return actions + [.setTimer(.retry, after: delay)]
+    }
+
     package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         isWanted = false
+        (failedAt, hastyConnects) = (nil, 0)
         countEnd(now: now)
         var actions: [Action] = []
         switch state {
@@ -311,6 +358,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             request = target
         case .failure(let error):
             statistics.refused += 1
+            failedAt = now
             return [.report(error)] + endOutage() + enter(.refused(error), announcing: states)
         }
         var actions: [Action] = []
@@ -344,9 +392,10 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return open(configuration, now: now)
     }
 
-    /// Forgets the server's demand for TLS, and the outage.
+    /// Forgets the server's demand for TLS, its failures, and the outage.
     package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
+        (failedAt, hastyConnects) = (nil, 0)
         return endOutage()
     }
 

@@ -4,6 +4,13 @@ import RealtimePrimitives
 // The messages of the errors of the state machines. The machines choose the errors and their values.
 
 extension PusherClientError {
+    package static let hastyConnects = Self(
+        .notConnected,
+        """
+        Attempt delayed: the app called connect() within 1 s of each of the last failures. Don't call connect() whenever \
+        a connection is lost or fails, because the client reconnects by itself.
+        """
+    )
     static let disconnected = Self(.disconnected, "Disconnected: disconnect() was called.")
     static let signedOut = Self(.signInFailed, "Sign-in stopped: signOut() was called.")
     static let released = Self(.disconnected, "Client released: the app keeps no reference to it. Keep a reference.")

@@ -233,6 +233,11 @@ extension PusherStatistics {
         public static let notSubscribed = Self(rawValue: "notSubscribed")
         /// The event arrived before the server's greeting, after ``Pusher/disconnect()``, or on a dropped connection.
         public static let notConnected = Self(rawValue: "notConnected")
+        /// The event arrived before the channel had a listener for it, and too many events waited: see
+        /// ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. When the listener is
+        /// added, ``Pusher/errors`` reports the loss, and the event counts here. If the client had no listener for it
+        /// either, it also counts as ``Events/unhandled``.
+        public static let noListener = Self(rawValue: "noListener")
         /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. An event counts once
         /// for each full sequence. Elements of sequences of statuses, errors, members and others count too.
         /// ``Pusher/errors`` reports the loss.

@@ -12,12 +12,67 @@ struct Handler: Sendable {
     var onRemoval: @Sendable () -> Void
 }
 
+/// The calls of methods without a handler that arrived soon after the connection. They wait for a handler, so that an app
+/// can register handlers after it has connected.
+struct HeldInvocations: Sendable {
+    static let maximumCount = 256
+    /// In bytes.
+    static let maximumSize = 1_048_576
+
+    private var invocations: [(invocation: HubInvocation, size: Int)] = []
+    /// In bytes.
+    private var size = 0
+    /// The numbers of calls that did not fit, by method. A server can call any number of methods, so the number of entries
+    /// has a limit.
+    private(set) var dropped: [String: Int] = [:]
+
+    /// The methods whose calls wait, with the numbers of calls.
+    var counts: [String: Int] {
+        invocations.reduce(into: [:]) { $0[HandlerRegistry.key($1.invocation.target), default: 0] += 1 }
+    }
+
+    /// Adds a call. The newest calls stay. One call always stays, even if it is larger than the limit.
+    mutating func add(_ invocation: HubInvocation, size: Int) {
+        invocations.append((invocation, size))
+        self.size += size
+        while self.size > Self.maximumSize || invocations.count > Self.maximumCount, invocations.count > 1 {
+            let oldest = invocations.removeFirst()
+            self.size -= oldest.size
+            let key = HandlerRegistry.key(oldest.invocation.target)
+            if dropped[key] != nil || dropped.count < Self.maximumCount { dropped[key, default: 0] += 1 }
+        }
+    }
+
+    /// Removes and returns the calls of a method.
+    mutating func take(_ key: String) -> (invocations: [HubInvocation], droppedCount: Int) {
+        let taken = invocations.filter { HandlerRegistry.key($0.invocation.target) == key }
+        if !taken.isEmpty { invocations.removeAll { HandlerRegistry.key($0.invocation.target) == key } }
+        size -= taken.reduce(0) { $0 + $1.size }
+        return (taken.map(\.invocation), dropped.removeValue(forKey: key) ?? 0)
+    }
+}
+
 /// The handlers of one connection. As in .NET, names of methods are case-insensitive.
 final class HandlerRegistry: Sendable {
     private struct State {
         var handlers: [String: [Handler]] = [:]
         var serial: UInt64 = 0
+        /// The calls that wait for a handler; nil if calls do not wait.
+        var held: HeldInvocations?
     }
+
+    /// The handlers of a call.
+    struct Lookup {
+        var handlers: [Handler] = []
+        /// Earlier calls that have waited for a handler.
+        var earlier: [HubInvocation] = []
+        /// The number of earlier calls that did not fit.
+        var droppedCount = 0
+        /// Whether the call waits for a handler.
+        var isHeld = false
+    }
+
+    fileprivate static func key(_ method: String) -> String { method.lowercased() }
 
     private let state = NIOLockedValueBox(State())
 
@@ -38,7 +93,7 @@ final class HandlerRegistry: Sendable {
     /// Removes handlers. The method releases the closures after it has unlocked the lock, because releasing a closure
     /// can run the app's `deinit` code.
     func remove(_ method: String, _ id: UInt64? = nil) {
-        let key = method.lowercased()
+        let key = Self.key(method)
         let removed = state.withLockedValue { state in
             let all = state.handlers[key] ?? []
             let rest = id.map { id in all.filter { $0.id != id } } ?? []
@@ -56,8 +111,40 @@ final class HandlerRegistry: Sendable {
         for handler in removed.values.joined() { handler.onRemoval() }
     }
 
-    func handlers(of method: String) -> [Handler] {
-        state.withLockedValue { $0.handlers[method.lowercased()] ?? [] }
+    /// Returns the handlers of a method, and removes the calls that waited for them.
+    ///
+    /// - Parameters:
+    ///   - invocation: A call. If the method has no handler, the call waits for one. A call with an id does not wait,
+    ///     because the server waits for its result.
+    ///   - size: The size of the call, in bytes.
+    func lookUp(_ method: String, holding invocation: HubInvocation? = nil, size: Int = 0) -> Lookup {
+        let key = Self.key(method)
+        return state.withLockedValue { state in
+            guard let handlers = state.handlers[key] else {
+                guard let invocation, invocation.id == nil, state.held != nil else { return Lookup() }
+                state.held?.add(invocation, size: size)
+                return Lookup(isHeld: true)
+            }
+            let (earlier, droppedCount) = state.held?.take(key) ?? ([], 0)
+            return Lookup(handlers: handlers, earlier: earlier, droppedCount: droppedCount)
+        }
+    }
+
+    /// Whether calls wait for a handler.
+    var isHolding: Bool { state.withLockedValue { $0.held != nil } }
+
+    /// Makes calls wait for a handler.
+    func hold() { state.withLockedValue { $0.held = $0.held ?? HeldInvocations() } }
+
+    /// Drops the calls that wait. Later calls do not wait.
+    ///
+    /// - Returns: The numbers of dropped calls, by method.
+    func endHolding() -> [String: Int] {
+        let held = state.withLockedValue { state in
+            defer { state.held = nil }
+            return state.held
+        }
+        return held.map { $0.counts.merging($0.dropped) { $0 + $1 } } ?? [:]
     }
 }
 

@@ -37,6 +37,8 @@ final class HubEngine: Sendable {
         /// The calls that ended because of their timeout.
         var timedOut: Set<CallID> = []
         var isStepping = false
+        /// The timer after which calls without a handler do not wait for one.
+        var holding: Scheduled<Void>?
 
         var waitingCallCount: Int { waiters.count + calls.count + uploads.count + uploading.count }
     }
@@ -362,6 +364,11 @@ final class HubEngine: Sendable {
     }
 
     private func publish(_ status: HubConnectionStatus) {
+        switch status {
+        case .connected: holdCalls()
+        case .stopped: endHoldingCalls()
+        case .connecting, .reconnecting, .resuming, .resumed: break
+        }
         logger.log(.information, "State: \(status.logText)")
         let observers = shared.withLockedValue { shared in
             shared.status = status
@@ -580,20 +587,84 @@ final class HubEngine: Sendable {
     }
 
     private func handle(_ invocation: HubInvocation, _ session: SessionID, size: Int) async {
-        let handlers = handlers.handlers(of: invocation.target)
-        if handlers.isEmpty {
+        let lookup = handlers.lookUp(invocation.target, holding: invocation, size: size)
+        if lookup.isHeld { return }
+        await callHeld(lookup)
+        if lookup.handlers.isEmpty {
             logger.log(.warning, "No handler for the method '\(invocation.target.escapingControls)'")
         }
-        if handlers.contains(where: \.isConcurrent) {
+        if lookup.handlers.contains(where: \.isConcurrent) {
             handlerQueue.reserve(size)
             Task { [self] in
-                await call(handlers, invocation, session)
+                await call(lookup.handlers, invocation, session)
                 handlerQueue.release(size)
             }
         } else {
-            await call(handlers, invocation, session)
+            await call(lookup.handlers, invocation, session)
         }
     }
+
+    // MARK: Calls without a handler
+
+    /// The time for which a call waits for a handler. It begins with the connection.
+    static let holdingTime = Duration.seconds(5)
+
+    /// Adds a handler. The handler first gets the calls that waited for it. Any thread may call this method.
+    func addHandler(
+        _ method: String,
+        isConcurrent: Bool,
+        _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?,
+        onRemoval: @escaping @Sendable () -> Void = {}
+    ) -> UInt64 {
+        let id = handlers.add(method, isConcurrent: isConcurrent, call, onRemoval: onRemoval)
+        if handlers.isHolding {
+            // A later call of the method may be in the queue already. It runs the earlier calls first, and this job then
+            // finds none.
+            _ = handlerQueue.add(size: 0) { [weak self] in
+                guard let self else { return }
+                await callHeld(handlers.lookUp(method))
+            }
+        }
+        return id
+    }
+
+    /// Runs the calls that waited for a handler.
+    private func callHeld(_ lookup: HandlerRegistry.Lookup) async {
+        if lookup.droppedCount > 0 { logger.log(.warning, Self.text(ofDropped: lookup.droppedCount)) }
+        for invocation in lookup.earlier {
+            if lookup.handlers.contains(where: \.isConcurrent) {
+                Task { [self] in await run(lookup.handlers, invocation) }
+            } else {
+                await run(lookup.handlers, invocation)
+            }
+        }
+    }
+
+    private static func text(ofDropped count: Int) -> LogMessage {
+        """
+        Calls dropped: \(count). They arrived before their method had a handler. Until then, a connection keeps the newest \
+        \(HeldInvocations.maximumCount) calls or \(HeldInvocations.maximumSize) bytes. Register handlers before start().
+        """
+    }
+
+    private func holdCalls() {
+        handlers.hold()
+        loopState.value.holding?.cancel()
+        loopState.value.holding = eventLoop.scheduleTask(in: TimeAmount(clamping: Self.holdingTime)) { [weak self] in
+            self?.endHoldingCalls()
+        }
+    }
+
+    private func endHoldingCalls() {
+        loopState.value.holding?.cancel()
+        loopState.value.holding = nil
+        for (method, count) in handlers.endHolding().sorted(by: { $0.key < $1.key }) {
+            let method = method.escapingControls
+            logger.log(.warning, "No handler for the method '\(method)': \(count) calls dropped")
+        }
+    }
+
+    // MARK: Handlers
 
     /// Warns about a handler whose types do not fit the call, and reports any other error as a failure of the app.
     private func logHandlerFailure(_ error: any Error, of method: String) {
@@ -606,7 +677,14 @@ final class HubEngine: Sendable {
         }
     }
 
-    private func call(_ handlers: [Handler], _ invocation: HubInvocation, _ session: SessionID) async {
+    /// Runs the handlers of a call.
+    ///
+    /// - Returns: The handlers' results, and the message of the first error.
+    @discardableResult
+    private func run(
+        _ handlers: [Handler],
+        _ invocation: HubInvocation
+    ) async -> (results: [EncodedValue], failure: String?) {
         var results: [EncodedValue] = []
         var failure: String?
         for handler in handlers {
@@ -617,6 +695,12 @@ final class HubEngine: Sendable {
                 failure = failure ?? HubError.message(for: error)
             }
         }
+        return (results, failure)
+    }
+
+    /// Runs the handlers of a call, and answers the server if it wants a result.
+    private func call(_ handlers: [Handler], _ invocation: HubInvocation, _ session: SessionID) async {
+        let (results, failure) = await run(handlers, invocation)
         guard let id = invocation.id else { return }
         let outcome: HubOutcome
         if let failure {

@@ -27,13 +27,13 @@ package final class SerialQueue: Sendable {
     private let state = NIOLockedValueBox(State())
 
     /// - Parameter limit: The maximum total size of the waiting and running jobs, and of the reservations. If no job
-    ///   waits, and nothing is reserved, the queue accepts a job of any size.
+    ///   waits, and nothing is reserved, the queue accepts a job of any size. It always accepts jobs of size 0.
     package init(limit: Int) { self.limit = limit }
 
     /// Adds a job. Returns whether the queue accepted the job.
     package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
-            guard state.size + size <= limit || (state.entries.isEmpty && state.reserved == 0) else {
+            guard size == 0 || state.size + size <= limit || (state.entries.isEmpty && state.reserved == 0) else {
                 return (false, false)
             }
             state.entries.append(Entry(size: size, run: job))

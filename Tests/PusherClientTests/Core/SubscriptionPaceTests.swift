@@ -326,7 +326,8 @@ struct SubscriptionPaceTests {
         for _ in 1...16 {
             client.received(exceeded)
             failures += client.closed().told.words.count { $0 == "failed a1 subscriptionRefused 4301" }
-            client.connect()
+            client.decide(.zero)
+            client.advance(by: .zero)
             client.establish()
         }
         #expect(failures == 2)

@@ -119,6 +119,7 @@ struct BackPressureTests {
         for channel in [channels.plain, channels.presence] {
             await world.runUntil { channel.subscribed }
         }
+        await world.endHolding()
         let sequence = makeUnread(source, pusher, channels)
         let count = try await cause(source, channels, round: 1)
         await world.advance(by: ClientEngine.stallTime)

@@ -69,6 +69,7 @@ struct CallbackQueueTests {
         for number in 50..<100 { try world.server.publish(event: "second", data: "\(number)", to: "orders") }
         await world.run()
         queue.resume()
+        await world.runUntil { received.count >= 100 }
         queue.sync {}
         #expect(received.elements == (0..<100).map { "\($0)" })
     }

@@ -289,7 +289,8 @@ struct DeliveryTests {
             budget,
             eventLoop: world.loop,
             logger: .quiet,
-            changes: ChangeCount()
+            changes: ChangeCount(),
+            epochs: CallbackEpochs()
         )
         let binding = Binding("1", dispatcher) { _ in
             var marker: UInt8 = 0

@@ -35,6 +35,7 @@ struct MembershipTests {
     @Test("closures, events and a sequence report each user who joins or leaves once")
     func changes() async throws {
         let (pusher, room) = try await join("ada")
+        await world.endHolding()
         let told = Log<String>()
         room.onMemberAdded = { told.append("+\($0.userId)") }
         room.onMemberRemoved = { told.append("-\($0.userId)") }
@@ -64,7 +65,7 @@ struct MembershipTests {
     func reconnect() async throws {
         let (pusher, room) = try await join("ada")
         let (bob, _) = try await join("bob")
-        await world.run()
+        await world.endHolding()
         let told = Log<String>()
         room.onMemberAdded = { told.append("+\($0.userId)") }
         room.onMemberRemoved = { told.append("-\($0.userId)") }

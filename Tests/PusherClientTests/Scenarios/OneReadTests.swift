@@ -77,8 +77,10 @@ struct OneReadTests {
     func bindBetweenPhases() async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
+        let isBound = Log<Void>()
         pusher.bind { [log] _ in
-            if log.count == 0 { orders.bind(eventName: "e") { _ in log.append("channel") } }
+            defer { isBound.append(()) }
+            if isBound.count == 0 { orders.bind(eventName: "e") { _ in log.append("channel") } }
         }
         try await send("e", count: 2)
         #expect(log.elements == ["channel", "channel"])

@@ -51,6 +51,27 @@ struct ReconnectingTests {
         #expect(delegate.states.take() == [.connecting, .connected])
     }
 
+    @Test("an app that calls connect() whenever the connection fails makes few attempts, and the log warns once")
+    func connectInCallback() async throws {
+        final class Eager: PusherDelegate {
+            weak let pusher: Pusher?
+            init(_ pusher: Pusher) { self.pusher = pusher }
+            func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+                if new == .disconnected || new == .reconnecting { pusher?.connect() }
+            }
+        }
+        world.network.failLinks(with: .unreachable)
+        let lines = LogLines()
+        let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
+        let eager = Eager(pusher)
+        pusher.delegate = eager
+        pusher.connect()
+        await world.advance(by: .seconds(60))
+        #expect(pusher.statistics.connections.attempts <= 66)
+        #expect(lines.messages.count { $0.contains("Don't call connect() whenever") } == 1)
+        withExtendedLifetime(eager) {}
+    }
+
     @Test("the client makes more attempts if it cannot connect (PusherSwift 366)")
     func unreachable() async throws {
         world.network.failLinks(with: .unreachable)

@@ -40,6 +40,7 @@ struct ServerLimitTests {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
         pusher.delegate = delegate
+        await world.endHolding()
         var memberships = channel.memberships.makeAsyncIterator()
         let me = try #require(channel.myId)
         sendList((1...10).map { "\($0)" } + [me])

@@ -147,6 +147,9 @@ final class VirtualWorld: Sendable {
     /// Lets time pass.
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
+    /// Lets the time pass in which new channels hold events.
+    func endHolding() async { await advance(by: ClientEngine.holdingTime) }
+
     /// Suspends the machine. The clock continues, and the timers stop.
     func suspend(for duration: Duration) { clock.suspend(for: duration) }
 

@@ -23,6 +23,13 @@ final class BareOpener: HubTransportOpener {
         return OpenedTransport(transport, TransportInfo(connectionID: nil, transport: .webSockets)) { _ in transport }
     }
 
+    /// Passes a call of the server to the client, without a result.
+    func call(_ method: String, _ number: Int) {
+        let state = state.withLockedValue { $0 }
+        let text = #"{"type":1,"target":"\#(method)","arguments":[\#(number)]}"# + "\u{1e}"
+        state.eventLoop?.execute { state.receive?(.bytes(Array(text.utf8))) }
+    }
+
     /// Runs the body while the event loop is blocked. The event loop then handles the loss of the connection, and after
     /// it the calls of the body.
     func blockingTheLoop<T>(_ body: () async throws -> sending T) async throws -> sending T {

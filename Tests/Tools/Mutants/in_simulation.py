@@ -26,7 +26,7 @@ MUTANTS = [
      "return drop(attempt.id, error, configuration, now: now)",
      "_ = error; return []"),
     ("a server that refuses clients at once", "ConnectionStateMachine+Loss.swift",
-     "lifetime >= .seconds(1)", "lifetime >= .zero"),
+     "loss.lifetime, lifetime >= .seconds(1)", "loss.lifetime, lifetime >= .zero"),
     ("unsubscribing during a subscription", "ClientStateMachine+SubscriptionAnswers.swift",
      "            subscriptions[name] = nil\n            send(.unsubscribe(channel: name), into: &effects)\n",
      "            subscriptions[name] = nil\n"),

@@ -113,7 +113,7 @@ extension Effect {
         case .gatherAuthorizations, .authorize, .cancelAuthorization: .authorization
         case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .membersReplaced,
             .memberAdded, .memberRemoved, .cacheMissed, .failedToDecrypt, .signedIn, .signInFailed, .deliverToUser,
-            .watchlistChanged, .retired, .released:
+            .watchlistChanged, .retired, .hastyConnects, .epochBegan, .released:
             .told
         case .resume: .outcome
         }
@@ -168,6 +168,8 @@ struct Names {
         case .deliverToUser(let event): "user \(event.event)"
         case .watchlistChanged(let event): "\(event.name) \(event.userIds.joined(separator: " "))"
         case .retired(let id): "retired \(name(id))"
+        case .hastyConnects: "warn of hasty connects"
+        case .epochBegan(let connection, let user): "epoch \(connection).\(user)"
         case .released: "released"
         case .resume(let id, let outcome): "resume \((waiters.firstIndex(of: id) ?? -1) + 1) \(words(outcome))"
         }

@@ -123,11 +123,15 @@ extension WireLedger {
         guard let number = EventNumber.read(event.data), let channel = event.channelName else { return }
         let problem = state.withLockedValue { state in
             let mayBeHeld = channel.hasPrefix("private-encrypted-")
+            let mayHaveWaited =
+                mayBeHeld
+                ? state.encrypted.hasReceived(number, on: channel)
+                : state.handlers[id]?.channel == channel && state.arrived[channel]?.contains(number) == true
             return state.handlers[id]?.receive(
                 number,
                 on: channel,
                 isAnnounced: mayBeHeld || state.announced.contains(channel) || !state.wanted.contains(channel),
-                wasHeld: mayBeHeld && state.encrypted.hasReceived(number, on: channel)
+                wasHeld: mayHaveWaited
             )
         }
         if let problem { violations.add("handler \(id): \(problem)") }
@@ -167,6 +171,7 @@ extension WireLedger {
             state.wanted.remove(channel)
             state.announced.remove(channel)
             state.encrypted.forgetEvents(of: channel)
+            state.arrived[channel] = nil
             state.subscriptions.forgotten(channel)
             for id in state.handlers.keys { state.handlers[id]?.unsubscribed(channel) }
         }

@@ -37,6 +37,9 @@ final class WireLedger: Sendable {
         var isDisturbed = false
         /// Whether the client's own state decides which events are required.
         var trustsClaims = false
+        /// The numbers of the events that have arrived on each channel since the app subscribed to it. A new listener may get
+        /// those that had no listener.
+        var arrived: [String: Set<Int>] = [:]
         var handlers: [Int: ExpectingHandler] = [:]
         /// The handlers for which the ledger has expected events since the last `settled()`.
         var expecting: Set<Int> = []
@@ -285,6 +288,7 @@ extension WireLedger.State {
             guard let open = EventNumber.read(envelope.data.text) else { return }
             number = open
         }
+        arrived[channel, default: []].insert(number)
         for id in handlers.keys where handlers[id]?.wants(envelope.event, on: channel) == true {
             handlers[id]?.expect(number, on: channel, isDue: isDue)
             expecting.insert(id)
