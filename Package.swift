@@ -407,7 +407,7 @@ let package = Package(
             dependencies: [
                 "PusherClient", "PusherServerAPI", "WebSocketClient", "ServerSentEvents", "SignalRClient",
                 "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
-                "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore, nioEmbedded,
+                "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore, nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -1,9 +1,10 @@
 import TestSupport
+import TestTraits
 import Testing
 
 /// Prints a value of every public type with every printing function of Swift. The values contain secrets wherever a
 /// value of the type can contain one.
-@Suite("Printing public types", .timeLimit(.minutes(5))) struct PrintedTypesTests {
+@Suite("Printing public types", .limited) struct PrintedTypesTests {
     /// The string that every invented secret contains.
     static let mark = "hush"
     /// A string that looks like a signature.

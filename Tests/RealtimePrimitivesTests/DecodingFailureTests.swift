@@ -1,8 +1,9 @@
 import Foundation
 import RealtimePrimitives
+import TestTraits
 import Testing
 
-@Suite("Explanations of data that does not fit a type") struct DecodingFailureTests {
+@Suite("Explanations of data that does not fit a type", .limited) struct DecodingFailureTests {
     private struct Order: Decodable {
         struct Item: Decodable {
             var count: Int

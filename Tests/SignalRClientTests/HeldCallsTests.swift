@@ -1,12 +1,13 @@
 import NIOCore
 import NIOEmbedded
 import SignalRCore
+import TestTraits
 import Testing
 
 @testable import SignalRClient
 
 /// Tests of calls that arrive before their handler, in virtual time.
-@Suite(.timeLimit(.minutes(5))) struct HeldCallsTests {
+@Suite(.limited) struct HeldCallsTests {
     private let loop = NIOAsyncTestingEventLoop()
     private let server = BareOpener()
 

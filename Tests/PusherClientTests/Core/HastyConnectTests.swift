@@ -1,8 +1,9 @@
 import PusherClient
 import PusherProtocol
+import TestTraits
 import Testing
 
-@Suite("Calls of connect() right after failures")
+@Suite("Calls of connect() right after failures", .limited)
 struct HastyConnectTests {
     @Test("The fourth call in a row that comes right after a failure keeps the policy's wait, and warns once")
     func limit() {

@@ -4,11 +4,12 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Callbacks after the end of a connection", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Callbacks after the end of a connection", .limited, .overEachTransport)
 struct EndedConnectionTests {
     /// The calls with which an app ends a connection.
     enum End: String, CaseIterable, Sendable {

@@ -1,11 +1,12 @@
 import Dispatch
 import PusherTestServer
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import PusherClient
 
-@Suite("Events before the first listener", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Events before the first listener", .limited, .overEachTransport)
 struct HoldingTests {
     struct Order: Codable, Equatable, Sendable {
         var id: Int
