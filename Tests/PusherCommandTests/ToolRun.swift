@@ -28,11 +28,14 @@ struct ToolRun: Sendable {
         let names = [
             "APP_ID", "APP_KEY", "APP_SECRET", "APP_CLUSTER", "HOST", "PORT", "SCHEME", "ENCRYPTION_MASTER_KEY",
         ]
-        let words =
-            ["exec", "env"] + names.map { "-u PUSHER_\($0)" }
-            + environment.sorted { $0.key < $1.key }.map { "\($0.key)=\(Self.quoted($0.value))" }
-            + [#""$0/pusher""#] + arguments.map { Self.quoted($0) }
-            + ["<", Self.quoted(inputPath), "2>", Self.quoted(errors)]
+        var words = ["exec", "env"]
+        for name in names { words.append("-u PUSHER_\(name)") }
+        for (name, value) in environment.sorted(by: { $0.key < $1.key }) {
+            words.append("\(name)=\(Self.quoted(value))")
+        }
+        words.append(#""$0/pusher""#)
+        words += arguments.map { Self.quoted($0) }
+        words += ["<", Self.quoted(inputPath), "2>", Self.quoted(errors)]
         errorReader = try ChildProcess("/bin/cat", [errors])
         process = try ChildProcess("/bin/bash", ["-c", words.joined(separator: " "), ChildProcess.folder.path])
     }

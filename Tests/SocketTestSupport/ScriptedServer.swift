@@ -194,12 +194,18 @@ package func acceptance(of request: String, extra: String = "") -> String {
 
 /// Returns an unmasked frame, as servers send it.
 package func serverFrame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) -> [UInt8] {
-    let first = opcode | (isFinal ? 0x80 : 0)
+    var frame = [isFinal ? opcode | 0x80 : opcode]
     switch payload.count {
-    case ...125: return [first, UInt8(payload.count)] + payload
-    case ...65_535: return [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
-    default: return [first, 127] + (0..<8).map { UInt8(payload.count >> (56 - 8 * $0) & 0xFF) } + payload
+    case ...125:
+        frame.append(UInt8(payload.count))
+    case ...65_535:
+        frame.append(126)
+        withUnsafeBytes(of: UInt16(payload.count).bigEndian) { frame += $0 }
+    default:
+        frame.append(127)
+        withUnsafeBytes(of: UInt64(payload.count).bigEndian) { frame += $0 }
     }
+    return frame + payload
 }
 
 package func serverFrame(_ opcode: UInt8, _ text: String, isFinal: Bool = true) -> [UInt8] {

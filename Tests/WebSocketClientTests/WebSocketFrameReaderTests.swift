@@ -67,15 +67,17 @@ struct WebSocketFrameReaderTests {
         // The client rejects the frame although its end is missing.
         Violation([0x81, 100, 0x41, 0xFF], .invalidText),
     ]
-    static let closes =
-        [
-            Violation(serverFrame(8, [3]), .shortClosePayload),
-            Violation(serverFrame(8, [0x03, 0xE8, 0xFF]), .invalidCloseReason),
-            Violation(serverFrame(8, [0x03, 0xE8, 0xE2, 0x82]), .invalidCloseReason),
-        ]
-        + [0, 999, 1004, 1005, 1006, 1015, 1016, 2000, 2999, 5000, 65_535].map { code in
-            Violation(serverFrame(8, [UInt8(code >> 8), UInt8(code & 0xFF)]), .invalidCloseCode(code))
-        }
+    static let closes: [Violation] = closePayloads + closeCodes
+    private static let closePayloads = [
+        Violation(serverFrame(8, [3]), .shortClosePayload),
+        Violation(serverFrame(8, [0x03, 0xE8, 0xFF]), .invalidCloseReason),
+        Violation(serverFrame(8, [0x03, 0xE8, 0xE2, 0x82]), .invalidCloseReason),
+    ]
+    private static let invalidCodes: [Int] = [0, 999, 1004, 1005, 1006, 1015, 1016, 2000, 2999, 5000, 65_535]
+    private static let closeCodes = invalidCodes.map { (code: Int) -> Violation in
+        let payload = withUnsafeBytes(of: UInt16(code).bigEndian) { Array($0) }
+        return Violation(serverFrame(8, payload), .invalidCloseCode(code))
+    }
 
     @Test(
         "the reader rejects invalid frames, whole or byte by byte",

@@ -542,10 +542,14 @@ struct HTTPSessionTests {
         var other = Session.opened(.streaming)
         #expect(
             other.does {
-                $0.answered(7, status: 500, now: $1) + $0.ended(7, now: $1) + $0.refusedHandover(7)
-                    + $0.acceptedHandover(7)
-                    + $0.failed(7, PusherClientError(.connectionFailed, "")) + $0.sendAnswered(status: 500, now: $1)
-                    + $0.timerFired(.poll, now: $1) + $0.timerFired(.handover, now: $1)
+                var actions = $0.answered(7, status: 500, now: $1)
+                actions += $0.ended(7, now: $1)
+                actions += $0.refusedHandover(7)
+                actions += $0.acceptedHandover(7)
+                actions += $0.failed(7, PusherClientError(.connectionFailed, ""))
+                actions += $0.sendAnswered(status: 500, now: $1)
+                for timer in HTTPSessionStateMachine.Timer.allCases { actions += $0.timerFired(timer, now: $1) }
+                return actions
             } == []
         )
         #expect(other.handled(1_000_000, of: 7) == [])
@@ -556,15 +560,23 @@ struct HTTPSessionTests {
             #expect(number == nil)
             #expect(
                 session.does { machine, now in
-                    (1...2).flatMap { number in
-                        machine.answered(number, status: 200, now: now) + machine.ended(number, now: now)
-                            + machine.failed(number, PusherClientError(.connectionFailed, ""))
-                    } + machine.opened(hostname: nil, now: now) + machine.heartbeat(wantsAnswer: true, now: now)
-                        + machine.closedByServer(4200, reason: "") + machine.violated(.invalidText)
-                        + machine.sendFailed(PusherClientError(.connectionClosed, ""))
-                        + machine.setReading(false, now: now) + machine.setReading(true, now: now)
-                        + machine.close(code: 1000, now: now) + machine.timerFired(.poll, now: now)
-                        + machine.timerFired(.handover, now: now) + machine.violatedOrder()
+                    var actions = machine.opened(hostname: nil, now: now)
+                    for number in 1...2 {
+                        actions += machine.answered(number, status: 200, now: now)
+                        actions += machine.ended(number, now: now)
+                        actions += machine.failed(number, PusherClientError(.connectionFailed, ""))
+                    }
+                    actions += machine.heartbeat(wantsAnswer: true, now: now)
+                    actions += machine.closedByServer(4200, reason: "")
+                    actions += machine.violated(.invalidText)
+                    actions += machine.sendFailed(PusherClientError(.connectionClosed, ""))
+                    for isReading in [false, true] { actions += machine.setReading(isReading, now: now) }
+                    actions += machine.close(code: 1000, now: now)
+                    for timer in HTTPSessionStateMachine.Timer.allCases {
+                        actions += machine.timerFired(timer, now: now)
+                    }
+                    actions += machine.violatedOrder()
+                    return actions
                 } == []
             )
         }

@@ -212,11 +212,10 @@ struct CallbackQueueTests {
         queue.resume()
         queue.sync {}
         let loss = ["disconnected", "reconnecting", "connecting", "connected"]
-        #expect(
-            delegate.calls.elements.filter { !$0.hasPrefix("pusher:") }
-                == ["before the loss"] + loss + ["after the loss", "subscribed", "after the subscription"] + loss
-                + ["subscribed", "last"]
-        )
+        var expected = ["before the loss"] + loss
+        expected += ["after the loss", "subscribed", "after the subscription"] + loss
+        expected += ["subscribed", "last"]
+        #expect(delegate.calls.elements.filter { !$0.hasPrefix("pusher:") } == expected)
     }
 
     private func loseConnection() async {

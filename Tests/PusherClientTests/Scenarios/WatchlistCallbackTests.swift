@@ -31,7 +31,8 @@ struct WatchlistCallbackTests {
         for _ in 1...10 { await send("other", "x", to: pusher) }
         queue.resume()
         queue.sync {}
-        #expect(calls.elements == ["a", "b", "c"].flatMap { id in (1...5).map { "\($0) \(id)" } })
+        let expected: [String] = ["a", "b", "c"].flatMap { (id: String) in (1...5).map { "\($0) \(id)" } }
+        #expect(calls.elements == expected)
         #expect(pusher.statistics.events.dropped == [:])
     }
 

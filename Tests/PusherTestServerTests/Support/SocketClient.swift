@@ -117,7 +117,9 @@ final class SocketClient: Sendable {
         switch payload.count {
         case ...125: frame.append(bit | UInt8(payload.count))
         case ...0xFFFF: frame += [bit | 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)]
-        default: frame += [bit | 127] + (0..<8).map { UInt8(payload.count >> ((7 - $0) * 8) & 0xFF) }
+        default:
+            frame.append(bit | 127)
+            withUnsafeBytes(of: UInt64(payload.count).bigEndian) { frame += $0 }
         }
         if isMasked { frame += mask }
         return frame + payload.enumerated().map { $0.element ^ mask[$0.offset % 4] }
