@@ -52,6 +52,9 @@ let settings = features + warnings
 let isFuzzing = Context.environment["PUSHER_FUZZING"] == "1"
 let fuzzed = settings + (isFuzzing ? [.define("FUZZING"), .unsafeFlags(["-sanitize=fuzzer,address"])] : [])
 
+/// Runs the code for processors without known vector instructions, for `make check-decoder`.
+let usesPlainJSON = Context.environment["PUSHER_PLAIN_JSON"] == "1"
+
 let package = Package(
     name: "PusherClient",
     platforms: [.macOS(.v13)],
@@ -138,6 +141,13 @@ let package = Package(
             dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
             swiftSettings: settings
         ),
+        // For vector instructions, and for the memory that each thread keeps.
+        .target(
+            name: "CRealtimeJSON",
+            cSettings: (usesPlainJSON ? [.define("REALTIME_JSON_PLAIN")] : [])
+                + (isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : [])
+        ),
+        .target(name: "RealtimeJSON", dependencies: ["CRealtimeJSON"], swiftSettings: fuzzed),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         .target(
             name: "SignalRCore",
@@ -247,10 +257,17 @@ let package = Package(
             path: "Tests/Tools/EnvelopeCorpus",
             swiftSettings: settings
         ),
+        // Types and documents for comparing the JSON decoder with Foundation's.
+        .target(
+            name: "JSONCorpus",
+            dependencies: ["RealtimeJSON", "TestSupport"],
+            path: "Tests/Tools/JSONCorpus",
+            swiftSettings: settings
+        ),
         // It needs little, so that it is quickly built with a sanitizer.
         .executableTarget(
             name: "decoder-check",
-            dependencies: ["EnvelopeCorpus"],
+            dependencies: ["CRealtimeJSON", "EnvelopeCorpus", "JSONCorpus"],
             path: "Tests/Tools/DecoderCheck",
             swiftSettings: settings
         ),
@@ -311,6 +328,11 @@ let package = Package(
         .testTarget(
             name: "RealtimePrimitivesTests",
             dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimeJSONTests",
+            dependencies: ["RealtimeJSON", "JSONCorpus", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
