@@ -131,7 +131,8 @@ let package = Package(
         .target(
             name: "ServerSentEvents",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix, nioConcurrencyHelpers,
+                "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix,
+                nioConcurrencyHelpers,
                 logging,
             ],
             swiftSettings: fuzzed
@@ -157,7 +158,8 @@ let package = Package(
         .target(
             name: "SignalRClient",
             dependencies: [
-                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "SignalRCore", "RealtimeMessagePack", "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking",
+                "RealtimeHTTP",
                 "WebSocketClient", "ServerSentEvents", nioCore, nioPosix, nioConcurrencyHelpers, logging,
             ],
             swiftSettings: fuzzed
@@ -181,7 +183,8 @@ let package = Package(
         .target(
             name: "PusherClient",
             dependencies: [
-                "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking",
+                "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives",
+                "RealtimeNetworking",
                 "RealtimeHTTP", "WebSocketClient", atomics, nioCore, nioPosix, nioConcurrencyHelpers, logging,
                 serviceLifecycle, metrics,
             ],
@@ -214,7 +217,8 @@ let package = Package(
             name: "pusher",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
-                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", argumentParser, asyncHTTPClient, logging,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimeJSON", "RealtimePrimitives", argumentParser,
+                asyncHTTPClient, logging,
                 nioCore, nioPosix, nioHTTP1,
             ],
             swiftSettings: settings

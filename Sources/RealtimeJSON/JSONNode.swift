@@ -26,16 +26,27 @@ package struct JSONNode {
     /// - Parameters:
     ///   - text: Bytes that do not have to be UTF-8.
     ///   - maximumDepth: The largest number of levels of arrays and objects.
-    ///   - body: A closure that can also keep the node.
+    ///   - body: A closure that may keep the node.
+    /// - Throws: ``JSONSyntaxError``, or the closure's error.
     package static func read<Result>(
         _ text: UnsafeRawBufferPointer,
         maximumDepth: Int = Self.maximumDepth,
-        _ body: (JSONNode) -> Result
-    ) throws(JSONSyntaxError) -> Result {
+        _ body: (JSONNode) throws -> Result
+    ) throws -> Result {
         var document = JSONDocument.take()
         defer { JSONDocument.giveBack(&document) }
         try document.tape.loadStrictly(text, maximumDepth: maximumDepth)
-        return body(JSONNode(document, 0))
+        return try body(JSONNode(document, 0))
+    }
+
+    /// The same for text that is a string.
+    package static func read<Result>(
+        _ text: String,
+        maximumDepth: Int = Self.maximumDepth,
+        _ body: (JSONNode) throws -> Result
+    ) throws -> Result {
+        var text = text
+        return try text.withUTF8 { try read(UnsafeRawBufferPointer($0), maximumDepth: maximumDepth, body) }
     }
 
     private var tape: Tape { document.tape }
