@@ -229,8 +229,9 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "ClientTestSupport", "PusherClient",
-                "PusherCore", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SignalRClient",
-                "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherCore", "PusherServerAPI", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer",
+                "SignalRClient", "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging,
+                nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
