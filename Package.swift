@@ -152,7 +152,7 @@ let package = Package(
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         .target(
             name: "SignalRCore",
-            dependencies: ["RealtimeMessagePack", "RealtimePrimitives"],
+            dependencies: ["RealtimeJSON", "RealtimeMessagePack", "RealtimePrimitives"],
             swiftSettings: fuzzed
         ),
         .target(
@@ -164,20 +164,15 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
-        // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
-        .target(
-            name: "CPusherProtocol",
-            cSettings: isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : []
-        ),
-        .target(name: "PusherProtocol", dependencies: ["CPusherProtocol"], swiftSettings: fuzzed),
+        .target(name: "PusherProtocol", dependencies: ["CRealtimeJSON", "RealtimeJSON"], swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
-            dependencies: ["CSodium", "PusherProtocol", "RealtimePrimitives", nioConcurrencyHelpers],
+            dependencies: ["CSodium", "PusherProtocol", "RealtimeJSON", "RealtimePrimitives", nioConcurrencyHelpers],
             swiftSettings: fuzzed
         ),
         .target(
             name: "PusherCore",
-            dependencies: ["PusherProtocol", "PusherEncryption", "RealtimePrimitives"],
+            dependencies: ["PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives"],
             swiftSettings: fuzzed
         ),
         .target(
@@ -201,7 +196,8 @@ let package = Package(
         .target(
             name: "PusherTestServer",
             dependencies: [
-                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", asyncHTTPClient, nioCore, nioPosix,
+                "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", asyncHTTPClient, nioCore,
+                nioPosix,
                 nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
@@ -299,7 +295,8 @@ let package = Package(
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
                 "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
                 "WebSocketClient", "ServerSentEvents",
-                "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
+                "EventStreamTestSupport", "JSONCorpus", "RealtimeJSON", "TestSupport", nioCore, nioEmbedded,
+                nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -406,7 +403,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto],
+            dependencies: ["PusherProtocol", "EnvelopeCorpus", "RealtimeJSON", "TestSupport", crypto],
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.

@@ -182,7 +182,7 @@ value:
     case '-': case '0': case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
         start = p;
         p = end_of_number(p, &kind);
-        if (is_strict && !realtime_json_is_number(start, (size_t)(p - start))) FAIL(REALTIME_JSON_MALFORMED, start);
+        if (is_strict && (wrong = realtime_json_wrong_in_number(start, p)) != NULL) FAIL(REALTIME_JSON_MALFORMED, wrong);
         words[at++] = word(kind, (size_t)(p - start), (size_t)(start - bytes));
         break;
     case 't':

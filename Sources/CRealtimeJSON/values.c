@@ -6,50 +6,12 @@
 #endif
 
 #include "CRealtimeJSON.h"
+#include "escapes.h"
 #include "vectors.h"
 
 // MARK: Strings
 
-/// Returns the UTF-16 code unit of four hexadecimal digits; -1 if there are not four such digits.
-static int32_t code_unit(const uint8_t *digits, const uint8_t *end) {
-    if (end - digits < 4) return -1;
-    int32_t value = 0;
-    for (int i = 0; i < 4; i++) {
-        uint8_t digit = digits[i], letter = digit | 0x20;
-        if (is_digit(digit)) {
-            value = value << 4 | (digit - '0');
-        } else if (letter >= 'a' && letter <= 'f') {
-            value = value << 4 | (letter - 'a' + 10);
-        } else {
-            return -1;
-        }
-    }
-    return value;
-}
-
-static uint8_t *write_scalar(uint32_t scalar, uint8_t *output) {
-    if (scalar < 0x80) {
-        *output++ = (uint8_t)scalar;
-    } else if (scalar < 0x800) {
-        *output++ = (uint8_t)(0xC0 | scalar >> 6);
-        *output++ = (uint8_t)(0x80 | (scalar & 0x3F));
-    } else if (scalar < 0x10000) {
-        *output++ = (uint8_t)(0xE0 | scalar >> 12);
-        *output++ = (uint8_t)(0x80 | (scalar >> 6 & 0x3F));
-        *output++ = (uint8_t)(0x80 | (scalar & 0x3F));
-    } else {
-        *output++ = (uint8_t)(0xF0 | scalar >> 18);
-        *output++ = (uint8_t)(0x80 | (scalar >> 12 & 0x3F));
-        *output++ = (uint8_t)(0x80 | (scalar >> 6 & 0x3F));
-        *output++ = (uint8_t)(0x80 | (scalar & 0x3F));
-    }
-    return output;
-}
-
 ptrdiff_t realtime_json_unescape(const uint8_t *bytes, size_t count, bool replaces, uint8_t *output) {
-    static const uint8_t meanings[256] = {
-        ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
-    };
     const uint8_t *p = bytes, *end = bytes + count;
     uint8_t *to = output;
     while (p < end) {
@@ -70,7 +32,7 @@ ptrdiff_t realtime_json_unescape(const uint8_t *bytes, size_t count, bool replac
             continue;
         }
         if (*p != '\\' || end - p < 2) return -1;
-        uint8_t meaning = meanings[p[1]];
+        uint8_t meaning = meaning_of_escape(p[1]);
         if (meaning != 0) {
             *to++ = meaning;
             p += 2;
@@ -126,11 +88,11 @@ bool realtime_json_is_utf8(const uint8_t *bytes, size_t count) {
 
 // MARK: Numbers
 
-bool realtime_json_is_number(const uint8_t *bytes, size_t count) {
-    const uint8_t *p = bytes, *end = bytes + count;
+const uint8_t *realtime_json_wrong_in_number(const uint8_t *bytes, const uint8_t *end) {
+    const uint8_t *p = bytes;
 #define AT_DIGIT (p < end && is_digit(*p))
     if (p < end && *p == '-') p++;
-    if (!AT_DIGIT) return false;
+    if (!AT_DIGIT) return p;
     if (*p == '0') {
         p++;
     } else {
@@ -138,16 +100,16 @@ bool realtime_json_is_number(const uint8_t *bytes, size_t count) {
     }
     if (p < end && *p == '.') {
         p++;
-        if (!AT_DIGIT) return false;
+        if (!AT_DIGIT) return p;
         while (AT_DIGIT) p++;
     }
     if (p < end && (*p | 0x20) == 'e') {
         p++;
         if (p < end && (*p == '-' || *p == '+')) p++;
-        if (!AT_DIGIT) return false;
+        if (!AT_DIGIT) return p;
         while (AT_DIGIT) p++;
     }
-    return p == end;
+    return p == end ? NULL : p;
 #undef AT_DIGIT
 }
 

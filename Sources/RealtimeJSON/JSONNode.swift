@@ -71,6 +71,9 @@ package struct JSONNode {
     /// U+FFFD.
     package var string: String? { word.isString ? tape.repairedString(word) : nil }
 
+    /// Whether the value is a string with escapes.
+    package var hasEscapes: Bool { word.kind == REALTIME_JSON_ESCAPED }
+
     /// The characters of a number; nil for any other value.
     package var number: String? { word.isNumber ? String(decoding: tape.text(word), as: UTF8.self) : nil }
 
@@ -96,6 +99,17 @@ package struct JSONNode {
             return true
         }
         return members
+    }
+
+    /// The keys of an object's members in their order; empty for any other value.
+    package var keys: [JSONNode] {
+        var keys: [JSONNode] = []
+        guard word.kind == REALTIME_JSON_OBJECT else { return keys }
+        tape.forEachMember(of: index) { _, value in
+            keys.append(JSONNode(document, value - 1))
+            return true
+        }
+        return keys
     }
 
     /// The elements of an array in their order; empty for any other value.

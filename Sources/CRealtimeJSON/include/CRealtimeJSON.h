@@ -97,11 +97,41 @@ realtime_json_result realtime_json_scan_strictly(
 /// - `replaces`: Whether half of a surrogate pair becomes U+FFFD. Otherwise, it makes the string malformed.
 ptrdiff_t realtime_json_unescape(const uint8_t *bytes, size_t count, bool replaces, uint8_t *output);
 
+/// The number of bytes after the result that `realtime_json_unescape_until_quote` may overwrite with arbitrary values.
+enum { REALTIME_JSON_UNESCAPE_SLACK = 64 };
+
+typedef struct {
+    /// The number of bytes of the result; -1 if the string is malformed or incomplete.
+    ptrdiff_t written;
+    /// The index of the closing quotation mark in the input.
+    size_t end;
+    /// Whether the result contains only ASCII characters.
+    bool is_ascii;
+} realtime_json_unescaped;
+
+/// Whether this processor can unescape blocks of bytes at once.
+bool realtime_json_unescapes_in_blocks(void);
+
+/// Writes the text of a JSON string, without its escapes, in one pass.
+///
+/// `bytes` begin after the opening quotation mark of the string, and may continue after its end. They must be valid
+/// UTF-8. The result is valid UTF-8 too, because half of a surrogate pair becomes U+FFFD. `output` must have space for
+/// `count` + `REALTIME_JSON_UNESCAPE_SLACK` bytes.
+///
+/// - `in_blocks`: Only if `realtime_json_unescapes_in_blocks` returns true.
+realtime_json_unescaped realtime_json_unescape_until_quote(
+    const uint8_t *bytes, size_t count, bool in_blocks, uint8_t *output
+);
+
 /// Returns whether the bytes are valid UTF-8.
 bool realtime_json_is_utf8(const uint8_t *bytes, size_t count);
 
-/// Returns whether the bytes are a number of JSON's grammar.
-bool realtime_json_is_number(const uint8_t *bytes, size_t count);
+/// Returns the first byte, or the end, that makes the bytes no number of JSON's grammar; NULL if they are a number.
+const uint8_t *realtime_json_wrong_in_number(const uint8_t *bytes, const uint8_t *end);
+
+static inline bool realtime_json_is_number(const uint8_t *bytes, size_t count) {
+    return realtime_json_wrong_in_number(bytes, bytes + count) == NULL;
+}
 
 /// Reads a number of at most 19 significant digits whose value a double represents after at most one rounding. Returns
 /// false if another function has to read the number, which may be malformed.

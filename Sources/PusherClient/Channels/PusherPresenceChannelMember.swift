@@ -22,7 +22,7 @@ public final class PusherPresenceChannelMember: Sendable {
     ///     value with a number that JSON cannot represent also counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
-        self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }
+        self.userInfoText = userInfo.flatMap { try? UntypedJSON.make(of: $0) }
         decoding = JSONDecodingOptions()
     }
 
@@ -39,7 +39,7 @@ public final class PusherPresenceChannelMember: Sendable {
     ///
     /// Each call parses the JSON text again. ``decodeUserInfo(as:decoder:)`` decodes the text as your own type.
     public var userInfo: Any? {
-        let value = userInfoText.flatMap(JSONText.value)
+        let value = userInfoText.flatMap(UntypedJSON.value)
         return value is NSNull ? nil : value
     }
 

@@ -104,9 +104,9 @@ public final class PusherEvent: Sendable {
         case "event": return eventName
         case "channel": return channelName
         case "user_id": return userId
-        case "data": return isDataEncodedOnce ? data.flatMap(JSONText.value) : data
+        case "data": return isDataEncodedOnce ? data.flatMap(UntypedJSON.value) : data
         default:
-            guard let members = unknownKeysText.flatMap(JSONText.value) as? [String: Any] else { return nil }
+            guard let members = unknownKeysText.flatMap(UntypedJSON.value) as? [String: Any] else { return nil }
             return members[key]
         }
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import PusherClient
 
 @Suite("JSON text of untyped values")
-struct JSONTextTests {
+struct UntypedJSONTests {
     struct Info: Encodable {
         var b = "a/b"
         var a = [1]
@@ -13,18 +13,18 @@ struct JSONTextTests {
 
     @Test("the JSON text has sorted keys and no escaped slashes")
     func texts() throws {
-        #expect(try JSONText.make(of: ["b": "a/b", "a": [1]] as [String: Any]) == #"{"a":[1],"b":"a/b"}"#)
-        #expect(try JSONText.make(of: Info()) == #"{"a":[1],"b":"a/b"}"#)
-        #expect(try JSONText.make(of: "a/b") == #""a/b""#)
-        #expect(try JSONText.make(of: 5) == "5")
-        #expect(try JSONText.make(of: NSNull()) == "null")
+        #expect(try UntypedJSON.make(of: ["b": "a/b", "a": [1]] as [String: Any]) == #"{"a":[1],"b":"a/b"}"#)
+        #expect(try UntypedJSON.make(of: Info()) == #"{"a":[1],"b":"a/b"}"#)
+        #expect(try UntypedJSON.make(of: "a/b") == #""a/b""#)
+        #expect(try UntypedJSON.make(of: 5) == "5")
+        #expect(try UntypedJSON.make(of: NSNull()) == "null")
     }
 
     @Test("a value that JSON cannot represent causes an error instead of a crash")
     func notJSON() {
         struct Opaque {}
         for value in [Opaque(), Double.nan, [1: "a"] as [AnyHashable: Any], ["a": Opaque()], { 1 }] as [Any] {
-            #expect(throws: (any Error).self) { try JSONText.make(of: value) }
+            #expect(throws: (any Error).self) { try UntypedJSON.make(of: value) }
         }
     }
 

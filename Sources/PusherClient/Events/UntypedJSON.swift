@@ -2,7 +2,7 @@ import Foundation
 import RealtimeJSON
 
 /// JSON text of values that the app passes without a type.
-enum JSONText {
+enum UntypedJSON {
     /// Returns the JSON text of an `Encodable` value, or of any value that `JSONSerialization` accepts, including a
     /// single string or number. The method sorts keys, and does not escape slashes.
     static func make(of value: Any) throws -> String {
