@@ -416,7 +416,8 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "SocketTestSupport",
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeJSON", "ProxyTestSupport",
+                "SocketTestSupport",
                 "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
             ],
             exclude: ["Transcripts"],

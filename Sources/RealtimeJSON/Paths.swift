@@ -137,6 +137,24 @@ struct DictionaryKey: CodingKey {
 
 // MARK: Errors
 
+extension DecodingError {
+    /// The place of the value in the text, such as `orders[2].id`; nil for the whole text.
+    package var place: String? {
+        let path: [any CodingKey] =
+            switch self {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+                context.codingPath
+            case .keyNotFound(let key, let context): context.codingPath + [key]
+            @unknown default: []
+            }
+        guard !path.isEmpty else { return nil }
+        return path.reduce("") { place, key in
+            if let index = key.intValue { return "\(place)[\(index)]" }
+            return place.isEmpty ? key.stringValue : "\(place).\(key.stringValue)"
+        }
+    }
+}
+
 extension Tape {
     /// Makes the error for a value that is null or has another type.
     @inline(never)

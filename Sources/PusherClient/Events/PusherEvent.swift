@@ -131,11 +131,12 @@ public final class PusherEvent: Sendable {
     }
 
     private func undecodable<Value>(as type: Value.Type, cause: (any Error)?) -> PusherClientError {
+        let place = (cause as? DecodingError)?.place.map { " at \($0.quoted)" } ?? ""
         var error = PusherClientError(
             .undecodableData,
             """
             Data of the event \(eventName.quoted) not decoded: \
-            \(data == nil ? "there is no data" : "it does not fit '\(type)'. See the error's cause").
+            \(data == nil ? "there is no data" : "it does not fit '\(type)'\(place). See the error's cause").
             """,
             channelName: channelName,
             cause: cause

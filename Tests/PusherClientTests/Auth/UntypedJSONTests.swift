@@ -35,4 +35,22 @@ struct UntypedJSONTests {
         let values: [String: Any] = ["b": "a/b", "a": [1]]
         #expect(try ClientEventData.payload(of: values as Any, .string) == .string(text))
     }
+
+    @Test(
+        "reads the values that JSONSerialization reads",
+        arguments: [
+            #"{"a":[1,-1,1.5,true,false,null,"x\n",18446744073709551615,1e2,1.0,0.1],"b":{"c":{}}}"#, #""text""#, "5",
+            "null",
+            "9223372036854775807", "-9223372036854775809", "12345678901234567.5", "[]", #"{"a":1,"a":2}"#, "-0.0",
+        ]
+    )
+    func reading(text: String) throws {
+        let expected = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+        let value = try #require(UntypedJSON.value(of: text))
+        #expect("\(type(of: value))" == "\(type(of: expected))")
+        #expect([value] as NSArray == [expected] as NSArray)
+    }
+
+    @Test("returns nil for text that is not JSON", arguments: ["", "{", "[1,]", "1e400", "[1] x", "{a:1}"])
+    func malformed(text: String) { #expect(UntypedJSON.value(of: text) == nil) }
 }
