@@ -34,7 +34,7 @@ help:
 	@echo "make test-threads            run the tests of code with threads under ThreadSanitizer, with all traits"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-memory            run all tests under AddressSanitizer and LeakSanitizer; Linux"
-	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
+	@echo "make check-decoder           compare the decoders of frames and JSON with Foundation's, under AddressSanitizer"
 	@echo "make simulate                run the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1, HISTOGRAM=1"
 	@echo "make simulate-mutants        remove the client's protections one by one, and check that the simulation fails; NAMES=…, JOBS=n; Linux"
 	@echo "make test-mutants            remove the client's protections one by one, and check that a test fails; NAMES=…, JOBS=n; Linux"
@@ -180,11 +180,15 @@ test-threads: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(THREADED),--filter $(suite))
 
-# Compares 200,000 frames. The build contains only the decoder and the generator of the frames.
+# Compares 200,000 frames, and as many JSON documents. The build contains only the decoders and the generators. The second
+# run uses the code for processors without known vector instructions.
 ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-sanitizer
+check-decoder: export ASAN_OPTIONS = malloc_context_size=3
 check-decoder: setup
 	$(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
-	ASAN_OPTIONS=malloc_context_size=3 .build-address-sanitizer/release/decoder-check
+	.build-address-sanitizer/release/decoder-check
+	PUSHER_PLAIN_JSON=1 $(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
+	.build-address-sanitizer/release/decoder-check 200000 2
 
 # With deterministic hashing, sets have the same order in each run. Otherwise, two runs of a seed could differ.
 SEEDS ?= 2000

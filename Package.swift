@@ -52,6 +52,9 @@ let settings = features + warnings
 let isFuzzing = Context.environment["PUSHER_FUZZING"] == "1"
 let fuzzed = settings + (isFuzzing ? [.define("FUZZING"), .unsafeFlags(["-sanitize=fuzzer,address"])] : [])
 
+/// Runs the code for processors without known vector instructions, for `make check-decoder`.
+let usesPlainJSON = Context.environment["PUSHER_PLAIN_JSON"] == "1"
+
 let package = Package(
     name: "PusherClient",
     platforms: [.macOS(.v13)],
@@ -128,7 +131,8 @@ let package = Package(
         .target(
             name: "ServerSentEvents",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix, nioConcurrencyHelpers,
+                "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix,
+                nioConcurrencyHelpers,
                 logging,
             ],
             swiftSettings: fuzzed
@@ -138,40 +142,44 @@ let package = Package(
             dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
             swiftSettings: settings
         ),
+        // For vector instructions, and for the memory that each thread keeps.
+        .target(
+            name: "CRealtimeJSON",
+            cSettings: (usesPlainJSON ? [.define("REALTIME_JSON_PLAIN")] : [])
+                + (isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : [])
+        ),
+        .target(name: "RealtimeJSON", dependencies: ["CRealtimeJSON"], swiftSettings: fuzzed),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         .target(
             name: "SignalRCore",
-            dependencies: ["RealtimeMessagePack", "RealtimePrimitives"],
+            dependencies: ["RealtimeJSON", "RealtimeMessagePack", "RealtimePrimitives"],
             swiftSettings: fuzzed
         ),
         .target(
             name: "SignalRClient",
             dependencies: [
-                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "SignalRCore", "RealtimeMessagePack", "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking",
+                "RealtimeHTTP",
                 "WebSocketClient", "ServerSentEvents", nioCore, nioPosix, nioConcurrencyHelpers, logging,
             ],
             swiftSettings: fuzzed
         ),
-        // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
-        .target(
-            name: "CPusherProtocol",
-            cSettings: isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : []
-        ),
-        .target(name: "PusherProtocol", dependencies: ["CPusherProtocol"], swiftSettings: fuzzed),
+        .target(name: "PusherProtocol", dependencies: ["CRealtimeJSON", "RealtimeJSON"], swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
-            dependencies: ["CSodium", "PusherProtocol", "RealtimePrimitives", nioConcurrencyHelpers],
+            dependencies: ["CSodium", "PusherProtocol", "RealtimeJSON", "RealtimePrimitives", nioConcurrencyHelpers],
             swiftSettings: fuzzed
         ),
         .target(
             name: "PusherCore",
-            dependencies: ["PusherProtocol", "PusherEncryption", "RealtimePrimitives"],
+            dependencies: ["PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives"],
             swiftSettings: fuzzed
         ),
         .target(
             name: "PusherClient",
             dependencies: [
-                "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking",
+                "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives",
+                "RealtimeNetworking",
                 "RealtimeHTTP", "WebSocketClient", atomics, nioCore, nioPosix, nioConcurrencyHelpers, logging,
                 serviceLifecycle, metrics,
             ],
@@ -188,7 +196,8 @@ let package = Package(
         .target(
             name: "PusherTestServer",
             dependencies: [
-                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", asyncHTTPClient, nioCore, nioPosix,
+                "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", asyncHTTPClient, nioCore,
+                nioPosix,
                 nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
@@ -204,7 +213,8 @@ let package = Package(
             name: "pusher",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
-                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", argumentParser, asyncHTTPClient, logging,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimeJSON", "RealtimePrimitives", argumentParser,
+                asyncHTTPClient, logging,
                 nioCore, nioPosix, nioHTTP1,
             ],
             swiftSettings: settings
@@ -215,8 +225,9 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "ClientTestSupport", "PusherClient",
-                "PusherCore", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SignalRClient",
-                "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherCore", "PusherServerAPI", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer",
+                "SignalRClient", "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging,
+                nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
@@ -247,10 +258,17 @@ let package = Package(
             path: "Tests/Tools/EnvelopeCorpus",
             swiftSettings: settings
         ),
+        // Types and documents for comparing the JSON decoder with Foundation's.
+        .target(
+            name: "JSONCorpus",
+            dependencies: ["RealtimeJSON", "TestSupport"],
+            path: "Tests/Tools/JSONCorpus",
+            swiftSettings: settings
+        ),
         // It needs little, so that it is quickly built with a sanitizer.
         .executableTarget(
             name: "decoder-check",
-            dependencies: ["EnvelopeCorpus"],
+            dependencies: ["CRealtimeJSON", "EnvelopeCorpus", "JSONCorpus"],
             path: "Tests/Tools/DecoderCheck",
             swiftSettings: settings
         ),
@@ -277,7 +295,8 @@ let package = Package(
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
                 "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
                 "WebSocketClient", "ServerSentEvents",
-                "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
+                "EventStreamTestSupport", "JSONCorpus", "RealtimeJSON", "TestSupport", nioCore, nioEmbedded,
+                nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -313,6 +332,11 @@ let package = Package(
         .testTarget(
             name: "RealtimePrimitivesTests",
             dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto, "TestTraits"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimeJSONTests",
+            dependencies: ["RealtimeJSON", "JSONCorpus", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -381,7 +405,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto, "TestTraits"],
+            dependencies: ["PusherProtocol", "EnvelopeCorpus", "RealtimeJSON", "TestSupport", crypto, "TestTraits"],
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.
@@ -394,7 +418,8 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "SocketTestSupport",
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeJSON", "ProxyTestSupport",
+                "SocketTestSupport",
                 "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
                 "TestTraits",
             ],

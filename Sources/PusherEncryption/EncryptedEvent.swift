@@ -1,5 +1,6 @@
 import Foundation
 package import PusherProtocol
+import RealtimeJSON
 import RealtimePrimitives
 
 /// The `data` of an event on an encrypted channel: `{"nonce":"…","ciphertext":"…"}`, both in base64.
@@ -90,56 +91,49 @@ package enum EncryptedEvent {
     // MARK: The object
 
     private struct Members {
-        var nonce: JSONScanner.StringToken?
-        var ciphertext: JSONScanner.StringToken?
+        var nonce: Base64Text?
+        var ciphertext: Base64Text?
     }
 
-    /// Finds the two members, if they are strings. The search makes one pass and no copies, because the client searches
-    /// every encrypted event.
-    private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members {
-        var scanner = JSONScanner()
-        scanner.skipWhitespace(bytes)
-        guard scanner.peek(bytes) == UInt8(ascii: "{") else { throw .notAnObject }
-        scanner.advance()
-        var members = Members()
-        var isFirst = true
-        while let key = try scanner.nextKey(bytes, isFirst: &isFirst) {
-            if key.stands(for: "nonce", in: bytes) {
-                members.nonce = try stringValue(&scanner, bytes)
-            } else if key.stands(for: "ciphertext", in: bytes) {
-                members.ciphertext = try stringValue(&scanner, bytes)
-            } else {
-                try scanner.skipValue(bytes)
+    private struct Base64Text {
+        /// The offsets of the text without its quotation marks.
+        let range: Range<Int>
+        /// The text, if it contains escapes. PHP escapes the slashes of base64.
+        let unescaped: String?
+
+        /// Returns nil if the value is not a string.
+        init?(_ value: JSONNode) {
+            guard value.kind == .string else { return nil }
+            range = value.range.dropFirst().dropLast()
+            unescaped = value.hasEscapes ? value.string ?? "" : nil
+        }
+    }
+
+    /// Finds the two members, if they are strings. The search does not copy their texts.
+    private static func members(of bytes: Span<UInt8>) throws -> Members {
+        try bytes.withUnsafeBytes { bytes in
+            try JSONNode.read(bytes) { object in
+                guard object.kind == .object else { throw EnvelopeError.notAnObject }
+                var members = Members()
+                for (name, value) in object.members {
+                    if name == "nonce" { members.nonce = Base64Text(value) }
+                    if name == "ciphertext" { members.ciphertext = Base64Text(value) }
+                }
+                return members
             }
         }
-        try scanner.expectEnd(bytes)
-        return members
-    }
-
-    /// Scans a string; returns nil if the value is not a string.
-    private static func stringValue(
-        _ scanner: inout JSONScanner,
-        _ bytes: Span<UInt8>
-    ) throws(EnvelopeError) -> JSONScanner.StringToken? {
-        if scanner.peek(bytes) == UInt8(ascii: "\"") { return try scanner.scanString(bytes) }
-        try scanner.skipValue(bytes)
-        return nil
     }
 
     // MARK: Base64
 
-    private static func capacity(_ text: JSONScanner.StringToken) -> Int {
-        Base64.capacity(forCharacters: text.range.count)
-    }
+    private static func capacity(_ text: Base64Text) -> Int { Base64.capacity(forCharacters: text.range.count) }
 
-    /// Decodes base64 that may contain escapes, because PHP escapes the slashes of base64.
     private static func decode(
-        _ text: JSONScanner.StringToken,
+        _ text: Base64Text,
         in bytes: Span<UInt8>,
         into memory: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard text.hasEscapes else { return Base64.decode(bytes.extracting(text.range), into: memory) }
-        var unescaped = String(unescaping: bytes, text)
+        guard var unescaped = text.unescaped else { return Base64.decode(bytes.extracting(text.range), into: memory) }
         return unescaped.withUTF8 { Base64.decode($0.span, into: memory) }
     }
 }

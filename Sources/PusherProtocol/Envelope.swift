@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// One message of the protocol, in either direction: `{"event": …, "data": …, "channel": …, "user_id": …}`
 /// (protocol clause 2).
 package struct Envelope: Hashable, Sendable {

@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// The members of a JSON object, with their values as JSON text.
 package struct JSONMembers: Sendable {
     private var texts = WireTable<String>()
@@ -5,24 +7,12 @@ package struct JSONMembers: Sendable {
     /// Parses JSON text. Returns nil if the text is not a JSON object, or is nested too deeply. If a key appears twice,
     /// the last one counts.
     package init?(parsing text: String) {
-        let bytes = ContiguousArray(text.utf8)
-        var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)
-        scanner.skipWhitespace(bytes.span)
-        guard scanner.peek(bytes.span) == UInt8(ascii: "{") else { return nil }
-        scanner.advance()
-        var isFirst = true
-        do {
-            while let key = try scanner.nextKey(bytes.span, isFirst: &isFirst) {
-                let start = scanner.offset
-                try scanner.skipValue(bytes.span)
-                let name = String(decoding: bytes[key.range], as: UTF8.self)
-                let unescaped = key.hasEscapes ? JSONValue(parsing: "\"\(name)\"")?.string : name
-                texts[unescaped ?? name] = String(decoding: bytes[start..<scanner.offset], as: UTF8.self)
-            }
-            try scanner.expectEnd(bytes.span)
-        } catch {
-            return nil
+        let texts = try? JSONNode.read(text, maximumDepth: JSONValue.maximumDepth) { object -> WireTable<String>? in
+            guard object.kind == .object else { return nil }
+            return WireTable(object.members.map { ($0.name, $0.value.text) })
         }
+        guard let texts = texts ?? nil else { return nil }
+        self.texts = texts
     }
 
     /// The names of the members, in no order.

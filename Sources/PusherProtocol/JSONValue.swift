@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// Any JSON value, for the few messages whose payload the client or the server reads. The client does not decode the
 /// app's events to this type.
 package enum JSONValue: Hashable, Sendable {
@@ -15,8 +17,47 @@ package enum JSONValue: Hashable, Sendable {
 
     /// Parses JSON text. Returns nil if the text is not JSON, or has ``maximumDepth`` or more levels of nesting.
     package init?(parsing text: String) {
-        guard let value = JSONValueParser.parse(text) else { return nil }
+        guard let value = try? JSONNode.read(text, maximumDepth: Self.maximumDepth - 1, JSONValue.init) else {
+            return nil
+        }
         self = value
+    }
+
+    /// Returns JSON text without surrounding white space; nil if the text is not JSON, or is nested too deeply.
+    package static func checkedText(_ text: String) -> String? {
+        try? JSONNode.read(text, maximumDepth: maximumDepth - 1) { $0.text }
+    }
+
+    private struct NumberTooLarge: Error {}
+
+    /// The initializer is recursive, and ``maximumDepth`` limits the recursion. If a key appears twice, the last one
+    /// counts, as in JavaScript.
+    private init(_ node: JSONNode) throws {
+        switch node.kind {
+        case .null: self = .null
+        case .bool: self = .bool(node.bool == true)
+        case .number: self = try Self.number(node.number ?? "")
+        case .string: self = .string(node.string ?? "")
+        case .array: self = .array(try node.elements.map(JSONValue.init))
+        case .object: self = .object(WireTable(try node.members.map { ($0.name, try JSONValue($0.value)) }))
+        }
+    }
+
+    private static func number(_ text: String) throws -> JSONValue {
+        // A number like 120.0 is a whole number too. The check of the digits works for large numbers, unlike a
+        // conversion to `Double`.
+        let isPlain = !text.utf8.contains { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        if isPlain, parts.dropFirst().allSatisfy({ $0.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }),
+            let integer = Int(parts[0])
+        {
+            return .integer(integer)
+        }
+        guard let number = Double(text), number.isFinite else { throw NumberTooLarge() }
+        guard !isPlain, let integer = Int(exactly: number), integer.magnitude <= 1 << 53 else {
+            return .number(number)
+        }
+        return .integer(integer)
     }
 
     package subscript(key: String) -> JSONValue? {
@@ -88,6 +129,39 @@ extension JSONValue {
         var writer = JSONWriter()
         writer.write(self)
         return writer.text
+    }
+}
+
+extension JSONWriter {
+    package mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: write(raw: "null")
+        case .bool(let value): write(raw: value ? "true" : "false")
+        case .integer(let value): write(raw: String(value))
+        case .number(let value): write(raw: value.isFinite ? String(value) : "null")
+        case .string(let value): write(string: value)
+        case .array(let elements):
+            writeList(elements, in: ("[", "]")) { writer, element in writer.write(element) }
+        case .object(let members):
+            writeList(members.sorted { $0.key < $1.key }, in: ("{", "}")) { writer, member in
+                writer.write(string: member.key)
+                writer.write(raw: ":")
+                writer.write(member.value)
+            }
+        }
+    }
+
+    private mutating func writeList<Element>(
+        _ elements: [Element],
+        in brackets: (String, String),
+        write: (inout JSONWriter, Element) -> Void
+    ) {
+        self.write(raw: brackets.0)
+        for (index, element) in elements.enumerated() {
+            if index > 0 { self.write(raw: ",") }
+            write(&self, element)
+        }
+        self.write(raw: brackets.1)
     }
 }
 

@@ -1,4 +1,4 @@
-import CPusherProtocol
+import CRealtimeJSON
 
 /// A message in the form that nearly all events have. The message is an object with only the keys `event`, `channel`,
 /// `data` and `user_id`, each at most once. The names have no escapes, and `data` is a string or missing.
@@ -138,11 +138,13 @@ package struct UnescapedText: ~Copyable {
     }
 
     private var memory = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
-    private let isAccelerated: Bool
+    private let unescapesInBlocks: Bool
 
     /// - Parameter isAccelerated: Whether to use vector instructions, if the processor has them. Tests also run without
     ///   these instructions.
-    package init(isAccelerated: Bool = true) { self.isAccelerated = isAccelerated && pusher_can_unescape() }
+    package init(isAccelerated: Bool = true) {
+        unescapesInBlocks = isAccelerated && realtime_json_unescapes_in_blocks()
+    }
 
     deinit { memory.deallocate() }
 
@@ -157,10 +159,9 @@ package struct UnescapedText: ~Copyable {
     fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         let count = bytes.count &- start
         if memory.count < count &+ Self.slack { grow(to: count &+ Self.slack) }
-        guard isAccelerated else { return unescapePortably(bytes, from: start) }
         return bytes.withUnsafeBufferPointer { source -> (Content, end: Int)? in
             guard let from = source.baseAddress, let to = memory.baseAddress else { return nil }
-            let unescaped = pusher_unescape(from + start, count, to)
+            let unescaped = realtime_json_unescape_until_quote(from + start, count, unescapesInBlocks, to)
             guard unescaped.written >= 0 else { return nil }
             return (Content(count: unescaped.written, isASCII: unescaped.is_ascii), start &+ unescaped.end)
         }
@@ -184,19 +185,12 @@ package struct UnescapedText: ~Copyable {
         return body(UnsafeBufferPointer(rebasing: memory[..<content.count]).span)
     }
 
-    private static let slack = max(Int(PUSHER_UNESCAPE_SLACK), JSONStringUnescaping.slack)
+    private static let slack = Int(REALTIME_JSON_UNESCAPE_SLACK)
 
     @inline(never)
     private mutating func grow(to size: Int) {
         memory.deallocate()
         memory = .allocate(capacity: max(size, 4096))
-    }
-
-    private func unescapePortably(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
-        var unescaping = JSONStringUnescaping()
-        bytes.withUnsafeBytes { unescaping.unescape($0, from: start, into: UnsafeMutableRawBufferPointer(memory)) }
-        guard unescaping.malformedOffset == nil else { return nil }
-        return (Content(count: unescaping.count, isASCII: false), unescaping.end)
     }
 
     @inline(__always)

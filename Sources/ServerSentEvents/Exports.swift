@@ -1,3 +1,6 @@
-// Types of other modules that apps use with the client: options of TLS, the proxy and retries, and header fields.
+// Types of other modules that apps use with the client: options of TLS, the proxy, retries and decoding,
+// and header fields.
 @_exported public import RealtimeNetworking
 @_exported public import RealtimePrimitives
+
+@_exported public import struct RealtimeJSON.JSONDecodingOptions

@@ -2,5 +2,6 @@
 @_exported public import Foundation
 @_exported public import SignalRCore
 
+@_exported public import struct RealtimeJSON.JSONDecodingOptions
 @_exported public import enum RealtimeNetworking.HTTPProxy
 @_exported public import struct RealtimeNetworking.TLSOptions

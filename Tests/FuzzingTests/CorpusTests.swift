@@ -11,7 +11,8 @@ struct CorpusTests {
         .deletingLastPathComponent().appending(path: "Tools/Fuzzing")
 
     private static let targets = [
-        "authorization", "client", "encryption", "envelope", "eventstream", "frames", "httpframes", "json", "presence",
+        "authorization", "client", "decoding", "encryption", "envelope", "eventstream", "frames", "httpframes", "json",
+        "presence",
         "redirect", "signalr", "upgrade", "utf8",
     ]
 

@@ -67,7 +67,7 @@ struct EnvelopeRobustnessTests {
 
     @Test("Unclosed brackets outside of an envelope are rejected after 511 levels")
     func unclosedBrackets() {
-        #expect(throws: EnvelopeError.tooDeep(offset: 511)) {
+        #expect(throws: EnvelopeError.tooDeep(offset: 512)) {
             try Envelope(decoding: String(repeating: "[", count: 1_000_000))
         }
     }

@@ -1,3 +1,4 @@
+import RealtimeJSON
 import TestSupport
 import TestTraits
 import Testing
@@ -53,11 +54,20 @@ struct StringUnescapingTests {
 
     private func check(_ inside: [UInt8], behind: [UInt8] = [], sourceLocation: SourceLocation = #_sourceLocation) {
         let bytes = [UInt8(ascii: "\"")] + inside + behind
-        var scanner = JSONScanner()
-        let text = try? scanner.readString(bytes.span)
         let expected = Self.plainly(bytes.dropFirst())
-        #expect(text == expected?.text, "\(String(decoding: bytes, as: UTF8.self))", sourceLocation: sourceLocation)
-        if text != nil { #expect(scanner.offset == expected?.rest, sourceLocation: sourceLocation) }
+        for isAccelerated in [true, false] {
+            var unescaped = UnescapedText(isAccelerated: isAccelerated)
+            var offset = 0
+            let text = unescaped.readString(bytes.span, at: &offset) { text in
+                text.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+            }
+            #expect(text == expected?.text, "\(String(decoding: bytes, as: UTF8.self))", sourceLocation: sourceLocation)
+            if text != nil { #expect(offset == expected?.rest, sourceLocation: sourceLocation) }
+        }
+        // The scanner of whole texts reads the same strings.
+        let string = expected.map { Array(bytes[..<$0.rest]) } ?? bytes
+        let node = try? string.withUnsafeBytes { try JSONNode.read($0) { $0.string } }
+        #expect(node == expected?.text, "\(String(decoding: bytes, as: UTF8.self))", sourceLocation: sourceLocation)
     }
 
     @Test(

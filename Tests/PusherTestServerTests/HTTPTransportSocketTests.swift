@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import PusherProtocol
+import RealtimeJSON
 import TestSupport
 import TestTLS
 import TestTraits
@@ -64,7 +65,7 @@ struct HTTPTransportSocketTests {
             #expect(String(decoding: await stream.read(beginning.utf8.count), as: UTF8.self) == beginning)
             let sender = try await ByteConnection.connect(port: server.port)
             for channel in ["a", "b", "c"] {
-                let body = JSONText.array([JSONText.string(Envelope.subscribe(channel: channel).jsonText)])
+                let body = JSONWriter.array([JSONWriter.string(Envelope.subscribe(channel: channel).jsonText)])
                 sender.write(Self.send(body, fields: ""))
                 #expect(await sender.readHead().first == "HTTP/1.1 204 No Content")
                 let line = Self.chunk(frame(Dialect.pusher.subscriptionSucceeded(channel: channel)))
@@ -262,7 +263,7 @@ struct HTTPTransportSocketTests {
         for try await bytes in stream.body {
             body += String(buffer: bytes)
             if body.hasSuffix(greeting()) {
-                let message = JSONText.array([JSONText.string(Envelope.ping.jsonText)])
+                let message = JSONWriter.array([JSONWriter.string(Envelope.ping.jsonText)])
                 #expect(try await request("xhr_send", .POST, message).status == .noContent)
             }
             if body.hasSuffix(frame(Dialect.pusher.pong)) { server.closeConnections(code: 4100) }

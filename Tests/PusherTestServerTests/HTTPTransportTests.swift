@@ -1,5 +1,6 @@
 import NIOCore
 import PusherProtocol
+import RealtimeJSON
 import TestSupport
 import TestTraits
 import Testing
@@ -52,7 +53,7 @@ struct HTTPTransportTests {
         let names = ["a", "b", "c"]
         _ = world.send(messages: names.map { Envelope.subscribe(channel: $0).jsonText })
         let answers = names.map { Dialect.pusher.subscriptionSucceeded(channel: $0) }
-        #expect(stream.next() == "a" + JSONText.array(answers.map { JSONText.string($0) }) + "\n")
+        #expect(stream.next() == "a" + JSONWriter.array(answers.map { JSONWriter.string($0) }) + "\n")
         #expect(world.server.receivedMessages().count == 3)
     }
 
@@ -131,7 +132,7 @@ struct HTTPTransportTests {
         let poll = world.poll()
         let events = (1...3).map { #"{"event":"e","data":"\#($0)","channel":"news"}"# }
         let texts = [Dialect.pusher.connectionEstablished(socketID: "7.1", activityTimeout: 120), Self.succeeded]
-        #expect(poll.body == "a" + JSONText.array((texts + events).map { JSONText.string($0) }) + "\n")
+        #expect(poll.body == "a" + JSONWriter.array((texts + events).map { JSONWriter.string($0) }) + "\n")
     }
 
     @Test("a second poll gets 2010, and the first poll continues")

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 import TestSupport
 import TestTraits
 import Testing
@@ -10,7 +11,7 @@ struct UserTests {
     private func success(_ userData: String) -> String {
         message(
             "pusher:signin_success",
-            JSONText.object([("user_data", JSONText.string(userData))]),
+            JSONWriter.object([("user_data", JSONWriter.string(userData))]),
             isString: false
         )
     }

@@ -15,7 +15,7 @@ import Testing
     private func connected() async throws -> HubConnection {
         let options = HubEngine.Options(
             machine: HubStateMachine.Configuration(.json),
-            coder: HubCoder(json: HubCoder.makeJSONEncoder(), HubCoder.makeJSONDecoder()),
+            coder: HubCoder(),
             retryPolicy: nil,
             wantsResumption: false,
             invocationTimeout: nil,

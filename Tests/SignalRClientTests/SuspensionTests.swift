@@ -17,7 +17,7 @@ import Testing
         machine.reconnects = policy != nil
         let options = HubEngine.Options(
             machine: machine,
-            coder: HubCoder(json: HubCoder.makeJSONEncoder(), HubCoder.makeJSONDecoder()),
+            coder: HubCoder(),
             retryPolicy: policy,
             wantsResumption: false,
             invocationTimeout: nil,

@@ -20,13 +20,17 @@ enum BenchmarkRunner {
         if !hasMemory {
             print("The kernel does not report the memory of a process: the rows about memory are left out.\n")
         }
+        if SubjectLauncher.pusherJSFile == nil {
+            print("PUSHER_JS does not name the file of pusher-js for node: the rows about pusher-js are left out.\n")
+        }
         let generator = try GeneratorProcess(folder: folder, certificate: certificate)
         defer { generator.stop() }
         let launcher = SubjectLauncher(folder: folder, generator: generator)
         let plan = Plan(
             extent: options.extent,
             hasTLS: generator.tlsPort != 0,
-            hasMemory: hasMemory
+            hasMemory: hasMemory,
+            hasPusherJS: SubjectLauncher.pusherJSFile != nil
         )
         var report = Report(options.extent)
         for suite in plan.suites where options.wants(suite.name) {

@@ -49,6 +49,7 @@ struct SubjectLauncher {
         let started = MonotonicTime.nanoseconds
         let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
         let subject = folder.appendingPathComponent("Subject").path
+        if run.via == Run.pusherJS { return try pusherJS(arguments) }
         // The library is loaded only for runs that count allocations, because counting takes time.
         let counter = folder.appendingPathComponent("libAllocationCount.so").path
         let preload = run.countsAllocations ? ["LD_PRELOAD=\(counter)"] : []
@@ -58,6 +59,22 @@ struct SubjectLauncher {
         } catch {
             throw ProcessError(description: "\(run.arguments.joined(separator: " ")): the subject printed no result")
         }
+    }
+
+    /// The file of pusher-js for node; nil if the rows about pusher-js are left out.
+    static var pusherJSFile: String? {
+        ProcessInfo.processInfo.environment["PUSHER_JS"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private func pusherJS(_ arguments: [String]) throws -> [String: Double] {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "pusher-js.js").path()
+        let file = Self.pusherJSFile ?? ""
+        let output = try Self.run(["node", script, file] + arguments, patience: patience)
+        guard let values = try? JSONDecoder().decode([String: Double].self, from: output) else {
+            throw ProcessError(description: "node printed no result")
+        }
+        return values
     }
 
     /// Runs a command, and returns its output. Throws an error if the command fails or exceeds the time limit.

@@ -15,8 +15,9 @@ struct Rounds {
 
     func numbers(_ measured: Measured) -> [Double] {
         let numbers = (values[measured.run] ?? []).compactMap { $0[measured.key] }
-        guard let base = measured.base else { return numbers }
-        return zip(numbers, self.numbers(Measured(run: base, key: measured.key))).map { $0 - $1 }
+        return measured.bases.reduce(numbers) { numbers, base in
+            zip(numbers, self.numbers(Measured(run: base, key: measured.key))).map { $0 - $1 }
+        }
     }
 
     func spread(_ measured: Measured) -> Spread? { Spread(numbers(measured)) }

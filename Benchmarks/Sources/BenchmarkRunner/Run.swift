@@ -10,6 +10,9 @@ struct Run: Hashable, Sendable, Encodable {
     /// Whether the subject counts its allocations. Linux only.
     var countsAllocations = false
 
+    /// The value of ``via`` for pusher-js in node.
+    static let pusherJS = "pusher-js"
+
     init(_ measurement: String, via: String, kind: String? = nil, _ settings: [String: Int] = [:]) {
         self.measurement = measurement
         self.via = via
@@ -43,12 +46,12 @@ struct Run: Hashable, Sendable, Encodable {
 struct Measured: Hashable, Sendable {
     let run: Run
     let key: String
-    /// The run whose number is subtracted from this number.
-    var base: Run?
+    /// The runs whose numbers are subtracted from this number.
+    var bases: [Run] = []
 
-    func without(_ base: Run) -> Measured { Measured(run: run, key: key, base: base) }
+    func without(_ bases: Run...) -> Measured { Measured(run: run, key: key, bases: bases) }
 
-    var runs: [Run] { [run] + (base.map { [$0] } ?? []) }
+    var runs: [Run] { [run] + bases }
 }
 
 /// Runs that are compared with each other, and are made in turns.

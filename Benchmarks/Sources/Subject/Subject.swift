@@ -33,7 +33,7 @@ enum Subject {
         case "event-stream": try await EventStreams(arguments: arguments).run()
         case "hub-received": try await HubMessages(arguments: arguments).received()
         case "hub-invoked": try await HubMessages(arguments: arguments).invoked()
-        case "decode", "decrypt": try Decoding(arguments: arguments).run()
+        case "decode", "decode-value", "decrypt": try Decoding(arguments: arguments).run()
         default: throw SubjectError("unknown measurement")
         }
     }

@@ -19,6 +19,8 @@ public struct HubLoad: Hashable, Sendable {
         case messagePack
         /// Items of the stream that the client requests, in JSON.
         case stream
+        /// Calls of the client with an object as the argument, in JSON.
+        case document
     }
 
     /// The messages, and their protocol.
@@ -62,6 +64,10 @@ public struct HubLoad: Hashable, Sendable {
 
     /// A call as the server sends it.
     public var message: [UInt8] {
+        if kind == .document {
+            let text = #"{"type":1,"target":"\#(Self.method)","arguments":[\#(Payload.json(size: size))]}"#
+            return Array(text.utf8) + [0x1E]
+        }
         let argument = String(repeating: "x", count: size)
         guard kind == .messagePack else {
             return Array(#"{"type":1,"target":"\#(Self.method)","arguments":["\#(argument)"]}"#.utf8) + [0x1E]

@@ -8,7 +8,7 @@ public struct StreamLoad: Hashable, Sendable {
     /// The requested number of events. The stream has ``total`` events.
     public var events: Int
 
-    /// Makes a stream of at least this many events. The size of an event is at least 16 bytes.
+    /// Makes a stream of at least this many events. The size of an event is at least 64 bytes.
     public init(size: Int, events: Int) {
         self.size = size
         self.events = events
@@ -18,7 +18,7 @@ public struct StreamLoad: Hashable, Sendable {
     public init?(path: String) {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let numbers = path.dropFirst(Self.prefix.count).split(separator: "/").compactMap { Int($0) }
-        guard numbers.count == 2, numbers[0] >= 16, numbers[1] > 0 else { return nil }
+        guard numbers.count == 2, numbers[0] >= 64, numbers[1] > 0 else { return nil }
         self.init(size: numbers[0], events: numbers[1])
     }
 
@@ -26,7 +26,7 @@ public struct StreamLoad: Hashable, Sendable {
     public var path: String { "\(Self.prefix)\(size)/\(events)" }
 
     /// An event as the server sends it.
-    public var event: String { "data: \(String(repeating: "x", count: size - 8))\n\n" }
+    public var event: String { "data: \(Payload.json(size: size - 8))\n\n" }
 
     /// The number of events in one write, which has about 64 KiB.
     public var eventsPerBlock: Int { max(65_536 / size, 1) }

@@ -199,7 +199,7 @@ enum ClientEventData {
         _ encoding: PusherClientOptions.ClientEventEncoding
     ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
-        return payload(try JSONText.make(of: data), encoding)
+        return payload(try UntypedJSON.make(of: data), encoding)
     }
 
     static func payload(

@@ -46,7 +46,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// The members, including this client's own user. Empty while the channel is not subscribed.
     public var members: [PusherPresenceChannelMember] {
-        (subscription?.roster?.members ?? []).map { PusherPresenceChannelMember($0) }
+        (subscription?.roster?.members ?? []).map { member($0) }
     }
 
     /// The user id of this client's subscription; nil until the channel is authorized.
@@ -54,13 +54,17 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// Returns the member with that id; nil if there is none.
     public func findMember(userId: String) -> PusherPresenceChannelMember? {
-        subscription?.roster?.member(userId).map { PusherPresenceChannelMember($0) }
+        subscription?.roster?.member(userId).map { member($0) }
     }
 
     /// Returns this client's own member; nil while the channel is not subscribed.
     public func me() -> PusherPresenceChannelMember? {
         guard let roster = subscription?.roster, let id = roster.myID else { return nil }
-        return roster.member(id).map { PusherPresenceChannelMember($0) }
+        return roster.member(id).map { member($0) }
+    }
+
+    private func member(_ member: PresenceMember) -> PusherPresenceChannelMember {
+        PusherPresenceChannelMember(member, decoding: engine.decoding)
     }
 
     // MARK: Changes

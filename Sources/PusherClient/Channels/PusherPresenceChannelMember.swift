@@ -1,5 +1,6 @@
 public import Foundation
 import PusherProtocol
+import RealtimeJSON
 
 /// PusherSwift's name for the information about a user: the members of a JSON object.
 public typealias PusherUserInfoObject = [String: AnyObject]
@@ -10,6 +11,7 @@ public final class PusherPresenceChannelMember: Sendable {
     public let userId: String
     /// ``userInfo`` as JSON text.
     package let userInfoText: String?
+    private let decoding: JSONDecodingOptions
 
     /// Creates a member that a `userDataFetcher` can return.
     ///
@@ -20,12 +22,14 @@ public final class PusherPresenceChannelMember: Sendable {
     ///     value with a number that JSON cannot represent also counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
-        self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }
+        self.userInfoText = userInfo.flatMap { try? UntypedJSON.make(of: $0) }
+        decoding = JSONDecodingOptions()
     }
 
-    package init(userId: String, userInfoText: String?) {
+    package init(userId: String, userInfoText: String?, decoding: JSONDecodingOptions = JSONDecodingOptions()) {
         self.userId = userId
         self.userInfoText = userInfoText
+        self.decoding = decoding
     }
 
     /// The size of the texts, in bytes.
@@ -35,17 +39,19 @@ public final class PusherPresenceChannelMember: Sendable {
     ///
     /// Each call parses the JSON text again. ``decodeUserInfo(as:decoder:)`` decodes the text as your own type.
     public var userInfo: Any? {
-        let value = userInfoText.flatMap(JSONText.value)
+        let value = userInfoText.flatMap(UntypedJSON.value)
         return value is NSNull ? nil : value
     }
 
     /// Decodes ``userInfo``.
     ///
+    /// - Parameters:
+    ///   - type: The type of the information.
+    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``.
     /// - Throws: The decoder's error. If there is no information, the method decodes JSON's `null`, so an optional type
     ///   gives nil.
-    public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
-    {
-        try decoder.decode(type, from: Data((userInfoText ?? "null").utf8))
+    public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder? = nil) throws -> T {
+        try decoding.decode(type, from: userInfoText ?? "null", with: decoder)
     }
 }
 

@@ -48,10 +48,11 @@ extension ClientEngine {
 
     func membersReplaced(_ id: ChannelID, _ members: [PresenceMember], _ difference: PresenceRoster.Difference) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
-        let added = difference.added.map { PusherPresenceChannelMember($0) }
-        let removed = difference.removed.map { PusherPresenceChannelMember($0) }
+        let added = difference.added.map { PusherPresenceChannelMember($0, decoding: decoding) }
+        let removed = difference.removed.map { PusherPresenceChannelMember($0, decoding: decoding) }
+        let members = members.map { PusherPresenceChannelMember($0, decoding: decoding) }
         broadcast(
-            .replaced(members: members.map { PusherPresenceChannelMember($0) }, added: added, removed: removed),
+            .replaced(members: members, added: added, removed: removed),
             to: channel.membershipChanges,
             channel: channel.name
         )
@@ -67,7 +68,7 @@ extension ClientEngine {
 
     func memberAdded(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
-        let object = PusherPresenceChannelMember(member)
+        let object = PusherPresenceChannelMember(member, decoding: decoding)
         broadcast(.added(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberAdded }
         announce(envelope, on: channel)
@@ -75,7 +76,7 @@ extension ClientEngine {
 
     func memberRemoved(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
-        let object = PusherPresenceChannelMember(member)
+        let object = PusherPresenceChannelMember(member, decoding: decoding)
         broadcast(.removed(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberRemoved }
         announce(envelope, on: channel)
@@ -128,7 +129,7 @@ extension ClientEngine {
     }
 
     func deliverToUser(_ envelope: Envelope) {
-        let event = PusherEvent(envelope)
+        let event = PusherEvent(envelope, decoding: decoding)
         deliver(event, to: audience(of: event, clientListeners, userListeners))
     }
 
@@ -162,7 +163,7 @@ extension SubscriptionError {
 }
 
 extension PusherPresenceChannelMember {
-    convenience init(_ member: PresenceMember) {
-        self.init(userId: member.id, userInfoText: member.info)
+    convenience init(_ member: PresenceMember, decoding: JSONDecodingOptions) {
+        self.init(userId: member.id, userInfoText: member.info, decoding: decoding)
     }
 }

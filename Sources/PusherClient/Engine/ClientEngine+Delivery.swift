@@ -48,7 +48,7 @@ extension ClientEngine {
 
     /// Delivers an event of the protocol without the app's transformer, for example the event for a new member.
     func announce(_ envelope: Envelope, on channel: PusherChannel?, subscriptionError: SubscriptionError? = nil) {
-        let event = PusherEvent(envelope, subscriptionError: subscriptionError)
+        let event = PusherEvent(envelope, decoding: decoding, subscriptionError: subscriptionError)
         deliver(event, to: audience(of: event, clientListeners, channel?.listeners))
     }
 

@@ -48,7 +48,7 @@ extension ClientEngine {
         case .hastyConnects: warnOfHastyConnects()
 
         case .deliver(let recipient, let envelope):
-            let event = PusherEvent(envelope)
+            let event = PusherEvent(envelope, decoding: decoding)
             deliverServerEvent(event, to: audience(of: event, clientListeners, channel(recipient)?.listeners))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
@@ -71,7 +71,7 @@ extension ClientEngine {
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
-            let event = PusherEvent(envelope)
+            let event = PusherEvent(envelope, decoding: decoding)
             deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 

@@ -122,6 +122,7 @@ package final class ClientEngine: Sendable {
     let logger: Logger
     let tracesMessages: Bool
     let transformsPayloads: Bool
+    let decoding: JSONDecodingOptions
     let buffers: TotalBudget
     let listenerContext: ListenerContext
     /// Whether there are effects to carry out. The engine reads this value without the lock.
@@ -159,6 +160,7 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
+        decoding = options.decoding
         watchlistEvents = Broadcast { EventBuffer(budget) { 256 + $0.size } }
         statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
         let dispatcher = CallbackDispatcher(

@@ -121,7 +121,8 @@ final class Reception {
             eventName: route.eventName,
             channelName: route.channelName,
             data: message.data(in: text),
-            userID: message.userID(in: bytes)
+            userID: message.userID(in: bytes),
+            decoding: engine.decoding
         )
         if let callback = route.onlyCallback, !engine.transformsPayloads {
             callback.call(event)

@@ -19,7 +19,7 @@ public struct DecodedEventSequence<Value: Decodable>: AsyncSequence {
     public typealias Failure = Never
 
     let base: EventSequence<PusherEvent>
-    let decoder: JSONDecoder
+    let decoder: JSONDecoder?
     let engine: ClientEngine
 
     /// The number of events dropped so far, because they arrived faster than the consumer took them.
@@ -33,7 +33,7 @@ public struct DecodedEventSequence<Value: Decodable>: AsyncSequence {
     /// An iterator that returns one event after the other.
     public struct AsyncIterator: AsyncIteratorProtocol {
         var base: EventSequence<PusherEvent>.AsyncIterator
-        let decoder: JSONDecoder
+        let decoder: JSONDecoder?
         let engine: ClientEngine
 
         /// Returns the next event; nil when the sequence ends or the task is cancelled.
@@ -92,7 +92,7 @@ extension DecodedValueSequence: Sendable where Value: SendableMetatype {}
 
 extension ClientEngine {
     /// Decodes the event's data. If the decoder fails, the client reports the error, and the method returns nil.
-    func decode<Value: Decodable>(_ event: PusherEvent, as type: Value.Type, decoder: JSONDecoder) -> Value? {
+    func decode<Value: Decodable>(_ event: PusherEvent, as type: Value.Type, decoder: JSONDecoder?) -> Value? {
         do {
             return try event.decode(as: type, decoder: decoder)
         } catch {

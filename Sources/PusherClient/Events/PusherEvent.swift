@@ -1,5 +1,7 @@
 public import Foundation
 import PusherProtocol
+import RealtimeJSON
+import RealtimePrimitives
 
 /// An event from the server, or an event that the client makes itself, such as `pusher:subscription_error`.
 public final class PusherEvent: Sendable {
@@ -19,6 +21,7 @@ public final class PusherEvent: Sendable {
     }
     private let failure: Failure?
     private let isDataEncodedOnce: Bool
+    private let decoding: JSONDecodingOptions
     private let unknownKeysText: String?
 
     /// The failure that an event reports. The type is indirect, because failures are large, and few events have a
@@ -41,10 +44,16 @@ public final class PusherEvent: Sendable {
         userId: String? = nil
     ) {
         let payload = data.map { Envelope.Payload.string($0) } ?? .none
-        self.init(Envelope(event: eventName, channel: channelName, data: payload, userID: userId))
+        let envelope = Envelope(event: eventName, channel: channelName, data: payload, userID: userId)
+        self.init(envelope, decoding: JSONDecodingOptions())
     }
 
-    init(_ envelope: consuming Envelope, subscriptionError: SubscriptionError? = nil) {
+    init(
+        _ envelope: consuming Envelope,
+        decoding: JSONDecodingOptions,
+        subscriptionError: SubscriptionError? = nil
+    ) {
+        self.decoding = decoding
         failure = subscriptionError.map { .subscription($0) }
         eventName = envelope.event
         channelName = envelope.channel
@@ -55,8 +64,9 @@ public final class PusherEvent: Sendable {
     }
 
     /// Creates an event from an ordinary message.
-    init(eventName: String, channelName: String?, data: String?, userID: String?) {
+    init(eventName: String, channelName: String?, data: String?, userID: String?, decoding: JSONDecodingOptions) {
         failure = nil
+        self.decoding = decoding
         self.eventName = eventName
         self.channelName = channelName
         self.data = data
@@ -75,6 +85,7 @@ public final class PusherEvent: Sendable {
     /// Creates a copy of an event with the payload that a ``PayloadTransformer`` made.
     init(_ original: PusherEvent, carrying payload: EventPayload) {
         failure = original.failure
+        decoding = original.decoding
         eventName = payload.eventName
         channelName = original.channelName
         data = payload.data
@@ -83,8 +94,8 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = original.isDataEncodedOnce && EventPayload.haveSameBytes(payload.data, original.data)
     }
 
-    /// Returns the value under a key of the message's envelope, as `JSONSerialization` gives it; nil if the key is
-    /// missing.
+    /// Returns the value under a key of the message's envelope, as `JSONSerialization` would give it; nil if the key
+    /// is missing.
     ///
     /// The key `"data"` gives the string, or any other value that the server sent. For an encrypted event, `"data"`
     /// gives the decrypted text. The key `"user_id"` gives a string, even if the server sent a number. Keys that the
@@ -94,24 +105,27 @@ public final class PusherEvent: Sendable {
         case "event": return eventName
         case "channel": return channelName
         case "user_id": return userId
-        case "data": return isDataEncodedOnce ? data.flatMap(JSONText.value) : data
+        case "data": return isDataEncodedOnce ? data.flatMap(UntypedJSON.value) : data
         default:
-            guard let members = unknownKeysText.flatMap(JSONText.value) as? [String: Any] else { return nil }
+            guard let members = unknownKeysText.flatMap(UntypedJSON.value) as? [String: Any] else { return nil }
             return members[key]
         }
     }
 
     /// Decodes the data from JSON.
     ///
+    /// - Parameters:
+    ///   - type: The type of the data.
+    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``.
     /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, if there is no data,
     ///   or the data cannot be decoded as the type. The decoder's error is the cause.
     public func decode<Value: Decodable>(
         as type: Value.Type = Value.self,
-        decoder: JSONDecoder = JSONDecoder()
+        decoder: JSONDecoder? = nil
     ) throws -> Value {
         guard let data else { throw undecodable(as: type, cause: nil) }
         do {
-            return try decoder.decode(type, from: Data(data.utf8))
+            return try decoding.decode(type, from: data, with: decoder)
         } catch {
             throw undecodable(as: type, cause: error)
         }

@@ -78,11 +78,12 @@ extension PusherEventSource where Event == PusherEvent {
     ///   - type: The type of the decoded data. The sequence decodes the data on the actor that iterates. If the type's
     ///     conformance to `Decodable` is isolated to the main actor, only code on the main actor can iterate the
     ///     sequence.
-    ///   - decoder: The decoder for the data. Default: a new `JSONDecoder`.
+    ///   - decoder: The decoder for the data. Default: the client's own decoder, which is several times as fast as a
+    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``.
     public func events<Value: Decodable>(
         named eventName: String,
         as type: Value.Type,
-        decoder: JSONDecoder = JSONDecoder()
+        decoder: JSONDecoder? = nil
     ) -> DecodedEventSequence<Value> {
         DecodedEventSequence(base: events(named: eventName), decoder: decoder, engine: _listeners.engine)
     }
@@ -96,7 +97,7 @@ extension PusherEventSource where Event == PusherEvent {
     public func values<Value: Decodable>(
         named eventName: String,
         as type: Value.Type,
-        decoder: JSONDecoder = JSONDecoder()
+        decoder: JSONDecoder? = nil
     ) -> DecodedValueSequence<Value> {
         DecodedValueSequence(base: events(named: eventName, as: type, decoder: decoder))
     }
@@ -158,13 +159,14 @@ extension PusherEventSource where Event == PusherEvent {
     /// - Parameters:
     ///   - eventName: The event's name.
     ///   - type: The type of the decoded data. The client decodes the data on the callback queue.
-    ///   - decoder: The decoder for the data. Default: a new `JSONDecoder`.
+    ///   - decoder: The decoder for the data. Default: the client's own decoder, which is several times as fast as a
+    ///     `JSONDecoder`, with ``PusherClientOptions/decoding``.
     ///   - callback: A closure that the client calls on the callback queue (``PusherClientOptions/callbackQueue``).
     /// - Returns: The observation that keeps the callback bound. Store it in the object that the callback belongs to.
     public func observe<Value: Decodable & SendableMetatype>(
         named eventName: String,
         as type: Value.Type,
-        decoder: JSONDecoder = JSONDecoder(),
+        decoder: JSONDecoder? = nil,
         _ callback: @escaping @Sendable (TypedEvent<Value>) -> Void
     ) -> EventObservation {
         let engine = _listeners.engine
@@ -182,7 +184,7 @@ extension PusherEventSource where Event == PusherEvent {
     public func observe<Value: Decodable>(
         named eventName: String,
         as type: Value.Type,
-        decoder: JSONDecoder = JSONDecoder(),
+        decoder: JSONDecoder? = nil,
         on actor: MainActor,
         _ callback: @escaping @MainActor (TypedEvent<Value>) -> Void
     ) -> EventObservation {

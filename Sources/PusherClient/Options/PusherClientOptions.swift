@@ -34,6 +34,7 @@ public final class PusherClientOptions: Sendable {
         var requestRetryPolicy = standardRetryPolicy
         var clientEventEncoding = ClientEventEncoding.json
         var payloadTransformer: (any PayloadTransformer)?
+        var decoding = JSONDecodingOptions()
         var tls = TLSOptions()
         var proxy = HTTPProxy.environment
         var transports = PusherTransports.webSocket
@@ -289,6 +290,18 @@ public final class PusherClientOptions: Sendable {
     public var payloadTransformer: (any PayloadTransformer)? {
         get { self[\.payloadTransformer] }
         set { self[\.payloadTransformer] = newValue }
+    }
+
+    /// The options for decoding events, members' information and the user's data as your own types, if you pass no
+    /// `JSONDecoder`. Default: names and dates as in a new `JSONDecoder`.
+    ///
+    /// ```swift
+    /// options.decoding.keys = .convertFromSnakeCase
+    /// options.decoding.dates = .iso8601
+    /// ```
+    public var decoding: JSONDecodingOptions {
+        get { self[\.decoding] }
+        set { self[\.decoding] = newValue }
     }
 
     /// The limits for everything whose size or number can grow.

@@ -1,5 +1,6 @@
 public import Foundation
 import PusherProtocol
+import RealtimeJSON
 
 /// The user who is signed in: their own events, which a backend sends to all their connections, and the users whom they
 /// watch.
@@ -28,10 +29,12 @@ public final class PusherUser: Sendable {
 
     /// Decodes the backend's data about the user (`user_data`).
     ///
+    /// - Parameters:
+    ///   - type: The type of the data.
+    ///   - decoder: The decoder. Default: the client's own decoder with ``PusherClientOptions/decoding``.
     /// - Throws: The decoder's error. Without a sign-in, the method decodes JSON's `null`.
-    public func decodeUserData<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
-    {
-        try decoder.decode(type, from: Data((userData ?? "null").utf8))
+    public func decodeUserData<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder? = nil) throws -> T {
+        try engine.decoding.decode(type, from: userData ?? "null", with: decoder)
     }
 }
 

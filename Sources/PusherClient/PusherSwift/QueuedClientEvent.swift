@@ -18,7 +18,7 @@ public struct QueuedClientEvent: Sendable {
         switch payload {
         case .none: NSNull()
         case .string(let text): text
-        case .json(let text): JSONText.value(of: text) ?? text
+        case .json(let text): UntypedJSON.value(of: text) ?? text
         }
     }
 }

@@ -1,4 +1,5 @@
 package import PusherProtocol
+import RealtimeJSON
 
 /// A session of the protocol over HTTP. Consecutive receiving requests bring messages, and other requests send them.
 ///

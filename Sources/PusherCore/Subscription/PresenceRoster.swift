@@ -1,4 +1,5 @@
 package import PusherProtocol
+import RealtimeJSON
 
 /// A user who is subscribed to a presence channel.
 package struct PresenceMember: Hashable, Sendable {

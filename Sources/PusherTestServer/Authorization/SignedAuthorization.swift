@@ -1,5 +1,6 @@
 import PusherEncryption
 import PusherProtocol
+import RealtimeJSON
 
 extension PusherTestServer {
     /// A backend's signed answer to a client that wants to subscribe or to sign in.
@@ -18,7 +19,7 @@ extension PusherTestServer {
             let members = [
                 ("auth", auth), ("channel_data", channelData), ("shared_secret", sharedSecret), ("user_data", userData),
             ]
-            return JSONText.object(members.compactMap { name, value in value.map { (name, JSONText.string($0)) } })
+            return JSONWriter.object(members.compactMap { name, value in value.map { (name, JSONWriter.string($0)) } })
         }
     }
 }

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 /// The server's messages as text (protocol clause 3).
 extension PusherTestServer.Dialect {
@@ -88,6 +89,6 @@ extension PusherTestServer.Dialect {
     }
 
     private static func object(_ members: [(String, JSONValue)]) -> String {
-        JSONText.object(members.map { ($0.0, $0.1.jsonText) })
+        JSONWriter.object(members.map { ($0.0, $0.1.jsonText) })
     }
 }

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 /// The messages about the users on presence channels (protocol clause 3).
 extension PusherTestServer.Dialect {
@@ -8,9 +9,9 @@ extension PusherTestServer.Dialect {
             Array(repeating: id(of: member), count: isListedTwice ? member.connections.count : 1)
         }
         var list = [("count", String(ids.count))]
-        if presence.listsIDs { list.append(("ids", JSONText.array(ids))) }
+        if presence.listsIDs { list.append(("ids", JSONWriter.array(ids))) }
         list.append(("hash", hash(members)))
-        let data = JSONText.object([("presence", JSONText.object(list))])
+        let data = JSONWriter.object([("presence", JSONWriter.object(list))])
         return text(Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string(data)))
     }
 
@@ -19,8 +20,8 @@ extension PusherTestServer.Dialect {
     private func hash(_ members: [PresenceMember]) -> String {
         let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
         let isList = zip(members.indices, members).allSatisfy { index, member in member.userId == String(index) }
-        if presence.hash == .listWhereCounted, isList { return JSONText.array(infos) }
-        return JSONText.object(Array(zip(members.map(\.userId), infos)))
+        if presence.hash == .listWhereCounted, isList { return JSONWriter.array(infos) }
+        return JSONWriter.object(Array(zip(members.map(\.userId), infos)))
     }
 
     func memberAdded(channel: String, _ member: PresenceMember) -> String {
@@ -34,12 +35,12 @@ extension PusherTestServer.Dialect {
     private func memberEvent(_ event: String, _ channel: String, _ member: PresenceMember, hasInfo: Bool) -> String {
         var members = [("user_id", id(of: member))]
         if hasInfo, let info = member.info { members.append(("user_info", info)) }
-        let data = presence.memberEvents.payload(JSONText.object(members))
+        let data = presence.memberEvents.payload(JSONWriter.object(members))
         return text(Envelope(event: event, channel: channel, data: data))
     }
 
     private func id(of member: PresenceMember) -> String {
-        member.isNumber && presence.keepsNumericIDs ? member.userId : JSONText.string(member.userId)
+        member.isNumber && presence.keepsNumericIDs ? member.userId : JSONWriter.string(member.userId)
     }
 }
 

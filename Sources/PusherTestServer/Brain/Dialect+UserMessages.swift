@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 /// The messages to signed-in users and on cache channels (protocol clause 3).
 extension PusherTestServer.Dialect {
@@ -7,20 +8,20 @@ extension PusherTestServer.Dialect {
     }
 
     func signInSuccess(userData: String, auth: String) -> String {
-        var members = [("user_data", JSONText.string(userData))]
-        if users.echoesAuth { members.append(("auth", JSONText.string(auth))) }
-        let data = users.signInSuccess.payload(JSONText.object(members))
+        var members = [("user_data", JSONWriter.string(userData))]
+        if users.echoesAuth { members.append(("auth", JSONWriter.string(auth))) }
+        let data = users.signInSuccess.payload(JSONWriter.object(members))
         return text(Envelope(event: EventName.signInSuccess, data: data))
     }
 
     func watchlistEvents(_ events: [(name: String, userIDs: [String])]) -> String {
         let list = events.map { event in
-            JSONText.object([
-                ("name", JSONText.string(event.name)),
-                ("user_ids", JSONText.array(event.userIDs.map(JSONText.string))),
+            JSONWriter.object([
+                ("name", JSONWriter.string(event.name)),
+                ("user_ids", JSONWriter.array(event.userIDs.map(JSONWriter.string))),
             ])
         }
-        let data = users.watchlistEvents.payload(JSONText.object([("events", JSONText.array(list))]))
+        let data = users.watchlistEvents.payload(JSONWriter.object([("events", JSONWriter.array(list))]))
         return text(Envelope(event: EventName.watchlistEvents, data: data))
     }
 }

@@ -1,5 +1,6 @@
 import PusherEncryption
 import PusherProtocol
+import RealtimeJSON
 
 /// The authorization endpoints `/pusher/auth` and `/pusher/user-auth` (protocol clause 8).
 extension ServerBrain {
@@ -49,10 +50,10 @@ extension ServerBrain {
             let responses = channels.map { ($0.name, response(to: $0, call.form, socketID, fault)) }
             guard isBatch else { return responses.first?.1 ?? RESTResponse(status: 400, body: "") }
             let members = responses.map { name, response in
-                let data = response.status == 200 ? response.body : JSONText.string(response.body)
-                return (name, JSONText.object([("status", String(response.status)), ("data", data)]))
+                let data = response.status == 200 ? response.body : JSONWriter.string(response.body)
+                return (name, JSONWriter.object([("status", String(response.status)), ("data", data)]))
             }
-            return RESTResponse(status: 200, body: JSONText.object(members))
+            return RESTResponse(status: 200, body: JSONWriter.object(members))
         }
     }
 
@@ -70,12 +71,12 @@ extension ServerBrain {
             channelData = data
         case .allow(let userId, let userInfo):
             guard ChannelKind(ofChannelNamed: channel.name).base == .presence else { break }
-            var members = [("user_id", JSONText.string(userId ?? form["user_id"] ?? socketID))]
+            var members = [("user_id", JSONWriter.string(userId ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
-                guard let info = JSONText.checked(info) else { return Self.notJSON("user_info") }
+                guard let info = JSONValue.checkedText(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))
             }
-            channelData = JSONText.object(members)
+            channelData = JSONWriter.object(members)
         }
         var key = masterKey
         if fault == .wrongSharedSecret { key = Self.wrongMasterKey }
@@ -104,16 +105,16 @@ extension ServerBrain {
         case .allowWithData(let data):
             userData = data
         case .allow(let userId, let userInfo, let watchlist):
-            var members = [("id", JSONText.string(userId ?? form["user_id"] ?? socketID))]
+            var members = [("id", JSONWriter.string(userId ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
-                guard let info = JSONText.checked(info) else { return Self.notJSON("user_info") }
+                guard let info = JSONValue.checkedText(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))
             }
-            if let watchlist = watchlist.map({ JSONText.array($0.map(JSONText.string)) }) ?? form["watchlist"] {
-                guard let watchlist = JSONText.checked(watchlist) else { return Self.notJSON("watchlist") }
+            if let watchlist = watchlist.map({ JSONWriter.array($0.map(JSONWriter.string)) }) ?? form["watchlist"] {
+                guard let watchlist = JSONValue.checkedText(watchlist) else { return Self.notJSON("watchlist") }
                 members.append(("watchlist", watchlist))
             }
-            userData = JSONText.object(members)
+            userData = JSONWriter.object(members)
         }
         let answer = signingApplication(fault).authentication(socketID: socketID, userData: userData)
         return RESTResponse(status: 200, body: answer.jsonText)

@@ -15,7 +15,7 @@ extension ServerBrain {
         }
         var info: String?
         if let userInfo {
-            info = JSONText.checked(userInfo)
+            info = JSONValue.checkedText(userInfo)
             if info == nil { throw Self.invalidMember(userId, "the user info is not JSON") }
         }
         do throws(SubscriptionRefusal) {
@@ -58,7 +58,7 @@ extension ServerBrain {
         _ reached: inout Set<ConnectionID>
     ) -> [ServerAction] {
         guard fakeMembers[id] != nil else { return [] }
-        let payload = JSONText.checked(data).map { Envelope.Payload.json($0) } ?? .string(data)
+        let payload = JSONValue.checkedText(data).map { Envelope.Payload.json($0) } ?? .string(data)
         let message = Envelope(event: event, channel: channel, data: payload)
         reached = relay(message, from: id, memberID(of: id, on: channel), on: channel)
         return takeActions()

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 /// The events that the server reports in webhooks (protocol clause 14).
 ///
@@ -14,14 +15,14 @@ extension ServerBrain {
     private var hasWebhooks: Bool { options.webhookURL != nil }
 
     private mutating func note(_ members: [(String, String)]) {
-        if hasWebhooks { webhookEvents.append(JSONText.object(members)) }
+        if hasWebhooks { webhookEvents.append(JSONWriter.object(members)) }
     }
 
     private func isTold(_ channel: String) -> Bool { hasWebhooks && !channel.utf8.starts(with: "#".utf8) }
 
     mutating func noteOccupied(_ channel: String) {
         guard isTold(channel), !hasReturned(.channel(channel)) else { return }
-        note([("name", #""channel_occupied""#), ("channel", JSONText.string(channel))])
+        note([("name", #""channel_occupied""#), ("channel", JSONWriter.string(channel))])
     }
 
     mutating func noteVacated(_ channel: String) {
@@ -39,30 +40,30 @@ extension ServerBrain {
 
     private mutating func noteMember(_ name: String, _ userId: String, _ channel: String) {
         note([
-            ("name", JSONText.string(name)), ("channel", JSONText.string(channel)),
-            ("user_id", JSONText.string(userId)),
+            ("name", JSONWriter.string(name)), ("channel", JSONWriter.string(channel)),
+            ("user_id", JSONWriter.string(userId)),
         ])
     }
 
     mutating func noteCacheMiss(on channel: String) {
-        note([("name", #""cache_miss""#), ("channel", JSONText.string(channel))])
+        note([("name", #""cache_miss""#), ("channel", JSONWriter.string(channel))])
     }
 
     mutating func noteSubscriptionCount(_ count: Int, of channel: String) {
         guard isTold(channel) else { return }
         note([
-            ("name", #""subscription_count""#), ("channel", JSONText.string(channel)),
+            ("name", #""subscription_count""#), ("channel", JSONWriter.string(channel)),
             ("subscription_count", String(count)),
         ])
     }
 
     mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userId: String?, on channel: String) {
         var members = [
-            ("name", #""client_event""#), ("channel", JSONText.string(channel)),
-            ("event", JSONText.string(message.event)), ("data", JSONText.string(message.data.text ?? "")),
-            ("socket_id", JSONText.string(socketID)),
+            ("name", #""client_event""#), ("channel", JSONWriter.string(channel)),
+            ("event", JSONWriter.string(message.event)), ("data", JSONWriter.string(message.data.text ?? "")),
+            ("socket_id", JSONWriter.string(socketID)),
         ]
-        if let userId { members.append(("user_id", JSONText.string(userId))) }
+        if let userId { members.append(("user_id", JSONWriter.string(userId))) }
         note(members)
     }
 
@@ -84,7 +85,7 @@ extension ServerBrain {
         absences[absence] = nil
         switch absence {
         case .channel(let channel):
-            note([("name", #""channel_vacated""#), ("channel", JSONText.string(channel))])
+            note([("name", #""channel_vacated""#), ("channel", JSONWriter.string(channel))])
         case .member(let userId, let channel):
             noteMember("member_removed", userId, channel)
         }
@@ -93,7 +94,9 @@ extension ServerBrain {
     /// Sends the events of the current input in one request.
     mutating func flushWebhooks() {
         guard !webhookEvents.isEmpty else { return }
-        let body = JSONText.object([("time_ms", String(unixMilliseconds)), ("events", JSONText.array(webhookEvents))])
+        let body = JSONWriter.object([
+            ("time_ms", String(unixMilliseconds)), ("events", JSONWriter.array(webhookEvents)),
+        ])
         webhookEvents = []
         record(.webhookIssued(body: body))
         perform(.webhook(body))

@@ -1,5 +1,6 @@
 import NIOCore
 import PusherProtocol
+import RealtimeJSON
 
 /// The session of a connection over HTTP. The session contains the waiting frames, and the request whose response
 /// carries the frames.
@@ -133,7 +134,7 @@ struct HTTPSession: Sendable {
             return line
         case .open(let hostname):
             dropFirst()
-            let data = hostname.map { JSONText.object([("hostname", JSONText.string($0))]) } ?? ""
+            let data = hostname.map { JSONWriter.object([("hostname", JSONWriter.string($0))]) } ?? ""
             return Line(kind: .open, bytes: Array("o\(data)\n".utf8))
         case .acknowledgement:
             dropFirst()
@@ -170,7 +171,7 @@ struct HTTPSession: Sendable {
     }
 
     static func closeLine(code: Int, reason: String) -> [UInt8] {
-        Array("c[\(code),\(JSONText.string(reason))]\n".utf8)
+        Array("c[\(code),\(JSONWriter.string(reason))]\n".utf8)
     }
 }
 

@@ -1,4 +1,5 @@
 public import Logging
+public import RealtimeJSON
 public import RealtimePrimitives
 
 /// The options of an event stream.
@@ -55,6 +56,9 @@ public struct EventStreamOptions: Sendable {
     /// The maximum number of bytes that wait for your code. At this number, the client stops reading from the socket.
     /// Default: 256 KiB.
     public var receiveBufferSize: Int
+    /// The options for decoding events as your own types, if you pass no `JSONDecoder`. Default: names and dates as in a
+    /// new `JSONDecoder`.
+    public var decoding: JSONDecodingOptions
     /// The logger of the client. The client logs at debug level, without data and ids. Default: a logger that discards
     /// everything.
     public var logger: Logger
@@ -74,6 +78,7 @@ public struct EventStreamOptions: Sendable {
         idleTimeout: Duration? = .seconds(300),
         maximumEventSize: Int = 16 << 20,
         receiveBufferSize: Int = 256 << 10,
+        decoding: JSONDecodingOptions = JSONDecodingOptions(),
         logger: Logger = Logger(label: "event-stream", factory: { _ in SwiftLogNoOpLogHandler() })
     ) {
         self.reconnection = reconnection
@@ -89,6 +94,7 @@ public struct EventStreamOptions: Sendable {
         self.idleTimeout = idleTimeout
         self.maximumEventSize = maximumEventSize
         self.receiveBufferSize = receiveBufferSize
+        self.decoding = decoding
         self.logger = logger
     }
 }

@@ -1,19 +1,25 @@
+package import RealtimeJSON
 import RealtimeMessagePack
 package import SignalRCore
 
 /// Encodes and decodes the app's types: arguments, items and results.
 package struct HubCoder: Sendable {
     private enum Format: Sendable {
-        case json(JSONEncoder, JSONDecoder)
+        /// The decoder is the app's; nil for our own.
+        case json(JSONEncoder, JSONDecodingOptions, JSONDecoder?)
         case messagePack(MessagePackEncoder, MessagePackDecoder)
     }
 
     package let hubProtocol: HubProtocol
     private let format: Format
 
-    package init(json encoder: JSONEncoder, _ decoder: JSONDecoder) {
+    package init(
+        json encoder: JSONEncoder = Self.makeJSONEncoder(),
+        _ options: JSONDecodingOptions = Self.defaultDecoding,
+        _ decoder: JSONDecoder? = nil
+    ) {
         hubProtocol = .json
-        format = .json(encoder, decoder)
+        format = .json(encoder, options, decoder)
     }
 
     package init(messagePack keys: MessagePackKeys) {
@@ -29,14 +35,14 @@ package struct HubCoder: Sendable {
 
     package func encode(_ value: some Encodable) throws -> EncodedValue {
         switch format {
-        case .json(let encoder, _): [UInt8](try encoder.encode(value))[...]
+        case .json(let encoder, _, _): [UInt8](try encoder.encode(value))[...]
         case .messagePack(let encoder, _): try encoder.encode(value)[...]
         }
     }
 
     package func decode<T: Decodable>(_ type: T.Type, from value: EncodedValue) throws -> T {
         switch format {
-        case .json(_, let decoder): try decoder.decode(type, from: Data(value))
+        case .json(_, let options, let decoder): try options.decode(type, from: value, with: decoder)
         case .messagePack(_, let decoder): try decoder.decode(type, from: value)
         }
     }
@@ -71,35 +77,5 @@ package struct HubCoder: Sendable {
         return encoder
     }
 
-    package static func makeJSONDecoder() -> JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .custom { decoder in
-            let container = try decoder.singleValueContainer()
-            let text = try container.decode(String.self)
-            guard let date = date(text) else {
-                throw DecodingError.dataCorruptedError(
-                    in: container,
-                    debugDescription: "The text is not a date of ISO 8601."
-                )
-            }
-            return date
-        }
-        return decoder
-    }
-
-    /// Parses a date in the form of .NET, whose seconds have up to seven decimal digits. If the text has no time zone,
-    /// the method uses UTC.
-    private static func date(_ text: String) -> Date? {
-        var whole = text
-        var fraction = 0.0
-        if let dot = text.firstIndex(of: ".") {
-            let digits = text[text.index(after: dot)...].prefix { $0.isASCII && $0.isNumber }
-            guard let value = Double("0.\(digits)") else { return nil }
-            fraction = value
-            whole.removeSubrange(dot..<digits.endIndex)
-        }
-        let hasZone = whole.hasSuffix("Z") || whole.dropFirst(19).contains { "+-".contains($0) }
-        guard let date = try? Date(hasZone ? whole : whole + "Z", strategy: .iso8601) else { return nil }
-        return date + fraction
-    }
+    package static let defaultDecoding = JSONDecodingOptions(dates: .iso8601WithFractions)
 }

@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// The encoding of messages as JSON objects. Members can be in any order, and the decoder ignores unknown members.
 enum JSONHubProtocol {
     // MARK: Decoding
@@ -15,30 +17,37 @@ enum JSONHubProtocol {
         var sequenceID: UInt64?
         var headers: [String: String] = [:]
 
-        init(_ object: ArraySlice<UInt8>) throws(HubProtocolViolation) {
-            for (name, value) in try JSONScanner.members(of: object) {
-                let isNull = JSONScanner.isNull(value)
-                switch name {
-                case "type": type = JSONScanner.unsigned(value)
-                case "invocationId": id = isNull ? nil : try JSONScanner.string(value)
-                case "target": target = try JSONScanner.string(value)
-                case "arguments": arguments = try JSONScanner.elements(of: value)
-                case "streamIds" where !isNull:
-                    streamIDs = []
-                    for element in try JSONScanner.elements(of: value) {
-                        streamIDs.append(try JSONScanner.string(element))
-                    }
-                case "item": item = value
-                case "result": result = value
-                case "error": error = isNull ? nil : try JSONScanner.string(value)
-                case "allowReconnect": allowReconnect = JSONScanner.bool(value) ?? false
-                case "sequenceId": sequenceID = JSONScanner.unsigned(value)
-                // Headers are optional, so the decoder ignores malformed headers.
-                case "headers":
-                    let members = (try? JSONScanner.members(of: value)) ?? []
-                    for (name, value) in members { headers[name] = try? JSONScanner.string(value) }
-                default: continue
-                }
+        init(_ frame: ArraySlice<UInt8>) throws(HubProtocolViolation) {
+            self = try JSONNode.read(frame) { object in
+                var members = Members()
+                for (name, value) in try object.requiredMembers() { try members.add(name, value, in: frame) }
+                return members
+            }
+        }
+
+        private init() {}
+
+        private mutating func add(
+            _ name: String,
+            _ value: JSONNode,
+            in frame: ArraySlice<UInt8>
+        ) throws(HubProtocolViolation) {
+            switch name {
+            case "type": type = value.unsigned
+            case "invocationId": id = value.isNull ? nil : try value.requiredString()
+            case "target": target = try value.requiredString()
+            case "arguments": arguments = try value.requiredElements().map { $0.encoded(in: frame) }
+            case "streamIds" where !value.isNull:
+                streamIDs = []
+                for element in try value.requiredElements() { streamIDs.append(try element.requiredString()) }
+            case "item": item = value.encoded(in: frame)
+            case "result": result = value.encoded(in: frame)
+            case "error": error = value.isNull ? nil : try value.requiredString()
+            case "allowReconnect": allowReconnect = value.bool ?? false
+            case "sequenceId": sequenceID = value.unsigned
+            // Headers are optional, so the decoder ignores malformed headers.
+            case "headers": for (name, value) in value.members { headers[name] = value.string }
+            default: break
             }
         }
 
@@ -126,11 +135,7 @@ enum JSONHubProtocol {
         if !invocation.streamIDs.isEmpty {
             object.add(
                 "streamIds",
-                list: invocation.streamIDs.map { id in
-                    var bytes: [UInt8] = []
-                    JSONText.append(id, to: &bytes)
-                    return bytes[...]
-                }
+                list: invocation.streamIDs.map { Array(JSONWriter.string($0).utf8)[...] }
             )
         }
         return object
@@ -144,14 +149,8 @@ private struct JSONObject {
     init(_ kind: HubMessage.Kind, id: String? = nil, _ headers: [String: String] = [:]) {
         bytes = Array(#"{"type":\#(kind.rawValue)"#.utf8)
         if !headers.isEmpty {
-            var object = Array("{".utf8)
-            for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
-                if object.count > 1 { object.append(UInt8(ascii: ",")) }
-                JSONText.append(name, to: &object)
-                object.append(UInt8(ascii: ":"))
-                JSONText.append(value, to: &object)
-            }
-            add("headers", (object + Array("}".utf8))[...])
+            let members = headers.sorted { $0.key < $1.key }.map { ($0.key, JSONWriter.string($0.value)) }
+            add("headers", Array(JSONWriter.object(members).utf8)[...])
         }
         if let id { add("invocationId", id) }
     }
@@ -166,7 +165,7 @@ private struct JSONObject {
 
     mutating func add(_ name: String, _ text: String) {
         add(name)
-        JSONText.append(text, to: &bytes)
+        bytes += JSONWriter.string(text).utf8
     }
 
     mutating func add(_ name: String, list values: [EncodedValue]) {

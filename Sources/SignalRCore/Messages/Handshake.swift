@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// The first message of each side. Every protocol encodes the handshake as JSON.
 package enum Handshake {
     /// - Parameter version: The version of the protocol: 1, or 2 if the client can resume the connection.
@@ -14,13 +16,13 @@ package enum Handshake {
 
     /// Reads the server's answer.
     package static func answer(_ frame: ArraySlice<UInt8>) -> Answer {
-        guard let members = try? JSONScanner.members(of: frame) else { return .unexpected }
+        guard let members = try? JSONNode.read(frame, { try $0.requiredMembers() }) else { return .unexpected }
         var answer = Answer.accepted
         for (name, value) in members {
             switch name {
             case "error":
-                if JSONScanner.isNull(value) { continue }
-                guard let text = try? JSONScanner.string(value) else { return .unexpected }
+                if value.isNull { continue }
+                guard let text = value.string else { return .unexpected }
                 answer = .refused(text)
             case "type": return .unexpected
             default: continue
@@ -36,12 +38,12 @@ package enum Handshake {
 
     /// Reads the client's request, as a server does. Returns `nil` for any other message.
     package static func request(_ frame: ArraySlice<UInt8>) -> Request? {
-        guard let members = try? JSONScanner.members(of: frame) else { return nil }
+        guard let members = try? JSONNode.read(frame, { try $0.requiredMembers() }) else { return nil }
         var name: String?
         var version: UInt64?
         for (key, value) in members {
-            if key == "protocol" { name = try? JSONScanner.string(value) }
-            if key == "version" { version = JSONScanner.unsigned(value) }
+            if key == "protocol" { name = value.string }
+            if key == "version" { version = value.unsigned }
         }
         guard let name, let version else { return nil }
         return Request(protocolName: name, version: version)
@@ -49,11 +51,7 @@ package enum Handshake {
 
     /// Makes the server's answer. The error is `nil` if the server accepts the handshake.
     package static func response(error: String?) -> [UInt8] {
-        var bytes = Array("{".utf8)
-        if let error {
-            bytes += Array(#""error":"#.utf8)
-            JSONText.append(error, to: &bytes)
-        }
-        return bytes + Array("}".utf8) + [HubFrameReader.separator]
+        let members = error.map { [("error", JSONWriter.string($0))] } ?? []
+        return Array(JSONWriter.object(members).utf8) + [HubFrameReader.separator]
     }
 }

@@ -1,3 +1,5 @@
+import RealtimeJSON
+
 /// The server's answer to a negotiation.
 package enum NegotiationAnswer: Hashable, Sendable {
     case accepted(Negotiation)
@@ -12,16 +14,16 @@ package enum NegotiationAnswer: Hashable, Sendable {
         var negotiation = Negotiation()
         var version: UInt64 = 0
         var isOldServer = false
-        for (name, value) in try JSONScanner.members(of: body[...]) {
-            if JSONScanner.isNull(value) { continue }
+        for (name, value) in try JSONNode.read(body[...], { try $0.requiredMembers() }) {
+            if value.isNull { continue }
             switch name {
             case "error", "url", "accessToken", "connectionId", "connectionToken":
-                text[name] = try JSONScanner.string(value)
-            case "negotiateVersion": version = JSONScanner.unsigned(value) ?? 0
+                text[name] = try value.requiredString()
+            case "negotiateVersion": version = value.unsigned ?? 0
             case "ProtocolVersion": isOldServer = true
-            case "useStatefulReconnect": negotiation.canBeResumed = JSONScanner.bool(value) ?? false
+            case "useStatefulReconnect": negotiation.canBeResumed = value.bool ?? false
             case "availableTransports":
-                for transport in try JSONScanner.elements(of: value) {
+                for transport in try value.requiredElements() {
                     negotiation.transports.append(try OfferedTransport(transport))
                 }
             default: continue
@@ -63,14 +65,14 @@ package struct OfferedTransport: Hashable, Sendable {
     package var carriesText = false
     package var carriesBinary = false
 
-    fileprivate init(_ object: ArraySlice<UInt8>) throws(HubProtocolViolation) {
+    fileprivate init(_ object: JSONNode) throws(HubProtocolViolation) {
         name = ""
-        for (member, value) in try JSONScanner.members(of: object) {
+        for (member, value) in try object.requiredMembers() {
             switch member {
-            case "transport": name = try JSONScanner.string(value)
+            case "transport": name = try value.requiredString()
             case "transferFormats":
-                for format in try JSONScanner.elements(of: value) {
-                    let format = try JSONScanner.string(format).lowercased()
+                for format in try value.requiredElements() {
+                    let format = try format.requiredString().lowercased()
                     if format == "text" { carriesText = true }
                     if format == "binary" { carriesBinary = true }
                 }

@@ -182,7 +182,7 @@ final class HubBrain {
     private func shake(_ frame: ArraySlice<UInt8>, _ connection: ServerConnection) {
         let request = Handshake.request(frame)
         switch request?.protocolName {
-        case "json": connection.coder = HubCoder(json: HubCoder.makeJSONEncoder(), HubCoder.makeJSONDecoder())
+        case "json": connection.coder = HubCoder()
         case "messagepack": connection.coder = HubCoder(messagePack: .asIs)
         default: break
         }

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import PusherTestServer
+import RealtimeJSON
 
 /// The console's HTTP server. The server sends the page and a stream of updates, and performs the page's actions.
 struct ConsoleServer: Sendable {
@@ -130,7 +131,7 @@ struct ConsoleServer: Sendable {
 
     private func perform(_ body: ByteBuffer) async -> (HTTPResponseStatus, String) {
         do {
-            let action = try JSONDecoder().decode(ConsoleAction.self, from: Data(body.readableBytesView))
+            let action = try JSONDecodingOptions().decode(ConsoleAction.self, from: String(buffer: body))
             return (.ok, try await console.perform(action))
         } catch let error as ConsoleError {
             return (.conflict, error.description)

@@ -1,4 +1,4 @@
-import PusherProtocol
+import RealtimeJSON
 import RealtimeNetworking
 import RealtimePrimitives
 
@@ -13,23 +13,12 @@ struct PrintedJSON: Sendable {
 
     /// Parses JSON. Returns nil if the JSON is invalid or nested too deeply.
     init?(_ text: String) {
-        let bytes = ContiguousArray(text.utf8)
-        var scanner = JSONScanner()
-        scanner.skipWhitespace(bytes.span)
-        do {
-            try scanner.skipValue(bytes.span)
-            try scanner.expectEnd(bytes.span)
-        } catch {
-            return nil
-        }
-        tokens = Self.tokens(of: bytes)
+        // The method that makes the tokens is recursive.
+        guard let tokens = try? JSONNode.read(text, maximumDepth: 256, Self.tokens) else { return nil }
+        self.tokens = tokens
     }
 
-    static func quoted(_ text: String) -> String {
-        var writer = JSONWriter(minimumCapacity: text.utf8.count + 2)
-        writer.write(string: text)
-        return writer.text
-    }
+    static func quoted(_ text: String) -> String { JSONWriter.string(text) }
 
     /// Whether the JSON is an object or an array.
     var isContainer: Bool {
@@ -103,38 +92,17 @@ struct PrintedJSON: Sendable {
         }
     }
 
-    /// Returns the tokens of the bytes, which must be valid JSON.
-    private static func tokens(of bytes: ContiguousArray<UInt8>) -> [Token] {
-        var tokens: [Token] = []
-        var index = 0
-        while index < bytes.count {
-            let start = index
-            index += 1
-            switch bytes[start] {
-            case UInt8(ascii: "{"), UInt8(ascii: "["): tokens.append(.open(text(bytes[start..<index])))
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): tokens.append(.close(text(bytes[start..<index])))
-            case UInt8(ascii: ","): tokens.append(.comma)
-            case UInt8(ascii: ":"): tokens.append(.colon)
-            case UInt8(ascii: "\""):
-                while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
-                    index += bytes[index] == UInt8(ascii: "\\") ? 2 : 1
-                }
-                index = min(index + 1, bytes.count)
-                tokens.append(.string(text(bytes[start..<index])))
-            case 0x09, 0x0A, 0x0D, 0x20: continue
-            case let first:
-                while index < bytes.count, isScalar(bytes[index]) { index += 1 }
-                let word = text(bytes[start..<index])
-                tokens.append((0x61...0x7A).contains(first) ? .literal(word) : .number(word))
-            }
+    private static func tokens(of value: JSONNode) -> [Token] {
+        switch value.kind {
+        case .null, .bool: return [.literal(value.text)]
+        case .number: return [.number(value.text)]
+        case .string: return [.string(value.text)]
+        case .array:
+            let elements = value.elements.map { tokens(of: $0) }
+            return [.open("[")] + elements.joined(separator: [.comma]) + [.close("]")]
+        case .object:
+            let members = zip(value.keys, value.members).map { [.string($0.text), .colon] + tokens(of: $1.value) }
+            return [.open("{")] + members.joined(separator: [.comma]) + [.close("}")]
         }
-        return tokens
-    }
-
-    private static func isScalar(_ byte: UInt8) -> Bool { byte.isAlphanumeric || "+-.".utf8.contains(byte) }
-
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
-    private static func text(_ bytes: Slice<ContiguousArray<UInt8>>) -> String {
-        String(decoding: bytes, as: UTF8.self)
     }
 }

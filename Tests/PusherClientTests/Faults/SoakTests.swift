@@ -22,6 +22,9 @@ struct SoakTests {
         )
     }
 
+    @Test("every library survives a number for which Foundation's JSON decoder ends the process")
+    func numbers() async throws { try await expectSuccess(["numbers"], ending: "all survived") }
+
     private func expectSuccess(_ arguments: [String], ending: String) async throws {
         let process = try ChildProcess("soak", arguments)
         var output: [String] = []

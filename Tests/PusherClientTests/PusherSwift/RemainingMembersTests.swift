@@ -139,7 +139,7 @@ struct RemainingMembersTests {
             // The object uses the client when it is released.
             let owner = Owner { [pusher] in released.append(pusher.statistics.connections.established == 1) }
             detached.bind(eventName: "created") { _ in withExtendedLifetime(owner) {} }
-            detached.handleEvent(event: PusherEvent(eventName: "created", channelName: nil, data: "x", userID: nil))
+            detached.handleEvent(event: PusherEvent(eventName: "created", data: "x"))
         }
         await world.runUntil { released.elements == [true] }
     }

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimeJSON
 
 @testable import PusherTestServer
 
@@ -27,7 +28,7 @@ extension BrainTranscript {
     }
 
     mutating func signIn(_ number: Int, auth: String, _ userData: String) -> [ServerAction] {
-        let data = JSONText.object([("auth", JSONText.string(auth)), ("user_data", JSONText.string(userData))])
+        let data = JSONWriter.object([("auth", JSONWriter.string(auth)), ("user_data", JSONWriter.string(userData))])
         return text(number, Envelope(event: "pusher:signin", data: .json(data)).jsonText)
     }
 

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import RealtimeJSON
 
 @testable import PusherTestServer
 
@@ -90,7 +91,7 @@ final class TransportWorld {
 
     /// Sends messages of the protocol in one request.
     func send(messages: [String], _ session: String = session) -> Response {
-        send(JSONText.array(messages.map { JSONText.string($0) }), session)
+        send(JSONWriter.array(messages.map { JSONWriter.string($0) }), session)
     }
 
     func request(
@@ -118,7 +119,7 @@ final class TransportWorld {
 }
 
 /// Returns the line with these messages.
-func frame(_ messages: String...) -> String { "a" + JSONText.array(messages.map { JSONText.string($0) }) + "\n" }
+func frame(_ messages: String...) -> String { "a" + JSONWriter.array(messages.map { JSONWriter.string($0) }) + "\n" }
 
 /// Returns the line that greets the nth connection.
 func greeting(_ number: Int = 1) -> String {

@@ -12,6 +12,8 @@ enum FuzzTarget: String, CaseIterable {
     case envelope
     /// JSON that the client itself reads.
     case json
+    /// JSON that the client decodes as the app's types.
+    case decoding
     /// The members of a presence channel.
     case presence
     /// Events of encrypted channels, keys and base64.
@@ -36,6 +38,7 @@ enum FuzzTarget: String, CaseIterable {
         case .httpframes: HTTPFrameTarget.run(input)
         case .envelope: EnvelopeTarget.run(input)
         case .json: JSONTarget.run(input)
+        case .decoding: DecodingTarget.run(input)
         case .presence: PresenceTarget.run(input)
         case .encryption: EncryptionTarget.run(input)
         case .authorization: AuthorizationTarget.run(input)

@@ -49,7 +49,6 @@ extension Plan {
         let loop = flood("event-loop", size.size, size.events)
         let main = flood("main-queue", size.size, size.events)
         let sequence = flood("async-sequence", size.size, size.events)
-        let typed = flood("typed-sequence", size.size, size.events / 6)
         return Suite(
             name: "Events of \(size.name): CPU per event",
             rounds: rounds,
@@ -90,7 +89,6 @@ extension Plan {
                     must: 2,
                     stretch: 1.5
                 ),
-                Row("typed sequence, against JSONDecoder on the envelope", typed.cpu, against: .measured(json.cpu)),
                 Row("time per event, against the raw counter", loop.wall, against: .measured(raw.wall)),
             ]
         )

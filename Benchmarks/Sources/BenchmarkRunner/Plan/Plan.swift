@@ -22,6 +22,8 @@ struct Plan: Sendable {
     let hasTLS: Bool
     /// Whether the kernel reports the memory of a process.
     let hasMemory: Bool
+    /// Whether pusher-js can be measured.
+    let hasPusherJS: Bool
 
     var rounds: Int { extent.choose(5, quick: 2, check: 1) }
 
@@ -31,7 +33,7 @@ struct Plan: Sendable {
 
     var suites: [Suite] {
         let all: [[Suite]] = [
-            eventSuites, fanOutSuites, encryptionSuites, subscriptionSuites, memorySuites, latencySuites,
+            typedSuites, eventSuites, fanOutSuites, encryptionSuites, subscriptionSuites, memorySuites, latencySuites,
             eventStreamSuites, hubSuites,
         ]
         return all.flatMap(\.self)

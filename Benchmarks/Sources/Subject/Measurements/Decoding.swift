@@ -1,11 +1,12 @@
 import Foundation
 import PusherEncryption
 import PusherProtocol
+import RealtimeJSON
 import SodiumReference
 import Workload
 
-/// The work for an event in one process, without a socket. The work is either decoding its envelope or decrypting its
-/// data.
+/// The work for an event in one process, without a socket: decoding its envelope, decoding its data as a type, or
+/// decrypting its data.
 struct Decoding {
     let arguments: Arguments
 
@@ -22,6 +23,11 @@ struct Decoding {
             return try repeated {
                 try decoder.decode(JSONEnvelopeConsumer.Message.self, from: bytes).data?.utf8.count ?? 0
             }
+        case ("decode-value", "client"):
+            return try repeated { try JSONDecodingOptions().decode(Payload.Orders.self, from: json).orders.count }
+        case ("decode-value", "json-decoder"):
+            let decoder = JSONDecoder()
+            return try repeated { try decoder.decode(Payload.Orders.self, from: Data(json.utf8)).orders.count }
         case ("decrypt", "client"):
             guard let key = SecretKey(SealedBytes.key) else { throw SubjectError("no key") }
             let sealed = SealedBytes.seal(json)

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 import NIOCore
 import ServerSentEvents
 import Workload
@@ -17,6 +18,8 @@ struct EventStreams {
     func run() async throws -> [String: Double] {
         switch arguments.implementation {
         case "client": try await client()
+        case "typed": try await typed(decoder: nil)
+        case "typed-json-decoder": try await typed(decoder: JSONDecoder())
         case "parser": try parser()
         case "byte-counter": try await byteCounter()
         case "one-line": try oneLine()
@@ -30,6 +33,17 @@ struct EventStreams {
         let stream = EventStream(url, options: EventStreamOptions(reconnection: .never))
         for try await event in stream.events {
             use(event.data.utf8.count)
+            count += 1
+        }
+        return try perEvent(since: start, count)
+    }
+
+    private func typed(decoder: JSONDecoder?) async throws -> [String: Double] {
+        let start = ProcessUsage.now
+        var count = 0
+        let stream = EventStream(url, options: EventStreamOptions(reconnection: .never))
+        for try await value in stream.events(as: Payload.Orders.self, decoder: decoder) {
+            use(value.orders.count)
             count += 1
         }
         return try perEvent(since: start, count)

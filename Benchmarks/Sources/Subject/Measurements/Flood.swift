@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOWebSocket
 import PusherClient
@@ -36,7 +37,9 @@ struct Flood {
         case "http-streaming": try await client(on: .eventLoop, transports: [.httpStreaming], bind)
         case "main-queue": try await client(on: .main, bind)
         case "async-sequence": try await client(on: .eventLoop, iterate)
-        case "typed-sequence": try await client(on: .eventLoop, iterateDecoded)
+        case "typed-sequence": try await client(on: .eventLoop) { iterateDecoded($0, $1, decoder: nil) }
+        case "typed-sequence-json-decoder":
+            try await client(on: .eventLoop) { iterateDecoded($0, $1, decoder: JSONDecoder()) }
         case let other: throw SubjectError("events cannot be taken via \(other)")
         }
     }
@@ -55,8 +58,8 @@ struct Flood {
         Task { for await event in events { meter.event(event.data?.utf8.count ?? 0) } }
     }
 
-    private func iterateDecoded(_ channel: PusherChannel, _ meter: Meter) {
-        let events = channel.values(named: Workload.eventName, as: Payload.Orders.self)
+    private func iterateDecoded(_ channel: PusherChannel, _ meter: Meter, decoder: JSONDecoder?) {
+        let events = channel.values(named: Workload.eventName, as: Payload.Orders.self, decoder: decoder)
         Task { for await value in events { meter.event(value.orders.count) } }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import SignalRClient
@@ -27,6 +28,8 @@ struct HubMessages {
     func received() async throws -> [String: Double] {
         switch arguments.implementation {
         case "handler": try await handler()
+        case "typed-handler": try await typedHandler(decoder: nil)
+        case "typed-handler-json-decoder": try await typedHandler(decoder: JSONDecoder())
         case "stream": try await stream()
         case "frame-counter": try await frameCounter()
         case let other: throw SubjectError("calls cannot be taken via \(other)")
@@ -38,6 +41,17 @@ struct HubMessages {
         let connection = connection(load)
         let meter = meter(load, connection)
         await connection.on(HubLoad.method) { (text: String) in meter.event(text.utf8.count) }
+        try await connection.start()
+        let result = await meter.finished()
+        await connection.stop()
+        return result
+    }
+
+    private func typedHandler(decoder: JSONDecoder?) async throws -> [String: Double] {
+        let load = load
+        let connection = connection(load, decoder: decoder)
+        let meter = meter(load, connection)
+        await connection.on(HubLoad.method) { (value: Payload.Orders) in meter.event(value.orders.count) }
         try await connection.start()
         let result = await meter.finished()
         await connection.stop()
@@ -76,12 +90,14 @@ struct HubMessages {
         return result
     }
 
-    private func connection(_ load: HubLoad) -> HubConnection {
+    private func connection(_ load: HubLoad, decoder: JSONDecoder? = nil) -> HubConnection {
         var options = HttpConnectionOptions()
         options.skipNegotiation = true
         options.transport = .webSockets
-        return HubConnectionBuilder().withUrl(url: url("http", load), options: options)
-            .withHubProtocol(hubProtocol: load.kind == .messagePack ? .messagePack : .json).build()
+        let builder = HubConnectionBuilder().withUrl(url: url("http", load), options: options)
+            .withHubProtocol(hubProtocol: load.kind == .messagePack ? .messagePack : .json)
+        guard let decoder else { return builder.build() }
+        return builder.withJSONCoders(encoder: { JSONEncoder() }, decoder: { decoder }).build()
     }
 
     // MARK: Calls of the hub

@@ -1,5 +1,6 @@
 import PusherEncryption
 import PusherProtocol
+import RealtimeJSON
 
 /// An authorizer that makes signatures with the app's secret (protocol clause 8), and the keys of encrypted channels
 /// (clause 10).

@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259) as a tree, made by a simple parser. Halves of surrogate pairs and bytes that are not UTF-8
-/// become U+FFFD. The limit for nesting is 511 levels.
+/// become U+FFFD. The limit for nesting is 512 levels.
 indirect enum PlainJSON: Equatable {
     case null
     case bool(Bool)
@@ -54,15 +54,12 @@ struct PlainJSONParser {
 
     let bytes: [UInt8]
     private var index = 0
-    /// The number of nested levels. Unlike the decoder, this property does not count the message itself.
+    /// The number of nested levels.
     private var levels = 0
 
     init(bytes: [UInt8]) { self.bytes = bytes }
 
     mutating func document() throws(Failure) -> PlainJSON {
-        skipSpace()
-        let isObject = peek == UInt8(ascii: "{")
-        if isObject { levels = -1 }
         let value = try value()
         skipSpace()
         guard index == bytes.count else { throw .malformed(index) }
@@ -100,7 +97,7 @@ struct PlainJSONParser {
     }
 
     private mutating func open() throws(Failure) {
-        guard levels < 511 else { throw .tooDeep(index) }
+        guard levels < 512 else { throw .tooDeep(index) }
         levels += 1
         index += 1
         skipSpace()

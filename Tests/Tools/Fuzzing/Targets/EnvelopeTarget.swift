@@ -25,9 +25,10 @@ enum EnvelopeTarget {
                 require((0...input.count).contains(offset), "the offset \(offset) is not in the input")
             case .tooDeep(let offset):
                 require(
-                    (511...input.count).contains(offset),
+                    (512...input.count).contains(offset),
                     "the input cannot exceed the depth limit at offset \(offset)"
                 )
+            case .tooLarge: require(false, "the input is not too large")
             case .notAnObject, .noEvent, nil: break
             }
             return require(error == reason(plain), "the decoder throws \(String(describing: error)) for \(input.text)")

@@ -19,36 +19,20 @@ package struct JSONWriter {
         text += "\""
     }
 
-    package mutating func write(_ value: JSONValue) {
-        switch value {
-        case .null: text += "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .integer(let value): text += String(value)
-        case .number(let value): text += value.isFinite ? String(value) : "null"
-        case .string(let value): write(string: value)
-        case .array(let elements):
-            writeList(elements, in: ("[", "]")) { writer, element in writer.write(element) }
-        case .object(let members):
-            writeList(members.sorted { $0.key < $1.key }, in: ("{", "}")) { writer, member in
-                writer.write(string: member.key)
-                writer.text += ":"
-                writer.write(member.value)
-            }
-        }
+    /// Returns the JSON text of a string.
+    package static func string(_ text: String) -> String {
+        var writer = JSONWriter(minimumCapacity: text.utf8.count + 2)
+        writer.write(string: text)
+        return writer.text
     }
 
-    private mutating func writeList<Element>(
-        _ elements: [Element],
-        in brackets: (String, String),
-        write: (inout JSONWriter, Element) -> Void
-    ) {
-        text += brackets.0
-        for (index, element) in elements.enumerated() {
-            if index > 0 { text += "," }
-            write(&self, element)
-        }
-        text += brackets.1
+    /// - Parameter members: The names, and their values as JSON text.
+    package static func object(_ members: [(String, String)]) -> String {
+        "{" + members.map { "\(string($0.0)):\($0.1)" }.joined(separator: ",") + "}"
     }
+
+    /// - Parameter elements: The elements as JSON text.
+    package static func array(_ elements: [String]) -> String { "[" + elements.joined(separator: ",") + "]" }
 
     private static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
