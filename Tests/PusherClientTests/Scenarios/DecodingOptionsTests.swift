@@ -27,7 +27,7 @@ struct DecodingOptionsTests {
         let options = PusherClientOptions.virtual(user: "ada", info: #"{"full_name":"Ada"}"#)
         options.decoding = JSONDecodingOptions(keys: .convertFromSnakeCase, dates: .iso8601)
         let pusher = try await world.makeConnectedClient(options)
-        pusher.signin()
+        pusher.signIn()
         let room = pusher.subscribe("presence-room")
         await world.runUntil { room.subscribed && pusher.user.isSignedIn }
         var orders = room.values(named: "created", as: Order.self).makeAsyncIterator()

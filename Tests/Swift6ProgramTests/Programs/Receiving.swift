@@ -22,6 +22,14 @@ enum Receiving {
         }
     }
 
+    /// Options for a backend that writes names in snake case, and dates as text.
+    static func decoding() -> PusherClientOptions {
+        let options = PusherClientOptions(cluster: "eu")
+        options.decoding.keys = .convertFromSnakeCase
+        options.decoding.dates = .iso8601
+        return options
+    }
+
     @MainActor
     final class Screen {
         private(set) var shown: [String] = []
