@@ -106,7 +106,10 @@ let package = Package(
         .target(name: "RealtimePrimitives", swiftSettings: fuzzed),
         .target(
             name: "RealtimeNetworking",
-            dependencies: ["RealtimePrimitives", nioCore, nioPosix, nioConcurrencyHelpers, nioSSL],
+            dependencies: [
+                "RealtimePrimitives", nioCore, nioPosix, nioHTTP1, .product(name: "NIOTLS", package: "swift-nio"),
+                nioConcurrencyHelpers, nioSSL,
+            ],
             swiftSettings: fuzzed
         ),
         .target(
@@ -120,8 +123,8 @@ let package = Package(
         .target(
             name: "WebSocketClient",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1,
-                .product(name: "NIOTLS", package: "swift-nio"), nioWebSocket, nioConcurrencyHelpers, nioSSL, logging,
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioWebSocket,
+                nioConcurrencyHelpers, logging,
             ],
             swiftSettings: fuzzed
         ),
@@ -321,8 +324,8 @@ let package = Package(
         .testTarget(
             name: "RealtimeNetworkingTests",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
-                nioConcurrencyHelpers, nioSSL,
+                "RealtimePrimitives", "RealtimeNetworking", "SocketTestSupport", "TestSupport", "TestTLS", nioCore,
+                nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),

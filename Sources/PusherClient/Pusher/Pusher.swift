@@ -53,12 +53,11 @@ public final class Pusher: Sendable {
         // The client uses a copy of the options, because other code may change the original object during this
         // initializer.
         let settings = options.copyForClient()
-        let proxies = ProxyRules(settings.proxy)
-        let tlsContexts = TLSContextSource(settings.tls)
+        let dialer = Dialer(tlsContexts: TLSContextSource(settings.tls), proxies: ProxyRules(settings.proxy))
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: tlsContexts,
-            proxies: proxies,
+            tls: dialer.tlsContexts,
+            proxies: dialer.proxies,
             eventLoopGroup: eventLoopGroup,
             // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive
             // during a handover, and one that sends.
@@ -66,7 +65,7 @@ public final class Pusher: Sendable {
         )
         let transport = TransportChooser.transport(
             for: settings,
-            webSocket: WebSocketTransport(settings, proxies: proxies, tlsContexts: tlsContexts),
+            webSocket: WebSocketTransport(settings, dialer: dialer),
             streamer: requester
         )
         self.init(
@@ -77,7 +76,7 @@ public final class Pusher: Sendable {
                 eventLoop: eventLoop,
                 transport: transport,
                 requester: requester,
-                proxies: proxies
+                proxies: dialer.proxies
             )
         )
     }
