@@ -90,7 +90,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.4.0"),
         // CoreMetrics.Meter
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
-        // The oldest that was tried in Swift 6 mode.
+        // Tests only: an independent HTTP client. The oldest that was tried in Swift 6 mode.
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.25.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
@@ -115,8 +115,7 @@ let package = Package(
         .target(
             name: "RealtimeHTTP",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                nioConcurrencyHelpers, nioSSL,
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: fuzzed
         ),
@@ -191,8 +190,8 @@ let package = Package(
         .target(
             name: "PusherTestServer",
             dependencies: [
-                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", asyncHTTPClient, nioCore, nioPosix,
-                nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
+                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
@@ -207,8 +206,8 @@ let package = Package(
             name: "pusher",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
-                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", argumentParser, asyncHTTPClient, logging,
-                nioCore, nioPosix, nioHTTP1,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", argumentParser, logging, nioCore, nioPosix,
+                nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -333,7 +332,7 @@ let package = Package(
             name: "RealtimeHTTPTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
-                "TestTLS", nioCore, nioPosix, nioHTTP1, nioSSL,
+                "TestTLS", nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
@@ -375,8 +374,9 @@ let package = Package(
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
-                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
-                logging, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers,
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP",
+                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1, nioEmbedded,
+                nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),
@@ -395,8 +395,9 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "SocketTestSupport",
-                "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeHTTP", "ProxyTestSupport",
+                "SocketTestSupport", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL,
+                asyncHTTPClient, crypto,
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings

@@ -43,8 +43,7 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: The options of the client.
     ///   - eventLoopGroup: A `MultiThreadedEventLoopGroup`, or another group that can open sockets. The client uses one
-    ///     event loop of the group for the connection, and the whole group for HTTP requests. Shut the group down only
-    ///     after the client is released.
+    ///     event loop of the group for all its connections. Shut the group down only after the client is released.
     public convenience init(
         key: String,
         options: PusherClientOptions = PusherClientOptions(),
@@ -56,9 +55,8 @@ public final class Pusher: Sendable {
         let dialer = Dialer(tlsContexts: TLSContextSource(settings.tls), proxies: ProxyRules(settings.proxy))
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: dialer.tlsContexts,
-            proxies: dialer.proxies,
-            eventLoopGroup: eventLoopGroup,
+            dialer: dialer,
+            on: eventLoop,
             // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive
             // during a handover, and one that sends.
             maximumConnections: min(max(settings.limits.authorizationsAtOnce, 1), .max - 4) + 4

@@ -27,10 +27,13 @@ package struct DialFailure: Error {
     }
 
     /// The event loop cannot open sockets.
-    static let noSockets = Self(.connectionFailed, "the event loop group cannot open sockets. Use the default group")
+    static let noSockets = DialFailure(
+        .connectionFailed,
+        "the event loop group cannot open sockets. Use the default group"
+    )
 
     static func invalidPort(_ target: Dialer.Target) -> Self {
-        Self(.invalidPort, "it is not between 1 and 65535", operation: "Invalid port \(target.port)")
+        DialFailure(.invalidPort, "it is not between 1 and 65535", operation: "Invalid port \(target.port)")
     }
 
     /// The TLS context cannot be made.
@@ -53,14 +56,14 @@ package struct DialFailure: Error {
         let place = "the \(proxy == nil ? "host" : "proxy") '\(proxy?.host ?? target.host)'"
         let attempts = error as? NIOConnectionError
         if let attempts, attempts.connectionErrors.isEmpty {
-            return Self(
+            return DialFailure(
                 proxy == nil ? .nameResolutionFailed : .proxyFailed,
                 "\(place) could not be resolved",
                 cause: attempts.dnsAError ?? attempts.dnsAAAAError
             )
         }
         let cause = attempts?.connectionErrors.first?.error ?? error
-        return Self(
+        return DialFailure(
             proxy == nil ? .connectionFailed : .proxyFailed,
             "\(place), port \(proxy?.port ?? target.port), was not reached\(systemReason(cause))",
             cause: cause
@@ -82,7 +85,7 @@ package struct DialFailure: Error {
             case 407?: "it \(proxy.reasonForRefusingCredentials)"
             case let status?: "it answered with HTTP status \(status)"
             }
-        return Self(
+        return DialFailure(
             .proxyFailed,
             """
             the proxy '\(proxy.host)', port \(proxy.port), did not connect to '\(target.host)', port \(target.port): \
@@ -93,7 +96,7 @@ package struct DialFailure: Error {
     }
 
     static func tls(_ target: Dialer.Target, _ failure: TLSFailure) -> Self {
-        Self(
+        DialFailure(
             .tlsFailed,
             failure.message,
             operation: "TLS with '\(target.host)', port \(target.port), failed",
@@ -102,7 +105,7 @@ package struct DialFailure: Error {
     }
 
     static func pinMismatch(_ target: Dialer.Target, shown pin: String?) -> Self {
-        Self(
+        DialFailure(
             .pinMismatch,
             "the public key of '\(target.host)' is \(pin ?? "unreadable"), and tls.pins does not contain it",
             operation: "Server not trusted"
