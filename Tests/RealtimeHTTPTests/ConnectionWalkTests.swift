@@ -252,7 +252,8 @@ private final class ConnectionWalk {
         case 0: return "HTTP/1.1 204 No Content\r\n\r\n"
         case 1: return "HTTP/1.1 307 Moved\r\nLocation: \(path)\r\nContent-Length: 0\r\n\r\n"
         case 2:
-            peer.closesAfterAnswer = true
+            // If the connection closed earlier, the client could not notice that a part is missing.
+            (peer.closesAfterAnswer, peer.isWhole) = (true, true)
             return "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\(body)"
         case 3 where method != "HEAD":
             let size = String(body.utf8.count, radix: 16)
