@@ -93,7 +93,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.4.0"),
         // CoreMetrics.Meter
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
-        // The oldest that was tried in Swift 6 mode.
+        // Tests only: an independent HTTP client. The oldest that was tried in Swift 6 mode.
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.25.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
@@ -109,22 +109,24 @@ let package = Package(
         .target(name: "RealtimePrimitives", swiftSettings: fuzzed),
         .target(
             name: "RealtimeNetworking",
-            dependencies: ["RealtimePrimitives", nioCore, nioPosix, nioConcurrencyHelpers, nioSSL],
+            dependencies: [
+                "RealtimePrimitives", nioCore, nioPosix, nioHTTP1, .product(name: "NIOTLS", package: "swift-nio"),
+                nioConcurrencyHelpers, nioSSL,
+            ],
             swiftSettings: fuzzed
         ),
         .target(
             name: "RealtimeHTTP",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
-                nioConcurrencyHelpers, nioSSL,
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: fuzzed
         ),
         .target(
             name: "WebSocketClient",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1,
-                .product(name: "NIOTLS", package: "swift-nio"), nioWebSocket, nioConcurrencyHelpers, nioSSL, logging,
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioWebSocket,
+                nioConcurrencyHelpers, logging,
             ],
             swiftSettings: fuzzed
         ),
@@ -196,9 +198,8 @@ let package = Package(
         .target(
             name: "PusherTestServer",
             dependencies: [
-                "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", asyncHTTPClient, nioCore,
-                nioPosix,
-                nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
+                "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking",
+                "RealtimeHTTP", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
@@ -213,8 +214,7 @@ let package = Package(
             name: "pusher",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
-                "RealtimeHTTP", "RealtimeNetworking", "RealtimeJSON", "RealtimePrimitives", argumentParser,
-                asyncHTTPClient, logging,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimeJSON", "RealtimePrimitives", argumentParser, logging,
                 nioCore, nioPosix, nioHTTP1,
             ],
             swiftSettings: settings
@@ -347,8 +347,8 @@ let package = Package(
         .testTarget(
             name: "RealtimeNetworkingTests",
             dependencies: [
-                "RealtimePrimitives", "RealtimeNetworking", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
-                nioConcurrencyHelpers, nioSSL, "TestTraits",
+                "RealtimePrimitives", "RealtimeNetworking", "SocketTestSupport", "TestSupport", "TestTLS", nioCore,
+                nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -356,7 +356,7 @@ let package = Package(
             name: "RealtimeHTTPTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
-                "TestTLS", nioCore, nioPosix, nioHTTP1, nioSSL, "TestTraits",
+                "TestTLS", nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -398,8 +398,9 @@ let package = Package(
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
-                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP", "TestSupport",
-                logging, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, "TestTraits",
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP",
+                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1, nioEmbedded,
+                nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -418,10 +419,9 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeJSON", "ProxyTestSupport",
-                "SocketTestSupport",
-                "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
-                "TestTraits",
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeHTTP", "RealtimeJSON",
+                "ProxyTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
+                nioHTTP1, nioSSL, asyncHTTPClient, crypto, "TestTraits",
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings

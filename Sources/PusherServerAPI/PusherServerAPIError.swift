@@ -69,6 +69,9 @@ extension PusherServerAPIError.Code {
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// TLS failed. ``PusherServerAPIError/tlsFailure`` contains the reason.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
+    /// The server's public key is not in ``TLSOptions/pins``. The library has sent nothing. The error's message contains
+    /// the key's pin.
+    public static let pinMismatch = Self(rawValue: "pinMismatch")
     /// There was no answer within ``PusherServerAPI/Options/timeout``.
     public static let timedOut = Self(rawValue: "timedOut")
     /// The app has called ``PusherServerAPI/PusherServerAPI/shutdown()``.

@@ -1,42 +1,62 @@
-import AsyncHTTPClient
-import Dispatch
-import Foundation
 import NIOConcurrencyHelpers
 package import NIOCore
-import NIOHTTP1
 import NIOPosix
-import NIOSSL
 package import RealtimeNetworking
 import RealtimePrimitives
 
-/// Makes HTTP requests over its own connection pools. The requester creates no pool before the first request, because
-/// most clients never make a request. The requests through one proxy share a pool. The requests without a proxy share
-/// another pool. The requester replaces a pool after a request was cancelled or timed out, and after the pool has
-/// connected to many origins.
+/// Makes HTTP/1.1 requests over its own connections. All requests for whole responses run on one event loop. A stream
+/// runs on the loop that its caller names.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
-        case running(ConnectionPools<ProxyServer?, HTTPClient>)
+        /// The connections of each event loop.
+        case running([ObjectIdentifier: NIOLoopBound<HTTPConnections>])
         case shutDown
     }
 
-    private let tls: TLSContextSource
-    private let proxies: ProxyRules
-    private let state = NIOLockedValueBox(State.running(ConnectionPools()))
-
-    private let eventLoopGroup: any EventLoopGroup
-    private let maximumConnections: Int
-    private let connectTimeout: Duration
-    private let idleTimeout: Duration
+    private let eventLoop: any EventLoop
+    private let makeConnections: @Sendable (any EventLoop) -> HTTPConnections
+    private let state = NIOLockedValueBox(State.running([:]))
 
     /// - Parameters:
-    ///   - tls: The TLS options, which the client may share with its other connections.
-    ///   - maximumConnections: The maximum number of simultaneous connections to one host.
-    ///   - connectTimeout: The time for TCP and TLS. If the maximum number of connections is open, the time includes
-    ///     the wait for a free connection.
+    ///   - dialer: Makes the connections. The client's other connections may use the same dialer.
+    ///   - eventLoop: The loop of the requests for whole responses.
+    ///   - maximumConnections: The maximum number of simultaneous connections to one server.
+    ///   - connectTimeout: The time for the host lookup, TCP, the proxy's tunnel and TLS. If the maximum number of
+    ///     connections is open, the time includes the wait for a free connection.
     ///   - idleTimeout: The time that an unused connection stays open. The client authorizes its channels together, so
     ///     a short time is enough. With a short time, a later request rarely gets a dead connection, or a connection
     ///     that the server is about to close. For example, Node.js closes idle connections after five seconds.
     package init(
+        dialer: Dialer,
+        on eventLoop: any EventLoop,
+        maximumConnections: Int = 16,
+        connectTimeout: Duration = .seconds(10),
+        idleTimeout: Duration = .seconds(4)
+    ) {
+        self.eventLoop = eventLoop
+        let limits = HTTPConnections.Limits(
+            connections: max(maximumConnections, 1),
+            connectTime: connectTimeout,
+            idleTime: idleTimeout
+        )
+        makeConnections = { HTTPConnections(dialer, on: $0, limits) }
+    }
+
+    /// Creates a requester whose connections are channels that a closure makes, on one event loop. The requester uses
+    /// neither TLS nor a proxy. Tests use this initializer to avoid sockets.
+    package init(on eventLoop: any EventLoop, makeChannel: @escaping @Sendable () -> any Channel) {
+        self.eventLoop = eventLoop
+        let limits = HTTPConnections.Limits(connections: 1, connectTime: .seconds(10), idleTime: .seconds(4))
+        makeConnections = { eventLoop in
+            HTTPConnections(on: eventLoop, limits) { _, _, completion in
+                let task = eventLoop.assumeIsolated().scheduleTask(in: .zero) { completion(.success(makeChannel())) }
+                return HTTPConnections.Attempt(proxy: nil, cancel: { task.cancel() })
+            }
+        }
+    }
+
+    /// Creates a requester with a dialer of its own, on a loop of a group.
+    package convenience init(
         tls: TLSContextSource,
         proxies: ProxyRules = .direct,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
@@ -44,201 +64,126 @@ package final class AsyncHTTPRequester: HTTPRequester {
         connectTimeout: Duration = .seconds(10),
         idleTimeout: Duration = .seconds(4)
     ) {
-        self.tls = tls
-        self.proxies = proxies
-        self.eventLoopGroup = eventLoopGroup
-        self.maximumConnections = maximumConnections
-        self.connectTimeout = connectTimeout
-        self.idleTimeout = idleTimeout
+        self.init(
+            dialer: Dialer(tlsContexts: tls, proxies: proxies),
+            on: eventLoopGroup.next(),
+            maximumConnections: maximumConnections,
+            connectTimeout: connectTimeout,
+            idleTimeout: idleTimeout
+        )
     }
 
     deinit { shutdown() }
 
     package func retireConnections() {
-        let clients: [HTTPClient] = state.withLockedValue { state in
-            guard case .running(var pools) = state else { return [] }
-            defer { state = .running(pools) }
-            return pools.retireAll()
+        let loops: [NIOLoopBound<HTTPConnections>] = state.withLockedValue { state in
+            if case .running(let loops) = state { Array(loops.values) } else { [] }
         }
-        for client in clients { Self.shutDown(client) }
+        for connections in loops { connections.eventLoop.execute { connections.value.retireConnections() } }
     }
 
     package func shutdown() {
-        let clients: [HTTPClient] = state.withLockedValue { state in
+        let loops: [NIOLoopBound<HTTPConnections>] = state.withLockedValue { state in
             defer { state = .shutDown }
-            if case .running(let pools) = state { return pools.all }
-            return []
+            return if case .running(let loops) = state { Array(loops.values) } else { [] }
         }
-        // A shutdown also cancels pending requests. The code does not wait, because each client retains itself until
-        // its shutdown is complete.
-        for client in clients { Self.shutDown(client) }
+        for connections in loops { connections.eventLoop.execute { connections.value.shutdown() } }
     }
 
-    private static func shutDown(_ client: HTTPClient) { client.shutdown(queue: .global()) { _ in } }
+    /// Returns the connections of the current event loop.
+    func connections(on eventLoop: any EventLoop) throws(HTTPRequestError) -> HTTPConnections {
+        let connections: NIOLoopBound<HTTPConnections>? = state.withLockedValue { state in
+            guard case .running(var loops) = state else { return nil }
+            if let known = loops[ObjectIdentifier(eventLoop)] { return known }
+            let made = NIOLoopBound(makeConnections(eventLoop), eventLoop: eventLoop)
+            loops[ObjectIdentifier(eventLoop)] = made
+            state = .running(loops)
+            return made
+        }
+        guard let connections else { throw HTTPRequestError(.shutDown, "the client was released") }
+        return connections.value
+    }
 
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
-        try request.validate()
         try Task.checkCancellation()
-        let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
-        // The code uses a timer of the event loop, because a cancelled timer releases its memory at once. A task that
-        // sleeps would keep its memory until the time is over, even after a cancellation.
-        let isOver = eventLoopGroup.any().makePromise(of: Void.self)
-        let timer = isOver.futureResult.eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) { isOver.succeed() }
-        defer { timer.cancel() }
-        do {
-            return try await withThrowingTaskGroup { group in
-                group.addTask { try await self.followingRedirects(request.prepared) }
-                group.addTask {
-                    try await isOver.futureResult.get()
-                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")
-                }
-                defer {
-                    group.cancelAll()
-                    isOver.fail(CancellationError())
-                }
-                guard let response = try await group.next() else { throw CancellationError() }
-                return response
-            }
-        } catch {
-            if Task.isCancelled { throw CancellationError() }
-            throw RequestFailure.error(error, through: nil)
-        }
-    }
-
-    /// Returns a client for one request. The caller must call `giveBack` after the request. Every request of every
-    /// client passes this method, so the method rejects requests whose pins the client cannot check.
-    func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
-        try tls.options.checkPins(forRequestTo: url)
-        let url = URL(string: url)
-        let proxy = try proxy(for: url)
-        let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
-        let (client, ended) = try state.withLockedValue { state in
-            guard case .running(var pools) = state else {
-                throw HTTPRequestError(.shutDown, "the client was released")
-            }
-            defer { state = .running(pools) }
-            return try pools.take(for: proxy, origin: origin) {
-                HTTPClient(
-                    eventLoopGroup: eventLoopGroup,
-                    configuration: try configuration(proxy)
-                )
-            }
-        }
-        if let ended { Self.shutDown(ended) }
-        return (client, proxy, url?.host)
-    }
-
-    func giveBack(_ client: HTTPClient, isUsable: Bool) {
-        let ended: HTTPClient? = state.withLockedValue { state in
-            guard case .running(var pools) = state else { return nil }
-            defer { state = .running(pools) }
-            return pools.giveBack(client, isUsable: isUsable)
-        }
-        if let ended { Self.shutDown(ended) }
-    }
-
-    /// Returns the proxy for a URL.
-    private func proxy(for url: URL?) throws -> ProxyServer? {
-        guard let url, let host = url.host else { return nil }
-        let useTLS = url.scheme?.lowercased() == "https"
-        do throws(NetworkError) {
-            return try proxies.proxy(
-                forHost: host,
-                port: url.port ?? (useTLS ? 443 : 80),
-                useTLS: useTLS,
-                tls: tls.options
-            )
-        } catch {
-            throw HTTPRequestError(.invalidRequest, error.message, cause: error)
-        }
-    }
-
-    private func configuration(_ proxy: ProxyServer?) throws -> HTTPClient.Configuration {
-        let tlsConfiguration: TLSConfiguration
-        do throws(NetworkError) {
-            try tls.validate()
-            tlsConfiguration = try tls.options.makeConfiguration()
-        } catch {
-            throw HTTPRequestError(.invalidRequest, error.message, cause: error)
-        }
-        var configuration = HTTPClient.Configuration(
-            tlsConfiguration: tlsConfiguration,
-            redirectConfiguration: .disallow,
-            timeout: .init(connect: TimeAmount(clamping: connectTimeout))
+        let promise = eventLoop.makePromise(of: HTTPResponse.self)
+        let collector = NIOLoopBoundBox.makeBoxSendingValue(
+            ResponseCollector(request, promise: promise),
+            eventLoop: eventLoop
         )
-        if let proxy {
-            configuration.proxy = .server(
-                host: proxy.host,
-                port: proxy.port,
-                authorization: proxy.credentials.map { .basic(username: $0.username, password: $0.password) }
-            )
+        eventLoop.execute { [eventLoop] in collector.value.start(self, on: eventLoop) }
+        return try await withTaskCancellationHandler {
+            try await promise.futureResult.get()
+        } onCancel: {
+            eventLoop.execute { collector.value.end(.failure(CancellationError())) }
         }
-        // The requester's caller decides whether to retry, and counts the retries.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        // With the default limit, requests would wait for free connections, and the wait would count toward their
-        // timeouts.
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
-        // With HTTP/1.1, cancelling a request closes the connection. With HTTP/2, cancelling a request would end only a
-        // stream, and later requests would use the same connection. If the network has changed, this connection is
-        // dead.
-        configuration.httpVersion = .http1Only
-        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
-        return configuration
+    }
+}
+
+/// Collects the response to one request, within the request's timeout and maximum size.
+private final class ResponseCollector {
+    private let request: HTTPRequest
+    /// The promise of the response; nil after the end.
+    private var promise: EventLoopPromise<HTTPResponse>?
+    /// The requester, which must not end before the request.
+    private var requester: AsyncHTTPRequester?
+    private var call: HTTPCall?
+    private var timer: Scheduled<Void>?
+    private var response = HTTPResponse(status: 0)
+
+    init(_ request: HTTPRequest, promise: EventLoopPromise<HTTPResponse>) {
+        self.request = request
+        self.promise = promise
     }
 
-    private func followingRedirects(_ request: HTTPRequest) async throws -> HTTPResponse {
-        var request = request
-        var redirectedURL: String?
-        do {
-            for _ in 0...Redirect.maximum {
-                var response = try await send(request)
-                response.url = redirectedURL
-                guard let target = try Redirect.target(of: response, to: request) else { return response }
-                request = target
-                redirectedURL = target.url
-            }
-        } catch var error as HTTPRequestError {
-            error.url = redirectedURL
-            throw error
+    func start(_ requester: AsyncHTTPRequester, on eventLoop: any EventLoop) {
+        guard promise != nil else { return }
+        self.requester = requester
+        let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
+        timer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(clamping: timeout)) {
+            self.end(.failure(HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")))
         }
-        throw HTTPRequestError(.redirectRefused, "the server redirects more than \(Redirect.maximum) times")
-    }
-
-    private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let (client, proxy, host) = try takeClient(for: request.url)
         do {
-            let response = try await send(request, with: client)
-            giveBack(client, isUsable: true)
-            return response
+            let call = HTTPCall(
+                over: try requester.connections(on: eventLoop),
+                .init(
+                    redirects: request.followsRedirects ? .sameOrigin : nil,
+                    maximumRedirects: Redirect.maximum,
+                    isPooled: true
+                )
+            ) { self.received($0) }
+            self.call = call
+            call.send(request.prepared)
         } catch {
-            let isCancelled = Task.isCancelled
-            let error = RequestFailure.error(error, through: proxy, host: host)
-            // A connection attempt continues after its request has been cancelled. The next request would wait for the
-            // attempt, and fail with the same error. So the pool gets no more requests after a cancellation or a
-            // timeout.
-            giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
-            if isCancelled { throw CancellationError() }
-            throw error
+            end(.failure(error))
         }
     }
 
-    private func send(_ request: HTTPRequest, with client: HTTPClient) async throws -> HTTPResponse {
-        var message = HTTPClientRequest(url: request.url)
-        message.method = HTTPMethod(rawValue: request.method)
-        for field in request.headers.fields { message.headers.add(name: field.name, value: field.value) }
-        if let body = request.body { message.body = .bytes(body) }
-        // The timer in `response(to:)` limits the time, including the body and redirects.
-        let answer = try await client.execute(message, deadline: .distantFuture)
-        var response = HTTPResponse(status: Int(answer.status.code))
-        for (name, value) in answer.headers { response.headers.append(name, value) }
-        for try await chunk in answer.body {
+    func end(_ result: Result<HTTPResponse, any Error>) {
+        let promise = promise
+        self.promise = nil
+        timer?.cancel()
+        timer = nil
+        call?.cancel()
+        call = nil
+        requester = nil
+        promise?.completeWith(result)
+    }
+
+    private func received(_ event: HTTPStreamEvent) {
+        switch event {
+        case .head(let response): self.response = response
+        case .body(let bytes):
             let room = request.maximumResponseSize - response.body.count
-            response.body += chunk.readableBytesView.prefix(max(0, room))
-            if chunk.readableBytes > room {
-                response.isCut = true
-                break
-            }
+            response.body += bytes.readableBytesView.prefix(max(0, room))
+            guard bytes.readableBytes > room else { return }
+            response.isCut = true
+            end(.success(response))
+        case .end: end(.success(response))
+        case .failed(var error):
+            // Without redirects, the caller knows the URL.
+            if call?.redirectCount == 0 { error.url = nil }
+            end(.failure(error))
         }
-        return response
     }
 }

@@ -40,10 +40,15 @@ package struct HTTPRequest: Hashable, Sendable {
     /// Whether a redirect may change the request to a `GET`. If not, such a redirect is an error, because the server
     /// would answer a different request.
     package var mayBecomeGET: Bool
+    /// Whether the requester follows redirects of ``HTTPRequester/response(to:)``. Default: true.
+    package var followsRedirects = true
     /// Whether a stream may use the connection of an earlier stream. An earlier connection may be dead, or the server
     /// may be about to close it. Set the property to `true` only for requests that may fail without harm. Default:
     /// false.
     package var sharesConnection = false
+    /// Whether the client may send the request again if it loses a connection that had served another request, before
+    /// the answer begins. Default: the method decides, and a `POST` is not repeated.
+    package var isRepeatable: Bool?
 
     package init(
         url: String,
@@ -71,9 +76,9 @@ extension HTTPRequest {
     var prepared: HTTPRequest {
         var request = self
         request.headers.setIfMissing("Accept-Encoding", "identity")
-        guard var components = URLComponents(string: url), components.user != nil || components.password != nil else {
-            return request
-        }
+        guard url.utf8.contains(UInt8(ascii: "@")), var components = URLComponents(string: url),
+            components.user != nil || components.password != nil
+        else { return request }
         let credentials = "\(components.user ?? ""):\(components.password ?? "")"
         request.headers.setIfMissing("Authorization", "Basic \(Data(credentials.utf8).base64EncodedString())")
         (components.user, components.password) = (nil, nil)
@@ -109,8 +114,8 @@ package struct HTTPRequestError: Error {
     package enum Kind: Hashable, Sendable {
         /// The request is invalid.
         case invalidRequest
-        /// Keys are pinned, and the client cannot check pins over HTTP. The client has sent nothing.
-        case pinsUnchecked
+        /// The server's key is not pinned. The client has sent nothing.
+        case pinMismatch
         case timedOut
         /// The client made no connection, or lost the connection before it had the whole answer.
         case failed

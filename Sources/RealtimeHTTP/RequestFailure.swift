@@ -1,118 +1,64 @@
-import AsyncHTTPClient
-import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import RealtimeNetworking
 
-/// Converts failures of the HTTP client to this package's errors.
+/// Converts failures of connections to this package's errors.
 enum RequestFailure {
-    /// - Parameters:
-    ///   - proxy: The proxy, if the request used one.
-    ///   - host: The host of the request.
-    static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
-        var failure = explanation(of: error, through: proxy, host: host)
-        if isOfConnecting(error) { failure.isUnsent = true }
-        return failure
+    static func connectTimedOut(through proxy: ProxyServer?) -> HTTPRequestError {
+        let subject = proxy.map { "the proxy '\($0.host)' made no connection" } ?? "no connection was made"
+        return unsent(HTTPRequestError(.timedOut, "\(subject) in time"))
     }
 
-    /// Whether the error means that no connection was made.
-    private static func isOfConnecting(_ error: any Error) -> Bool {
+    /// Makes the error for options with which the client cannot connect.
+    static func invalid(_ error: NetworkError) -> HTTPRequestError {
+        let message = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+        return HTTPRequestError(.invalidRequest, message, cause: error)
+    }
+
+    /// Makes the error for an attempt that made no connection.
+    static func dialing(_ failure: DialFailure) -> HTTPRequestError {
+        switch failure.code {
+        case .tlsFailed:
+            if let error = (failure.cause as? TLSFailure)?.cause as? NetworkError { return invalid(error) }
+            let message = "\(failure.operation): \(failure.reason)"
+            return unsent(HTTPRequestError(.failed, message, cause: failure.cause))
+        case .pinMismatch: return unsent(HTTPRequestError(.pinMismatch, failure.reason, cause: failure.cause))
+        default: return unsent(HTTPRequestError(.failed, failure.reason, cause: failure.cause))
+        }
+    }
+
+    /// Makes the error for a connection that was lost before the response was complete.
+    static func lost(_ error: (any Error)?, hasHead: Bool, through proxy: ProxyServer?) -> HTTPRequestError {
+        if let failure = TLSFailure.established(error) {
+            return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
+        }
+        guard isClosure(error) else {
+            return HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
+        }
+        let isPartial = hasHead || error as? HTTPParserError == .invalidEOFState
+        let way = proxy.map { " through the proxy '\($0.host)'" } ?? ""
+        return HTTPRequestError(
+            .failed,
+            isPartial
+                ? "the server's answer ended early"
+                : "the connection\(way) was lost before the answer arrived\(DialFailure.systemReason(error))",
+            cause: error ?? ChannelError.eof
+        )
+    }
+
+    /// Whether the peer or the network closed the connection, without an error of HTTP or TLS.
+    static func isClosure(_ error: (any Error)?) -> Bool {
         switch error {
-        case is NIOConnectionError: true
-        case let error as IOError: error.errnoCode == ECONNREFUSED
-        case let error as HTTPClientError:
-            switch error {
-            case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout,
-                .proxyAuthenticationRequired, .invalidProxyResponse:
-                true
-            default: false
-            }
+        case nil, is IOError, is ChannelError, NIOSSLError.uncleanShutdown?, HTTPParserError.invalidEOFState?: true
         default: false
         }
     }
 
-    private static func explanation(
-        of error: any Error,
-        through proxy: ProxyServer?,
-        host: String?
-    ) -> HTTPRequestError {
-        switch error {
-        case let error as HTTPRequestError: error
-        case let error as HTTPClientError: failure(error, through: proxy)
-        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
-            HTTPRequestError(.failed, "\(proxy?.asSubject ?? "the URL's host") could not be resolved", cause: error)
-        case let error as NIOConnectionError:
-            notConnected(through: proxy, error.connectionErrors.first?.error ?? error)
-        case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:
-            HTTPRequestError(.failed, "the connection was lost before the answer arrived", cause: error)
-        case let error as IOError:
-            notConnected(through: proxy, error)
-        case NIOSSLError.uncleanShutdown:
-            HTTPRequestError(.failed, "the connection was lost before the answer arrived", cause: error)
-        case HTTPParserError.invalidEOFState: HTTPRequestError(.failed, "the server's answer ended early", cause: error)
-        case is HTTPParserError: HTTPRequestError(.failed, "the server's answer is not HTTP", cause: error)
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
-        default:
-            HTTPRequestError(.failed, "the request failed", cause: error)
-        }
+    private static func unsent(_ error: HTTPRequestError) -> HTTPRequestError {
+        var error = error
+        error.isUnsent = true
+        return error
     }
-
-    /// Makes the error for a TLS failure. The HTTP client does not pass the certificate on, so the exact reason is
-    /// usually unknown.
-    private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
-        // The HTTP client wraps TLS errors of a handshake. A TLS error without a wrapper therefore occurred after the
-        // handshake.
-        let established = error is BoringSSLError ? TLSFailure.established(error) : nil
-        var failure =
-            established
-            ?? TLSFailure.handshake(error, host: host ?? "that host", certificate: nil, trustRoots: .system)
-        if failure.reason == .certificateRefused {
-            failure.message += "; it may have expired, or be from an authority that is not trusted"
-        }
-        return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
-    }
-
-    private static func failure(_ error: HTTPClientError, through proxy: ProxyServer?) -> HTTPRequestError {
-        switch error {
-        case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout:
-            HTTPRequestError(.timedOut, "no connection was made in time", cause: error)
-        case .httpProxyHandshakeTimeout:
-            HTTPRequestError(.timedOut, "\(proxy?.asSubject ?? "the proxy") made no connection in time", cause: error)
-        case .alreadyShutdown, .cancelled:
-            HTTPRequestError(.shutDown, "the client was released", cause: error)
-        case .remoteConnectionClosed:
-            HTTPRequestError(
-                .failed,
-                "the connection\(proxy.map { " through \($0.asSubject)" } ?? "") was lost before the answer arrived",
-                cause: error
-            )
-        case .proxyAuthenticationRequired:
-            HTTPRequestError(
-                .failed,
-                "\(proxy?.asSubject ?? "the proxy") \(proxy?.reasonForRefusingCredentials ?? "answered with HTTP 407")",
-                cause: error
-            )
-        case .invalidProxyResponse:
-            HTTPRequestError(
-                .failed,
-                "\(proxy?.asSubject ?? "the proxy") refused to connect to the endpoint's host",
-                cause: error
-            )
-        default:
-            HTTPRequestError(.failed, "the request failed", cause: error)
-        }
-    }
-
-    private static func notConnected(through proxy: ProxyServer?, _ error: any Error) -> HTTPRequestError {
-        let place = proxy.map { " to \($0.asSubject), port \($0.port)" } ?? ""
-        let reason = (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
-        return HTTPRequestError(.failed, "no TCP connection could be made\(place)\(reason)", cause: error)
-    }
-}
-
-extension ProxyServer {
-    /// The proxy's description, for the start of an error message.
-    var asSubject: String { "the proxy '\(host)'" }
 }

@@ -1,8 +1,7 @@
-import AsyncHTTPClient
-import NIOCore
-import NIOHTTP1
 import PusherClient
 import PusherTestServer
+import RealtimeHTTP
+import RealtimeNetworking
 
 struct Order: Codable, Sendable {
     var id: Int
@@ -60,18 +59,23 @@ extension Demo {
     ) async throws {
         let data = #"{"id":\#(order.id),"item":"\#(order.item)"}"#
         let signed = server.publishRequest(event: "created", data: data, to: [channel.name])
-        var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
-        request.body = .bytes(ByteBuffer(string: signed.body))
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
-        guard response.status == .ok else {
+        let request = HTTPRequest(
+            url: server.httpURL + signed.pathAndQuery,
+            method: "POST",
+            headers: ["Content-Type": "application/json"],
+            body: Array(signed.body.utf8),
+            timeout: .seconds(10),
+            maximumResponseSize: 65_536
+        )
+        let requester = AsyncHTTPRequester(tls: TLSContextSource(TLSOptions()))
+        let response = try await requester.response(to: request)
+        guard response.status == 200 else {
             throw ExitMessage("Demo failed: the REST API answered \(response.status).")
         }
         let shown = signed.body.contains("ciphertext") ? "\(data), encrypted" : data
         try timeline.note(
             .backend,
-            "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)"
+            "POST /apps/\(server.options.application.id)/events: \(response.status)  \(shown)"
         )
         guard let received = await orders.next(), received.id == order.id else {
             throw ExitMessage("Demo failed: order \(order.id) did not arrive.")

@@ -11,9 +11,8 @@ struct CorpusTests {
         .deletingLastPathComponent().appending(path: "Tools/Fuzzing")
 
     private static let targets = [
-        "authorization", "client", "decoding", "encryption", "envelope", "eventstream", "frames", "httpframes", "json",
-        "presence",
-        "redirect", "signalr", "upgrade", "utf8",
+        "authorization", "client", "decoding", "encryption", "envelope", "eventstream", "frames", "httpframes",
+        "httpresponse", "json", "presence", "redirect", "signalr", "upgrade", "utf8",
     ]
 
     @Test("every input of the corpus passes the checks of its target", arguments: targets)

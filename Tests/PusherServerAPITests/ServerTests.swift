@@ -201,27 +201,37 @@ struct ServerTests {
 
     // MARK: Failures
 
-    @Test("with pins, a request fails before the library sends a byte, but the library still signs")
+    @Test("a server gets a request only if its key is pinned")
     func pins() async throws {
         let certificates = try TestCertificates()
         try await HTTPTestServer.serving(tls: certificates.serverContext) { _ in
-            .answer(200)
+            .answer(200, [:], "{}")
         } _: { server in
             var options = PusherServerAPI.Options()
-            options.logger = .quiet
-            options.tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [certificates.serverPin])
-            let api = try PusherServerAPI(
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+            options.tls = TLSOptions(
+                trustRoots: .only(pem: certificates.rootPEM),
+                pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="]
+            )
+            let endpoint = PusherServerAPI.Endpoint(host: "127.0.0.1", port: server.port)
+            let refused = try PusherServerAPI(
                 application: .init(id: "1", key: "k", secret: "s"),
-                endpoint: .init(host: "127.0.0.1", port: server.port),
+                endpoint: endpoint,
                 options: options
             )
-            let error = await failure { try await api.trigger(.init("e", data: ""), on: "a") }
-            #expect(error?.code == .invalidOption)
-            #expect(error?.message.contains("tls.pins cannot be checked for 'https://127.0.0.1:") == true)
-            #expect(error?.message.hasSuffix("Remove the pins from the options.") == true)
+            let error = await failure { try await refused.trigger(.init("e", data: ""), on: "a") }
+            #expect(error?.code == .pinMismatch)
+            #expect(error?.message.contains("sha256/\(certificates.serverPin)") == true)
             #expect(error?.message.contains("auth_signature") == false)
-            #expect(server.connectionCount == 0)
-            _ = try api.authorizeChannel("private-a", socketID: "1.1")
+            #expect(server.requests.isEmpty)
+            options.tls.pins.insert(certificates.serverPin)
+            let accepted = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: endpoint,
+                options: options
+            )
+            try await accepted.trigger(.init("e", data: ""), on: "a")
+            #expect(server.requests.count == 1)
         }
     }
 

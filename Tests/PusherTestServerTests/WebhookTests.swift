@@ -6,6 +6,7 @@ import NIOHTTP1
 import NIOPosix
 import PusherEncryption
 import PusherProtocol
+import RealtimeHTTP
 import TestTraits
 import Testing
 
@@ -44,9 +45,9 @@ struct WebhookTests {
         let body = #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
         let sender = WebhookSender(url: "http://localhost", application: AuthorizationTests.application)
         let headers = sender.headers(for: body)
-        #expect(headers.first(name: "X-Pusher-Key") == "278d425bdf160c739803")
+        #expect(headers["X-Pusher-Key"] == "278d425bdf160c739803")
         #expect(
-            headers.first(name: "X-Pusher-Signature")
+            headers["X-Pusher-Signature"]
                 == "c19001ae3963ccb13bf618e5b16ba9848e7e74df0993aa0689168e341c6833cf"
         )
     }

@@ -111,14 +111,15 @@ struct HTTPFailureTests {
         // The test uses a port that no test binds, because another test could bind a released port.
         let error = await requester.failure(.to("http://127.77.0.1:9"))
         #expect(error?.kind == .failed)
-        #expect(error?.message == "no TCP connection could be made (Connection refused)")
+        #expect(error?.message == "the host '127.77.0.1', port 9, was not reached (Connection refused)")
+        #expect(error?.isUnsent == true)
     }
 
     @Test("the request fails if the host does not exist")
     func unresolvable() async throws {
         let error = await requester.failure(.to("http://nowhere.invalid/"))
         #expect(error?.kind == .failed)
-        #expect(error?.message == "the URL's host could not be resolved")
+        #expect(error?.message == "the host 'nowhere.invalid' could not be resolved")
     }
 
     @Test("the trust roots of the client also apply to requests")
@@ -140,7 +141,8 @@ struct HTTPFailureTests {
             for requester in [requester, others] {
                 let error = await requester.failure(.to(url))
                 #expect(error?.kind == .failed)
-                #expect(error?.message.hasPrefix("TLS failed") == true)
+                let place = "TLS with 'localhost', port \(server.port), failed"
+                #expect(error?.message.hasPrefix("\(place): the certificate is not from a trusted authority") == true)
             }
             #expect(server.requests.count == 2)
         }
@@ -148,13 +150,13 @@ struct HTTPFailureTests {
 
     @Test("the error for a TLS failure after the handshake does not mention the handshake")
     func afterHandshake() {
-        let ended = RequestFailure.error(NIOSSLError.uncleanShutdown, through: nil)
-        #expect(ended.message == "the connection was lost before the answer arrived")
-        #expect(!(ended.cause is TLSFailure))
-        let garbled = RequestFailure.error(BoringSSLError.sslError([]), through: nil)
+        let lost = RequestFailure.lost(NIOSSLError.uncleanShutdown, hasHead: false, through: nil)
+        #expect(lost.message == "the connection was lost before the answer arrived")
+        #expect(!(lost.cause is TLSFailure))
+        let ended = RequestFailure.lost(NIOSSLError.uncleanShutdown, hasHead: true, through: nil)
+        #expect(ended.message == "the server's answer ended early")
+        let garbled = RequestFailure.lost(BoringSSLError.sslError([]), hasHead: true, through: nil)
         #expect((garbled.cause as? TLSFailure)?.reason == .corrupted)
-        let refused = RequestFailure.error(NIOSSLError.handshakeFailed(.sslError([])), through: nil)
-        #expect((refused.cause as? TLSFailure)?.reason == .other)
     }
 
     @Test("the request fails if only one side uses TLS")

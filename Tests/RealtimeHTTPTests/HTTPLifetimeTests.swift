@@ -67,9 +67,9 @@ struct HTTPLifetimeTests {
         } _: { server in
             var request = HTTPRequest.to(server.url)
             request.sharesConnection = shares
+            let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
             for _ in 1...3 {
                 let events = AsyncStream<HTTPStreamEvent> { [request] continuation in
-                    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
                     eventLoop.execute {
                         let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
                         _ = requester.stream(request, redirects: redirects, on: eventLoop) { event in
@@ -125,7 +125,9 @@ struct HTTPLifetimeTests {
                 }
             }
             for await _ in end {}
-            #expect(log.take().joined() == "a()b()c()")
+            let events = log.take().joined()
+            #expect(events.filter { $0.isLetter } == "abc")
+            #expect(!events.replacing("()", with: "").contains("("))
         }
     }
 

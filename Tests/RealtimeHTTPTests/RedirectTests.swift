@@ -2,6 +2,7 @@ import NIOHTTP1
 import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
+import TestTLS
 import TestTraits
 import Testing
 
@@ -238,20 +239,38 @@ struct RedirectTests {
 
     // MARK: Pins
 
-    @Test("with pins, the requester sends no request, to http and https, and opens no connection")
+    @Test("a redirect to a server whose key is not pinned sends that server nothing")
     func pins() async throws {
-        try await HTTPTestServer.serving { _ in
+        let certificates = try TestCertificates()
+        let others = try TestCertificates()
+        try await HTTPTestServer.serving(tls: try others.serverContext) { _ in
             .answer(200)
-        } _: { server in
-            let pinned = AsyncHTTPRequester.patient(
-                tls: TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
-            )
-            for url in [server.url, "https://127.0.0.1:\(server.port)"] {
-                let error = await pinned.failure(.to(url + "/a?token=secret"))
-                #expect(error?.kind == .pinsUnchecked)
-                #expect(error?.message.contains("'\(url)/a'") == true)
+        } _: { other in
+            let far = "https://localhost:\(other.port)/far"
+            try await HTTPTestServer.serving(tls: try certificates.serverContext) { request in
+                if request.uri == "/near" { return .answer(200, [:], "near") }
+                return .redirect(302, far)
+            } _: { server in
+                let pinned = AsyncHTTPRequester.patient(
+                    tls: TLSOptions(
+                        trustRoots: .only(pem: certificates.rootPEM + "\n" + others.rootPEM),
+                        pins: [certificates.serverPin]
+                    )
+                )
+                let url = "https://localhost:\(server.port)"
+                let near = await pinned.streamed(.to(url + "/near", method: "GET", body: nil))
+                #expect(near.error == nil && near.body == "near")
+                let error = await pinned.streamed(.to(url + "/", method: "GET", body: nil)).error
+                #expect(error?.kind == .pinMismatch)
+                #expect(error?.isUnsent == true)
+                #expect(error?.message.contains("sha256/\(others.serverPin)") == true)
+                #expect(error?.url == far)
+                #expect(other.requests.isEmpty)
+                let plain = await pinned.failure(.to("http://127.0.0.1:\(server.port)/a?token=secret"))
+                #expect(plain?.kind == .invalidRequest)
+                #expect(plain?.message.contains("has no TLS") == true)
+                #expect(server.requests.count == 2)
             }
-            #expect(server.connectionCount == 0)
         }
     }
 }

@@ -28,7 +28,8 @@ struct ErrorTextTests {
         #expect(
             error?.message
                 == """
-                Request to http://127.77.0.1:9/hub/negotiate failed: no TCP connection could be made (Connection refused).
+                Request to http://127.77.0.1:9/hub/negotiate failed: the host '127.77.0.1', port 9, was not reached \
+                (Connection refused).
                 """
         )
         #expect(error?.localizedDescription == error?.message)

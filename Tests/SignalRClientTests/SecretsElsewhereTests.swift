@@ -2,6 +2,8 @@ import Foundation
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import SocketTestSupport
+import TestTLS
 import TestTraits
 import Testing
 
@@ -89,53 +91,103 @@ import Testing
 
     // MARK: Pins
 
-    private static let pins = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+    private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    /// Starts a connection to a server with a certificate, which answers every request with a text.
+    ///
+    /// - Parameter answer: A closure that gets the second server's port.
+    /// - Returns: The error, and the paths of the requests that each server got.
+    private func start(
+        pinning: (TestCertificates) -> Set<String>,
+        _ transport: HttpTransportType,
+        skipsNegotiation: Bool = false,
+        _ answer: @escaping @Sendable (Int) -> String
+    ) async throws -> (error: (any Error)?, first: [String], second: [String]) {
+        let (certificates, others) = (try TestCertificates(), try TestCertificates())
+        return try await HTTPTestServer.serving(tls: others.serverContext) { _ in
+            .answer(500)
+        } _: { other in
+            let port = other.port
+            return try await HTTPTestServer.serving(tls: certificates.serverContext) { _ in
+                .answer(200, [:], answer(port))
+            } _: { server in
+                var options = HttpConnectionOptions()
+                options.tls = TLSOptions(
+                    trustRoots: .only(pem: certificates.rootPEM + "\n" + others.rootPEM),
+                    pins: pinning(certificates)
+                )
+                options.proxy = .direct
+                options.transport = transport
+                options.skipNegotiation = skipsNegotiation
+                options.accessTokenFactory = { "hidden" }
+                let url = "https://localhost:\(server.port)/hub"
+                let connection = HubConnectionBuilder().withUrl(url: url, options: options).build()
+                var failure: (any Error)?
+                do {
+                    try await connection.start()
+                } catch {
+                    failure = error
+                }
+                await connection.stop()
+                let paths = { (server: HTTPTestServer) in
+                    server.requests.map { String($0.uri.prefix { $0 != "?" }) }
+                }
+                return (failure, paths(server), paths(other))
+            }
+        }
+    }
 
     @Test(arguments: [.webSockets, .serverSentEvents, .longPolling] as [HttpTransportType])
-    func withPinsANegotiationFailsBeforeTheClientSendsAByte(_ transport: HttpTransportType) async throws {
-        try await withServer { server in
-            var options = HttpConnectionOptions()
-            options.tls = Self.pins
-            options.transport = transport
-            options.accessTokenFactory = { "hidden" }
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
-            // The policy shows that the client does not try again.
-            let error = await #expect(throws: SignalRClientError.self) {
-                try await connection.start(retrying: .forever)
-            }
-            #expect(error?.code == .pinsUnchecked)
-            #expect(error?.message.contains("tls.pins cannot be checked for '\(server.url)/negotiate'") == true)
-            #expect(error?.message.contains("Set skipNegotiation and the transport .webSockets") == true)
-            #expect(server.requests.isEmpty)
+    func aNegotiationReachesOnlyAPinnedServer(_ transport: HttpTransportType) async throws {
+        let refused = try await start(pinning: { _ in [Self.otherPin] }, transport) { _ in "{}" }
+        #expect((refused.error as? SignalRClientError)?.code == .pinMismatch)
+        #expect(refused.first.isEmpty)
+        // The servers redirect the negotiation to each other, and only one of them is pinned.
+        let elsewhere = try await start(pinning: { [$0.serverPin] }, transport) { port in
+            #"{"url":"https://localhost:\#(port)/hub","accessToken":"hidden"}"#
         }
+        #expect((elsewhere.error as? SignalRClientError)?.code == .pinMismatch)
+        #expect(elsewhere.first == ["/hub/negotiate"])
+        #expect(elsewhere.second.isEmpty)
     }
 
-    @Test func withPinsTheEventStreamFailsEvenIfTheAppNegotiates() async throws {
-        try await withServer { server in
-            let answer = """
-                {"connectionId":"x","negotiateVersion":1,"connectionToken":"t","availableTransports":\
-                [{"transport":"ServerSentEvents","transferFormats":["Text"]}]}
-                """
-            let (error, _) = await start(server.url, [answer]) { options in
-                options.tls = Self.pins
-                options.transport = .serverSentEvents
-            }
-            let failure = try #require(error as? SignalRClientError)
-            #expect(failure.code == .allTransportsFailed)
-            #expect(failure.message.contains("ServerSentEvents: pinsUnchecked: Request failed: tls.pins"))
-            #expect(server.requests.isEmpty)
+    @Test func withoutNegotiationAWebSocketReachesOnlyAPinnedServer() async throws {
+        let refused = try await start(pinning: { _ in [Self.otherPin] }, .webSockets, skipsNegotiation: true) { _ in
+            ""
         }
+        #expect((refused.error as? SignalRClientError)?.code == .pinMismatch)
+        #expect(refused.first.isEmpty)
+        let reached = try await start(pinning: { [$0.serverPin] }, .webSockets, skipsNegotiation: true) { _ in "" }
+        #expect((reached.error as? SignalRClientError)?.code == .connectionFailed)
+        #expect(reached.first == ["/hub"])
     }
 
-    @Test func withPinsAWebSocketWithoutNegotiationConnects() async throws {
+    @Test(
+        arguments: [("ServerSentEvents", .serverSentEvents), ("LongPolling", .longPolling)]
+            as [(String, HttpTransportType)]
+    )
+    func theTransportsOverHTTPUsePins(_ name: String, _ transport: HttpTransportType) async throws {
+        let negotiation = """
+            {"connectionId":"x","negotiateVersion":1,"connectionToken":"t","availableTransports":\
+            [{"transport":"\(name)","transferFormats":["Text"]}]}
+            """
+        let reached = try await start(pinning: { [Self.otherPin, $0.serverPin] }, transport) { _ in negotiation }
+        // The server's answers are not those of a hub, but they show that the requests arrived.
+        #expect(reached.error != nil)
+        #expect(reached.first.prefix(2) == ["/hub/negotiate", "/hub"])
+    }
+
+    @Test(arguments: [true, false])
+    func withPinsThereIsNoConnectionWithoutTLS(_ skipsNegotiation: Bool) async throws {
         try await withServer { server in
             var options = HttpConnectionOptions()
-            options.tls = Self.pins
-            options.skipNegotiation = true
+            options.tls = TLSOptions(pins: [Self.otherPin])
+            options.skipNegotiation = skipsNegotiation
             options.transport = .webSockets
             let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
-            try await connection.start()
-            await connection.stop()
+            let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            #expect(error?.message.contains("has no TLS") == true)
+            #expect(server.requests.isEmpty)
         }
     }
 }

@@ -1,3 +1,5 @@
+import NIOCore
+import NIOPosix
 package import RealtimeHTTP
 package import RealtimeNetworking
 import TestSupport
@@ -37,9 +39,57 @@ extension HTTPRequester {
     }
 }
 
+/// The response of a stream, as far as it arrived.
+package struct StreamedResponse: Sendable {
+    package var head: HTTPResponse?
+    package var body = ""
+    package var error: HTTPRequestError?
+}
+
+extension HTTPStreamer {
+    /// Reads a stream to its end.
+    package func streamed(_ request: HTTPRequest, maximumRedirects: Int = 5) async -> StreamedResponse {
+        let (events, continuation) = AsyncStream.makeStream(of: HTTPStreamEvent.self)
+        let stream = stream(
+            request,
+            redirects: HTTPStreamRedirects(maximum: maximumRedirects, leavesTLS: false),
+            on: MultiThreadedEventLoopGroup.singleton.next()
+        ) { event in
+            continuation.yield(event)
+            switch event {
+            case .end, .failed: continuation.finish()
+            case .head, .body: break
+            }
+        }
+        var response = StreamedResponse()
+        for await event in events {
+            switch event {
+            case .head(let head): response.head = head
+            case .body(let bytes): response.body += String(buffer: bytes)
+            case .end: break
+            case .failed(let error): response.error = error
+            }
+        }
+        _ = stream
+        return response
+    }
+}
+
 extension AsyncHTTPRequester {
     /// A client with a long timeout for connections, for slow machines.
-    package static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
-        AsyncHTTPRequester(tls: TLSContextSource(tls), proxies: proxies, connectTimeout: .patience)
+    package static func patient(
+        tls: TLSOptions = TLSOptions(),
+        proxies: ProxyRules = .direct,
+        maximumConnections: Int = 16,
+        idleTimeout: Duration = .seconds(4),
+        census: ChannelCensus? = nil
+    ) -> AsyncHTTPRequester {
+        AsyncHTTPRequester(
+            dialer: Dialer(tlsContexts: TLSContextSource(tls), proxies: proxies, observe: { census?.add($0) }),
+            on: MultiThreadedEventLoopGroup.singleton.next(),
+            maximumConnections: maximumConnections,
+            connectTimeout: .patience,
+            idleTimeout: idleTimeout
+        )
     }
 }

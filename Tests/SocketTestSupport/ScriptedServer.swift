@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
 package import NIOSSL
@@ -23,8 +24,9 @@ package func withScriptedServer(
             channel.eventLoop.makeCompletedFuture {
                 let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
                 if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                try channel.pipeline.syncOperations.addHandler(ByteStreamHandler(continuation))
-                acceptance.yield(AcceptedConnection(channel: channel, bytes: bytes))
+                let hasFailed = NIOLockedValueBox(false)
+                try channel.pipeline.syncOperations.addHandler(ByteStreamHandler(continuation, hasFailed))
+                acceptance.yield(AcceptedConnection(channel: channel, bytes: bytes, hasFailed: hasFailed))
             }
         }
         .bind(host: host, port: 0).get()
@@ -54,15 +56,18 @@ package func withScriptedServer(
 private struct AcceptedConnection: Sendable {
     let channel: any Channel
     let bytes: AsyncStream<ByteBuffer>
+    let hasFailed: NIOLockedValueBox<Bool>
 }
 
 private final class ByteStreamHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let continuation: AsyncStream<ByteBuffer>.Continuation
+    private let hasFailed: NIOLockedValueBox<Bool>
 
-    init(_ continuation: AsyncStream<ByteBuffer>.Continuation) {
+    init(_ continuation: AsyncStream<ByteBuffer>.Continuation, _ hasFailed: NIOLockedValueBox<Bool>) {
         self.continuation = continuation
+        self.hasFailed = hasFailed
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -72,6 +77,7 @@ private final class ByteStreamHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        hasFailed.withLockedValue { $0 = true }
         context.close(promise: nil)
     }
 
@@ -119,17 +125,35 @@ package final class ScriptedPeer {
     }
 
     private let channel: any Channel
+    private let failure: NIOLockedValueBox<Bool>
     private var inbound: AsyncStream<ByteBuffer>.Iterator
     private var unread = ByteBuffer()
 
     fileprivate init(_ connection: AcceptedConnection) {
         self.channel = connection.channel
+        self.failure = connection.hasFailed
         self.inbound = connection.bytes.makeAsyncIterator()
     }
 
     /// Sets whether the server reads bytes from the socket, or leaves them in the buffers of the system.
     package func setReading(_ isReading: Bool) async throws {
         try await channel.setOption(.autoRead, value: isReading).get()
+    }
+
+    /// Whether the connection has ended with an error, such as a reset, or the end of TCP without the end of TLS.
+    package var hasFailed: Bool { failure.withLockedValue { $0 } }
+
+    /// Ends the connection with a reset, without the end of TLS.
+    package func reset() async throws {
+        try await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        let channel = channel
+        try await channel.eventLoop.submit {
+            guard let tls = try? channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) else {
+                return channel.close(promise: nil)
+            }
+            // The handler of TLS would send the end of TLS.
+            tls.close(promise: nil)
+        }.get()
     }
 
     package func write(_ bytes: [UInt8]) async throws {

@@ -16,23 +16,6 @@ struct HostAddressTests {
     private static let dead = ["127.77.0.1", "127.77.0.2"]
     private static let deadIPv6 = "::ffff:127.77.0.3"
 
-    /// A resolver that knows one name and its addresses.
-    private struct FixedResolver: Resolver, Sendable {
-        var ipv4: [String] = []
-        var ipv6: [String] = []
-        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-
-        func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { answer(ipv4, port) }
-        func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { answer(ipv6, port) }
-        func cancelQueries() {}
-
-        private func answer(_ addresses: [String], _ port: Int) -> EventLoopFuture<[SocketAddress]> {
-            eventLoop.makeCompletedFuture(
-                Result { try addresses.map { try SocketAddress(ipAddress: $0, port: port) } }
-            )
-        }
-    }
-
     private func connect(
         to port: Int,
         _ resolver: any Resolver & Sendable

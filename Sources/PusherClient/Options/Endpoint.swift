@@ -32,22 +32,16 @@ struct Endpoint: Sendable {
 
     /// Makes the request for a connection.
     ///
-    /// - Parameters:
-    ///   - options: The options with which the endpoint was made.
-    ///   - authMethod: The new value of the options' `authMethod`; nil if it does not change. The parameter
-    ///     `userAuthMethod` is the corresponding value for users.
+    /// - Parameter options: The options with which the endpoint was made.
     /// - Throws: An error if the client cannot use the key, the server or an option.
     func request(
         options: PusherClientOptions,
-        authMethod: AuthMethod? = nil,
-        userAuthMethod: UserAuthMethod? = nil,
         proxies: ProxyRules = .direct
     ) throws(PusherClientError) -> TransportRequest {
         try Self.check(key: key)
         try Self.check(host: server.host, port: server.port, path: server.path)
         try options.checkForConnecting()
         let http = options.transports.hasHTTP ? try makeHTTPPlace(options) : nil
-        try options.tls.checkPins(for: authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
         let request = TransportRequest(
             host: HostName.withoutBrackets(server.host),
             port: server.port,

@@ -23,16 +23,10 @@ extension PusherClientOptions {
     }
 
     private func checkTransports() throws(PusherClientError) {
-        guard let first = transports.elements.first else {
+        guard !transports.elements.isEmpty else {
             throw PusherClientError(
                 .invalidOption,
                 "Invalid option transports: it is empty. Name at least one transport, such as .webSocket."
-            )
-        }
-        guard tls.pins.isEmpty || transports.elements.contains(.webSocket) else {
-            throw PusherClientError(
-                .invalidOption,
-                "Invalid option tls.pins: \(first) cannot check pins. Add .webSocket to transports, or remove the pins."
             )
         }
     }

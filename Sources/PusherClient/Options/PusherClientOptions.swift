@@ -168,15 +168,11 @@ public final class PusherClientOptions: Sendable {
     /// Whether the connection is encrypted: see ``endpoint``.
     public var useTLS: Bool { endpoint.useTLS }
 
-    /// The certificates that the client trusts, and the certificate that it sends to the server. ``TLSOptions/pins``
-    /// apply to the WebSocket only. Default: the system's trusted certificates.
+    /// The certificates that the client trusts, and the certificate that it sends to the server. Default: the system's
+    /// trusted certificates.
     ///
-    /// If a key is pinned, the client rejects all authorization endpoints, on every host, because it cannot check pins for
-    /// HTTP requests. Make these requests yourself, with ``AuthMethod/authorizer(_:)`` and
-    /// ``UserAuthMethod/authenticator(_:)``, and check the key there. If ``authMethod`` or ``userAuthMethod`` has such an endpoint when the client
-    /// is created, or in ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, the error is
-    /// ``PusherClientError/Code/invalidOption``. If you set such an endpoint later, or a request builder uses such an
-    /// endpoint, each authorization fails with ``AuthorizationError/Kind-swift.struct/invalidRequest``.
+    /// The options apply to the connection and to authorization requests. If you pin keys, add the keys of your
+    /// authorization endpoints to ``TLSOptions/pins``. A server whose key is not pinned gets no request.
     public var tls: TLSOptions {
         get { self[\.tls] }
         set { self[\.tls] = newValue }

@@ -27,8 +27,6 @@ public struct PusherTransports: Hashable, Sendable {
     /// WebSocket only.
     public static let webSocket: Self = [.webSocket]
     /// WebSocket, and HTTP if WebSockets are blocked: first streaming, then polling, as in pusher-js.
-    ///
-    /// With ``TLSOptions/pins``, the client uses only WebSocket, because it cannot check pins over HTTP.
     public static let webSocketWithHTTPFallback: Self = [.webSocket, .httpStreaming, .httpPolling]
 
     var hasHTTP: Bool { elements.contains { $0 != .webSocket } }

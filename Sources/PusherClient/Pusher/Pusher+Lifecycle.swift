@@ -52,8 +52,8 @@ extension Pusher {
     /// queue, no callback for an event of the old server begins there. If the app has not connected, or has called
     /// ``disconnect()``, the next ``connect()`` uses the new server.
     ///
-    /// All other options stay unchanged. ``TLSOptions/pins`` must include keys of both servers. The client sends any
-    /// secrets in ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` to the new server. It also
+    /// All other options stay unchanged. ``TLSOptions/pins`` must include the keys of both servers, and of all
+    /// authorization endpoints. The client sends any secrets in ``PusherClientOptions/headers`` and ``PusherClientOptions/queryItems`` to the new server. It also
     /// sends waiting client events to the new server.
     ///
     /// ```swift
@@ -67,8 +67,7 @@ extension Pusher {
     ///     change.
     ///   - userAuthMethod: The new value of ``PusherClientOptions/userAuthMethod``, for these clients. Default: no
     ///     change.
-    /// - Throws: ``PusherClientError`` if the client cannot use the endpoint or the key, or if a key is pinned and an
-    ///   authorization endpoint is on the new host. In that case, nothing changes.
+    /// - Throws: ``PusherClientError`` if the client cannot use the endpoint or the key. In that case, nothing changes.
     public func switchTo(
         endpoint: PusherEndpoint,
         key: String? = nil,
@@ -76,12 +75,7 @@ extension Pusher {
         userAuthMethod: UserAuthMethod? = nil
     ) throws(PusherClientError) {
         let target = Endpoint(key: key ?? connection.key, server: endpoint, options: engine.options)
-        let request = try target.request(
-            options: engine.options,
-            authMethod: authMethod,
-            userAuthMethod: userAuthMethod,
-            proxies: engine.proxies
-        )
+        let request = try target.request(options: engine.options, proxies: engine.proxies)
         if let authMethod { connection.options.authMethod = authMethod }
         if let userAuthMethod { connection.options.userAuthMethod = userAuthMethod }
         engine.logger.notice(

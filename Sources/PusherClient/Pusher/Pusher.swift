@@ -43,8 +43,7 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: The options of the client.
     ///   - eventLoopGroup: A `MultiThreadedEventLoopGroup`, or another group that can open sockets. The client uses one
-    ///     event loop of the group for the connection, and the whole group for HTTP requests. Shut the group down only
-    ///     after the client is released.
+    ///     event loop of the group for all its connections. Shut the group down only after the client is released.
     public convenience init(
         key: String,
         options: PusherClientOptions = PusherClientOptions(),
@@ -53,20 +52,18 @@ public final class Pusher: Sendable {
         // The client uses a copy of the options, because other code may change the original object during this
         // initializer.
         let settings = options.copyForClient()
-        let proxies = ProxyRules(settings.proxy)
-        let tlsContexts = TLSContextSource(settings.tls)
+        let dialer = Dialer(tlsContexts: TLSContextSource(settings.tls), proxies: ProxyRules(settings.proxy))
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: tlsContexts,
-            proxies: proxies,
-            eventLoopGroup: eventLoopGroup,
+            dialer: dialer,
+            on: eventLoop,
             // The user's authorization needs one more connection. An HTTP transport needs three more: two that receive
             // during a handover, and one that sends.
             maximumConnections: min(max(settings.limits.authorizationsAtOnce, 1), .max - 4) + 4
         )
         let transport = TransportChooser.transport(
             for: settings,
-            webSocket: WebSocketTransport(settings, proxies: proxies, tlsContexts: tlsContexts),
+            webSocket: WebSocketTransport(settings, dialer: dialer),
             streamer: requester
         )
         self.init(
@@ -77,7 +74,7 @@ public final class Pusher: Sendable {
                 eventLoop: eventLoop,
                 transport: transport,
                 requester: requester,
-                proxies: proxies
+                proxies: dialer.proxies
             )
         )
     }

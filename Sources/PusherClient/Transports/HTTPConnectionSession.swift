@@ -316,7 +316,8 @@ extension PusherClientError {
             case .failed where error.cause is TLSFailure: .tlsFailed
             case .failed where isOpen: .connectionClosed
             case .redirectRefused where !isOpen: .upgradeFailed
-            case .invalidRequest, .pinsUnchecked: .invalidOption
+            case .invalidRequest: .invalidOption
+            case .pinMismatch: .pinMismatch
             case .failed, .timedOut, .redirectRefused, .shutDown: isOpen ? .connectionClosed : .connectionFailed
             }
         self.init(code, message, cause: error.cause)

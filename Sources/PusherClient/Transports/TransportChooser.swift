@@ -16,25 +16,20 @@ package struct TransportChooser: Transport {
     }
 
     private let options: [Option]
-    /// The transports that the client cannot use, and the reasons.
-    private let unusable: [PusherTransport: PusherClientError]
     fileprivate let attemptTimeout: Duration
     private let shortestLifetime: Duration
     fileprivate let memories = NIOLockedValueBox(TransportMemories())
 
     /// - Parameters:
     ///   - options: The transports in the order of preference.
-    ///   - unusable: Transports that the app allows, but that the client cannot use.
     ///   - attemptTimeout: The time limit of an attempt.
     ///   - shortestLifetime: The minimum lifetime of a stable stream.
     package init(
         _ options: [Option],
-        unusable: [PusherTransport: PusherClientError] = [:],
         attemptTimeout: Duration,
         shortestLifetime: Duration = .seconds(150)
     ) {
         self.options = options
-        self.unusable = unusable
         self.attemptTimeout = attemptTimeout
         self.shortestLifetime = shortestLifetime
     }
@@ -64,35 +59,24 @@ package struct TransportChooser: Transport {
         streamer: any HTTPStreamer,
         makeName: @escaping @Sendable () -> HTTPSessionName = HTTPTransport.randomName
     ) -> any Transport {
-        let isPinned = !options.tls.pins.isEmpty
         let limits = HTTPTransport.Limits(
             messageSize: options.limits.messageSize,
             sendBufferSize: options.limits.sendBufferSize
         )
-        var usable: [Option] = []
-        var unusable: [PusherTransport: PusherClientError] = [:]
-        for kind in options.transports.elements {
+        let usable = options.transports.elements.map { kind in
             switch kind {
-            case .webSocket: usable.append(Option(kind, webSocket))
+            case .webSocket: return Option(kind, webSocket)
             case .httpStreaming, .httpPolling:
-                guard !isPinned else {
-                    unusable[kind] = PusherClientError(
-                        .invalidOption,
-                        "Transport not used: \(kind) cannot check tls.pins."
-                    )
-                    continue
-                }
                 let mode: HTTPSessionStateMachine.Mode = kind == .httpStreaming ? .streaming : .polling
-                usable.append(Option(kind, HTTPTransport(mode, over: streamer, limits: limits, makeName: makeName)))
+                return Option(kind, HTTPTransport(mode, over: streamer, limits: limits, makeName: makeName))
             }
         }
-        if usable.count == 1, unusable.isEmpty { return usable[0].transport }
+        if usable.count == 1 { return usable[0].transport }
         // With such options, every attempt fails at the check of the options, so the client never opens this transport.
         guard !usable.isEmpty else { return webSocket }
         let timeouts = options.timeouts.clamped
         return TransportChooser(
             usable,
-            unusable: unusable,
             attemptTimeout: timeouts.connectionAttempt,
             // If a stream is silent from the beginning, the client drops it after the activity timeout and the pong
             // timeout.
@@ -101,9 +85,7 @@ package struct TransportChooser: Transport {
     }
 
     fileprivate func plan(_ server: TransportMemories.Server, now: Instant) -> TransportMemory.Plan {
-        var plan = memories.withLockedValue { $0[server].plan(options.map(\.kind), now: now) }
-        plan.unused.merge(unusable) { _, unusable in unusable }
-        return plan
+        memories.withLockedValue { $0[server].plan(options.map(\.kind), now: now) }
     }
 
     fileprivate func transport(_ kind: PusherTransport) -> (any Transport)? {

@@ -12,14 +12,14 @@ package struct WebSocketTransport: Transport {
 
     package init(_ connector: WebSocketConnector) { self.connector = connector }
 
-    init(_ options: PusherClientOptions, proxies: ProxyRules, tlsContexts: TLSContextSource? = nil) {
+    /// - Parameter dialer: Makes the connections. The client's HTTP requests use the same dialer.
+    init(_ options: PusherClientOptions, dialer: Dialer) {
         let options = WebSocketOptions(
             closeTimeout: options.timeouts.clamped.closing,
             maximumMessageSize: options.limits.messageSize,
-            maximumSendBufferSize: options.limits.sendBufferSize,
-            tls: options.tls
+            maximumSendBufferSize: options.limits.sendBufferSize
         )
-        self.init(WebSocketConnector(options, proxies: proxies, tlsContexts: tlsContexts))
+        self.init(WebSocketConnector(options, dialer: dialer))
     }
 
     package func open(

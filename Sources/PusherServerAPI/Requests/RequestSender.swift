@@ -197,7 +197,7 @@ struct RequestSender: Sendable {
         let (code, advice): (PusherServerAPIError.Code, String) =
             switch error.kind {
             case .invalidRequest: (.invalidOption, "Change the endpoint or the options.")
-            case .pinsUnchecked: (.invalidOption, "Remove the pins from the options.")
+            case .pinMismatch: (.pinMismatch, "If the server has a new key, add its pin.")
             case .timedOut: (.timedOut, "Check host and port, and whether the server runs.")
             case .failed where tls?.reason == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
             case .failed where tls != nil: (.tlsFailed, "Check the server's certificate and the trusted certificates.")

@@ -22,9 +22,8 @@ extension PusherServerAPI {
         /// The maximum difference between the time of a webhook and this machine's clock. Nil means no limit. Default: 5
         /// min.
         public var webhookMaximumAge: Duration? = .seconds(300)
-        /// The certificates that the library trusts, and the certificate that it presents. The library cannot
-        /// check ``TLSOptions/pins``. If there are pins, each request fails with
-        /// ``PusherServerAPIError/Code/invalidOption``, and the library sends nothing. Default: the system's trusted certificates.
+        /// The certificates that the library trusts, and the certificate that it presents. Default: the system's trusted
+        /// certificates.
         public var tls = TLSOptions()
         /// The proxy for requests. Default: the proxy that the environment names.
         public var proxy = HTTPProxy.environment

@@ -1,8 +1,7 @@
-import AsyncHTTPClient
 import NIOConcurrencyHelpers
-import NIOCore
-import NIOHTTP1
 import PusherEncryption
+import RealtimeHTTP
+import RealtimeNetworking
 
 /// A sender of webhooks. The sender posts webhooks in order. The sender repeats each webhook until the status is 2xx,
 /// up to a maximum number of tries.
@@ -12,7 +11,7 @@ final class WebhookSender: Sendable {
     /// The functions that post a webhook and that wait between two tries.
     struct Environment: Sendable {
         /// Posts a request and returns the status of the answer.
-        var post: @Sendable (HTTPClientRequest) async throws -> Int
+        var post: @Sendable (HTTPRequest) async throws -> Int
         var sleep: @Sendable (Duration) async throws -> Void
     }
 
@@ -34,7 +33,7 @@ final class WebhookSender: Sendable {
 
     private static let attempts = 6
     private static let firstDelay = Duration.milliseconds(100)
-    private static let timeout = TimeAmount.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     init(url: String, application: PusherTestServer.Application) {
         self.url = url
@@ -83,22 +82,18 @@ final class WebhookSender: Sendable {
         _ url: String,
         _ application: PusherTestServer.Application
     ) async {
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        // The client must not retry, because this class counts the tries.
-        configuration.connectionPool.retryConnectionEstablishment = false
-        let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
+        let requester = AsyncHTTPRequester(tls: TLSContextSource(TLSOptions()))
+        defer { requester.shutdown() }
         let environment = Environment(
-            post: { try await Int(client.execute($0, timeout: timeout).status.code) },
+            post: { try await requester.response(to: $0).status },
             sleep: { try await Task.sleep(for: $0) }
         )
         for await webhook in webhooks { await send(webhook, url, application, environment) }
-        // Ignore the error, because a shutdown fails only if the client is already shut down.
-        try? await client.shutdown()
     }
 
-    func headers(for body: String) -> HTTPHeaders { Self.headers(for: body, application) }
+    func headers(for body: String) -> HTTPFields { Self.headers(for: body, application) }
 
-    private static func headers(for body: String, _ application: PusherTestServer.Application) -> HTTPHeaders {
+    private static func headers(for body: String, _ application: PusherTestServer.Application) -> HTTPFields {
         [
             "Content-Type": "application/json",
             "X-Pusher-Key": application.key,
@@ -112,10 +107,15 @@ final class WebhookSender: Sendable {
         _ application: PusherTestServer.Application,
         _ environment: Environment
     ) async {
-        var request = HTTPClientRequest(url: url)
-        request.method = .POST
-        request.headers = headers(for: webhook.body, application)
-        request.body = .bytes(ByteBuffer(string: webhook.body))
+        var request = HTTPRequest(
+            url: url,
+            method: "POST",
+            headers: headers(for: webhook.body, application),
+            body: Array(webhook.body.utf8),
+            timeout: timeout,
+            maximumResponseSize: 0
+        )
+        request.followsRedirects = false
         var delay = firstDelay
         for attempt in 1...attempts {
             do {
@@ -124,7 +124,7 @@ final class WebhookSender: Sendable {
                 if (200..<300).contains(status) { return }
             } catch {
                 guard !Task.isCancelled else { return }
-                webhook.report(.webhookFailed(reason: "\(error)"))
+                webhook.report(.webhookFailed(reason: (error as? HTTPRequestError)?.message ?? "\(error)"))
             }
             guard attempt < attempts, (try? await environment.sleep(delay)) != nil else { return }
             delay = delay * 2

@@ -26,8 +26,9 @@ package struct HostPlace {
         let withoutZone = text.split(separator: "%", maxSplits: 1).first.map(String.init) ?? text
         let bytes: [UInt8]
         switch try? SocketAddress(ipAddress: withoutZone, port: 0) {
-        case .v4(let address)?: bytes = withUnsafeBytes(of: address.address.sin_addr) { Array($0) }
-        case .v6(let address)?: bytes = withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
+        // `sin_addr` and `sin6_addr`. Which module declares them depends on the order of the files in a release build.
+        case .v4(let address)?: bytes = withUnsafeBytes(of: address.address) { Array($0[4..<8]) }
+        case .v6(let address)?: bytes = withUnsafeBytes(of: address.address) { Array($0[8..<24]) }
         case .unixDomainSocket?, nil: return nil
         }
         let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]

@@ -33,8 +33,7 @@ public struct TLSFailure: Error, Sendable {
         /// The purposes of the server's certificate do not include servers. For example, the certificate is only for
         /// clients.
         public static let wrongPurpose = Self(rawValue: "wrongPurpose")
-        /// The client rejected the certificate for one of the reasons above, and does not know which. For HTTP
-        /// requests, this reason replaces all reasons above except ``hostMismatch``.
+        /// The client rejected the certificate for one of the reasons above, and does not know which.
         public static let certificateRefused = Self(rawValue: "certificateRefused")
         /// The server does not speak TLS on that port.
         public static let notTLS = Self(rawValue: "notTLS")

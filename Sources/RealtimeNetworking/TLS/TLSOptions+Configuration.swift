@@ -83,17 +83,19 @@ extension TLSOptions {
 
     private static let pinPrefix = "sha256/"
 
-    /// Returns the reason why the client must not accept a verified certificate; nil if it may accept it.
-    package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
-        guard !pins.isEmpty else { return nil }
-        let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
-        let digest = publicKey.map { SHA256.digest(of: $0) }
-        if let digest, let pinned = try? pinnedDigests(), pinned.contains(digest) { return nil }
-        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "unreadable"
-        return NetworkError(
-            .pinMismatch,
-            "Server not trusted: the public key of '\(host)' is \(shown), and tls.pins does not contain it."
-        )
+    enum PinCheck: Hashable {
+        case match
+        /// The certificate's key is not pinned. The text is the key's pin; nil if the key is unreadable.
+        case mismatch(String?)
+    }
+
+    /// Compares the key of a verified certificate with the ``pins``.
+    func checkPins(of certificate: NIOSSLCertificate?) -> PinCheck {
+        guard !pins.isEmpty else { return .match }
+        guard let key = try? certificate?.extractPublicKey().toSPKIBytes() else { return .mismatch(nil) }
+        let digest = SHA256.digest(of: key)
+        if let pinned = try? pinnedDigests(), pinned.contains(digest) { return .match }
+        return .mismatch("\(Self.pinPrefix)\(Data(digest).base64EncodedString())")
     }
 
     private static func certificates(

@@ -20,8 +20,8 @@ public struct TLSOptions: Hashable, Sendable {
     ///     | openssl dgst -sha256 -binary | base64
     /// ```
     /// A pin is for the server's own certificate, not for the certificate of an authority. The client checks pins for
-    /// WebSocket connections only. If there are pins, each HTTP request fails with an error before the client sends
-    /// anything.
+    /// all connections, so the pins must include the keys of all servers, for example of authorization endpoints and of
+    /// servers to which other servers redirect. If there are pins, a connection without TLS is an error.
     public var pins: Set<String>
 
     /// The client's own certificate, for servers that request it. Default: none.

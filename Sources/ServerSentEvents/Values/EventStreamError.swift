@@ -62,8 +62,9 @@ public struct EventStreamError: Error, Sendable {
 extension EventStreamError.Code {
     /// The request is invalid, for example because its URL is not an `http` or `https` URL.
     public static let invalidRequest = Self(rawValue: "invalidRequest")
-    /// ``TLSOptions/pins`` are set, and the client cannot check them for event streams. The client has sent nothing.
-    public static let pinsUnchecked = Self(rawValue: "pinsUnchecked")
+    /// The server's public key is not in ``TLSOptions/pins``. The client has sent nothing. The error's message contains
+    /// the key's pin.
+    public static let pinMismatch = Self(rawValue: "pinMismatch")
     /// The app's closure that makes the requests threw an error, which is the ``EventStreamError/cause``.
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// The stream has been iterated before.
@@ -130,7 +131,7 @@ extension EventStreamError {
         let code: Code =
             switch error.kind {
             case .invalidRequest: .invalidRequest
-            case .pinsUnchecked: .pinsUnchecked
+            case .pinMismatch: .pinMismatch
             case .redirectRefused: .redirectRefused
             case _ where isOpen: .connectionLost
             case .timedOut: .connectTimedOut
@@ -142,7 +143,6 @@ extension EventStreamError {
         let what = isOpen ? "lost" : "failed"
         let advice =
             switch code {
-            case .pinsUnchecked: " Remove the pins from the options of the connector."
             case _ where isOpen: ""
             default: error.adviceAboutTLS(for: url ?? "")
             }
@@ -152,7 +152,7 @@ extension EventStreamError {
     /// Whether another attempt with the same request would fail for the same reason.
     var isPermanent: Bool {
         switch code {
-        case .invalidRequest, .pinsUnchecked, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge:
+        case .invalidRequest, .pinMismatch, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge:
             true
         case .tlsFailed:
             switch tlsFailure?.reason {

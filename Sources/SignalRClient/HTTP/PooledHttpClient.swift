@@ -33,10 +33,9 @@ final class PooledHttpClient: HttpClient {
         } catch let error as HTTPRequestError {
             // A poll that times out is normal. But if no connection can be made, the server is lost.
             if error.kind == .timedOut, !error.isUnsent { throw SignalRError.httpTimeoutError }
-            if error.kind == .pinsUnchecked { throw SignalRClientError(pinsUnchecked: error) }
             let url = HTTPRequest.printable(url: error.url ?? request.url)
             throw SignalRClientError(
-                .connectionFailed,
+                error.kind == .pinMismatch ? .pinMismatch : .connectionFailed,
                 "Request to \(url) failed: \(error.message).\(error.adviceAboutTLS(for: url))",
                 cause: error
             )
@@ -55,18 +54,5 @@ final class PooledHttpClient: HttpClient {
             }
         let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
         return (body, HttpResponse(statusCode: response.status, cookies: cookies))
-    }
-}
-
-extension SignalRClientError {
-    /// Creates the error for a request that the requester has rejected because of pins.
-    init(pinsUnchecked error: HTTPRequestError) {
-        self.init(
-            .pinsUnchecked,
-            """
-            Request failed: \(error.message). Set skipNegotiation and the transport .webSockets, give an httpClient that \
-            checks the key, or remove the pins.
-            """
-        )
     }
 }

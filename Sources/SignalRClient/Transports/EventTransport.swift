@@ -97,13 +97,12 @@ final class EventTransport: HubTransport {
         case .end:
             let message = "Connection lost: the server ended the event stream."
             end(.client(SignalRClientError(.transportClosed, message)))
-        case .failed(let error) where error.kind == .pinsUnchecked:
-            end(.client(SignalRClientError(pinsUnchecked: error)))
         case .failed(let error):
             let place = error.url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
             let what = state.value.opened == nil ? "lost" : "failed"
             let message = "Connection\(place) \(what): \(error.message)."
-            end(.client(SignalRClientError(.transportClosed, message, cause: error)))
+            let code: SignalRClientError.Code = error.kind == .pinMismatch ? .pinMismatch : .transportClosed
+            end(.client(SignalRClientError(code, message, cause: error)))
         }
     }
 

@@ -34,7 +34,7 @@ final class WebSocketTransport: HubTransport {
             }
         } catch let error as WebSocketError {
             throw SignalRClientError(
-                .connectionFailed,
+                error.code == .pinMismatch ? .pinMismatch : .connectionFailed,
                 "WebSocket not opened. \(error.message)",
                 httpStatus: error.httpStatus,
                 closeCode: error.closeCode?.rawValue,

@@ -36,9 +36,7 @@ public struct HttpConnectionOptions: Sendable {
     public var logMessageContent: Bool?
     /// The certificates that the client trusts, and the client certificate. Default: the system's trusted certificates.
     ///
-    /// The client checks ``TLSOptions/pins`` for WebSockets only. If there are pins, each other request fails with
-    /// ``SignalRClientError/Code/pinsUnchecked`` before the client sends anything. To use pins, set ``skipNegotiation``
-    /// and the ``transport`` `.webSockets`, or give an ``httpClient`` that checks the key.
+    /// The client checks ``TLSOptions/pins`` for all connections, except those of your own ``httpClient``.
     public var tls = TLSOptions()
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment

@@ -362,8 +362,7 @@ extension HubFailure {
     fileprivate var mayPass: Bool {
         switch self {
         case .signalR(.invalidUrl): false
-        case .client(let error): error.code != .pinsUnchecked
-        case .signalR, .cancelled: true
+        case .client, .signalR, .cancelled: true
         }
     }
 

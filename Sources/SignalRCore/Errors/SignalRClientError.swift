@@ -58,9 +58,9 @@ extension SignalRClientError.Code {
     public static let sequenceError = Self(rawValue: "sequenceError")
     /// No transport works. The error's message contains the reason for each transport.
     public static let allTransportsFailed = Self(rawValue: "allTransportsFailed")
-    /// The options have `tls.pins`, and the client cannot check them for an HTTP request. The client has not sent the
-    /// request.
-    public static let pinsUnchecked = Self(rawValue: "pinsUnchecked")
+    /// The server's public key is not in `tls.pins`. The client has sent nothing. The error's message contains the key's
+    /// pin.
+    public static let pinMismatch = Self(rawValue: "pinMismatch")
     /// A request failed, or the client could not open a connection.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// Your code consumes messages too slowly, so the waiting messages exceed the limit.

@@ -5,41 +5,39 @@ package import RealtimeNetworking
 /// Opens WebSocket connections (RFC 6455) over TCP or TLS.
 package final class WebSocketConnector: Sendable {
     package let options: WebSocketOptions
-    let proxies: ProxyRules
-    let tlsContexts: TLSContextSource
+    let dialer: Dialer
 
-    /// Creates a connector. If the TLS options are invalid, each attempt over TLS fails: see ``TLSOptions/validate()``.
+    /// Creates a connector whose connections have a dialer of their own.
     ///
     /// - Parameters:
-    ///   - options: The limits and the TLS options. The connector ignores `connectTimeout` and `proxy`, which the
-    ///     caller handles.
+    ///   - options: The limits, the TLS options and the resolver. If the TLS options are invalid, each attempt over TLS
+    ///     fails: see ``TLSOptions/validate()``. The connector ignores `connectTimeout` and `proxy`, which the caller
+    ///     handles.
     ///   - proxies: The proxies that connections go through.
-    ///   - tlsContexts: The source of the TLS context, if the caller shares it. Default: the connector's own source.
-    package init(
-        _ options: WebSocketOptions = WebSocketOptions(),
-        proxies: ProxyRules = .direct,
-        tlsContexts: TLSContextSource? = nil
-    ) {
+    package convenience init(_ options: WebSocketOptions = WebSocketOptions(), proxies: ProxyRules = .direct) {
+        self.init(
+            options,
+            dialer: Dialer(tlsContexts: TLSContextSource(options.tls), proxies: proxies, resolver: options.resolver)
+        )
+    }
+
+    /// Creates a connector whose connections share a dialer with other connections of the client.
+    ///
+    /// - Parameters:
+    ///   - options: The limits. The connector ignores `connectTimeout`, which the caller handles, and the options that
+    ///     belong to the dialer.
+    ///   - dialer: Makes the connections.
+    package init(_ options: WebSocketOptions, dialer: Dialer) {
         self.options = options
-        self.proxies = proxies
-        self.tlsContexts = tlsContexts ?? TLSContextSource(options.tls)
+        self.dialer = dialer
     }
 
     /// Throws an error if every attempt would fail. Either the request has an invalid host, path, subprotocol or
     /// header, or the client cannot use the proxy for the host.
     package func check(_ request: WebSocketRequest) throws(WebSocketError) {
         _ = try UpgradeRequest(request)
-        _ = try proxy(for: request)
-    }
-
-    func proxy(for request: WebSocketRequest) throws(WebSocketError) -> ProxyServer? {
         do throws(NetworkError) {
-            return try proxies.proxy(
-                forHost: request.host,
-                port: request.port,
-                useTLS: request.useTLS,
-                tls: options.tls
-            )
+            _ = try dialer.proxy(for: request.target)
         } catch {
             throw WebSocketError(error)
         }

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOTLS
 
 extension WebSocketSession: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -13,11 +12,6 @@ extension WebSocketSession: ChannelInboundHandler {
         self.context = nil
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .securing = stage, case .handshakeCompleted? = event as? TLSUserEvent { secured() }
-        context.fireUserInboundEventTriggered(event)
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch stage {
         case .open, .closing:
@@ -27,7 +21,7 @@ extension WebSocketSession: ChannelInboundHandler {
         case .upgrading:
             var bytes = unwrapInboundIn(data)
             readUpgrade(&bytes)
-        case .connecting, .tunneling, .securing, .lingering, .ended:
+        case .connecting, .lingering, .ended:
             break
         }
     }
@@ -44,7 +38,7 @@ extension WebSocketSession: ChannelInboundHandler {
                 receive?(.activity)
             }
             receive?(.readComplete)
-        case .connecting, .tunneling, .securing, .upgrading, .lingering, .ended:
+        case .connecting, .upgrading, .lingering, .ended:
             break
         }
     }
@@ -58,15 +52,12 @@ extension WebSocketSession: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if failure == nil { failure = error }
-        if case .securing = stage { securingFailed(error) }
         closeSocket()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         switch stage {
-        case .tunneling: tunnelingFailed(failure)
-        case .connecting, .securing: securingFailed(failure)
-        case .upgrading: upgradeFailed()
+        case .connecting, .upgrading: upgradeFailed()
         case .open: end(WebSocketClosure(code: nil, error: ConnectionFailure.lost(request, failure)))
         case .closing: end(WebSocketClosure(code: nil))
         case .lingering, .ended: end(nil)

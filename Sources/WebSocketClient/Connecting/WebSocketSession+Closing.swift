@@ -1,11 +1,10 @@
 import NIOCore
-import NIOPosix
-import NIOSSL
+import RealtimeNetworking
 
 extension WebSocketSession {
     func close(code: WebSocketCloseCode, reason: String) {
         switch stage {
-        case .connecting, .tunneling, .securing, .upgrading:
+        case .connecting, .upgrading:
             // The session must not call the receiver during this call, so it reports the event later.
             let receive = receive
             abort()
@@ -70,7 +69,7 @@ extension WebSocketSession {
         switch stage {
         case .upgrading: upgradeFailed()
         case .closing: end(WebSocketClosure(code: nil, error: ConnectionFailure.unanswered()))
-        case .connecting, .tunneling, .securing, .open, .lingering, .ended: end(nil)
+        case .connecting, .open, .lingering, .ended: end(nil)
         }
     }
 
@@ -79,8 +78,8 @@ extension WebSocketSession {
         stage = .ended
         closingTimer?.cancel()
         closingTimer = nil
-        hostLookup?.cancelQueries()
-        hostLookup = nil
+        dial?.cancel()
+        dial = nil
         upgrade = nil
         unansweredPing = nil
         reader = WebSocketFrameReader(maximumMessageSize: 0)
@@ -94,15 +93,5 @@ extension WebSocketSession {
         receive?(.closed(closure))
     }
 
-    /// Closes the channels at once. A closing handshake of TLS would wait for the peer's answer.
-    func closeSocket() {
-        for channel in candidates {
-            let operations = channel.pipeline.syncOperations
-            if let secured = try? operations.context(handlerType: NIOSSLClientHandler.self) {
-                secured.close(promise: nil)
-            } else {
-                channel.close(promise: nil)
-            }
-        }
-    }
+    func closeSocket() { context?.channel.closeAtOnce() }
 }

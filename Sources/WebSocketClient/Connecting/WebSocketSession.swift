@@ -1,6 +1,4 @@
 import NIOCore
-import NIOHTTP1
-import NIOPosix
 import RealtimeNetworking
 
 /// A WebSocket, from the connection attempt to the close, on one event loop.
@@ -8,12 +6,8 @@ import RealtimeNetworking
 /// The session is the last handler in the pipeline of its channel.
 package final class WebSocketSession {
     enum Stage {
-        /// The session is creating the TLS context, looking up the host, or opening the TCP connection.
+        /// The ``dial`` is in progress.
         case connecting
-        /// The proxy is connecting to the server.
-        case tunneling
-        /// The TLS handshake is in progress.
-        case securing
         /// The client has sent the upgrade request.
         case upgrading
         case open
@@ -30,16 +24,10 @@ package final class WebSocketSession {
     let eventLoop: any EventLoop
 
     var stage = Stage.connecting
-    /// The proxy that the connection goes through; nil without a proxy.
-    var proxy: ProxyServer?
-    /// The status of the proxy's answer, if there is one.
-    var proxyStatus: HTTPResponseStatus?
     /// The receiver of events; nil after `.closed` was reported, or after ``abort()``.
     var receive: (@Sendable (WebSocketEvent) -> Void)?
-    /// The current lookup; nil before and after the lookup.
-    var hostLookup: (any Resolver)?
-    /// The channels that can become the connection. A host with several addresses can have several channels.
-    var candidates: [any Channel] = []
+    /// The attempt to connect; nil before and after the attempt.
+    var dial: Dial?
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader

@@ -13,18 +13,16 @@ struct EndpointRequestTests {
     @Test("the client sends the form with exactly the bytes that the protocol requires")
     func form() async {
         _ = await AuthMethod.endpoint(authEndpoint: Self.url).authorize("private-c", in: requester.context())
-        #expect(
-            requester.requests.elements == [
-                HTTPRequest(
-                    url: Self.url,
-                    method: "POST",
-                    headers: ["Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"],
-                    body: Array("socket_id=1.1&channel_name=private-c".utf8),
-                    timeout: .seconds(10),
-                    maximumResponseSize: 1_048_576
-                )
-            ]
+        var request = HTTPRequest(
+            url: Self.url,
+            method: "POST",
+            headers: ["Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"],
+            body: Array("socket_id=1.1&channel_name=private-c".utf8),
+            timeout: .seconds(10),
+            maximumResponseSize: 1_048_576
         )
+        request.isRepeatable = true
+        #expect(requester.requests.elements == [request])
     }
 
     @Test("the client percent-encodes names and values like JavaScript's encodeURIComponent")

@@ -8,7 +8,7 @@ import Testing
 @Suite("Messages of errors", .limited)
 struct ErrorMessageTests {
     /// The types whose strings become parts of other messages.
-    private static let clauseTypes: Set = ["TLSFailure", "HTTPRequestError", "WebSocketViolation"]
+    private static let clauseTypes: Set = ["TLSFailure", "DialFailure", "HTTPRequestError", "WebSocketViolation"]
     private static let clauseFiles = ["WebSocketViolation.swift"]
     /// The messages that the tests accept without a check. Some are Microsoft's words, which apps search for, and
     /// some begin with another message.

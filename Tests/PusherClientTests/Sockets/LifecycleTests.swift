@@ -85,7 +85,7 @@ struct LifecycleTests {
                 options: options,
                 environment: .init(
                     eventLoop: group.next(),
-                    transport: WebSocketTransport(options, proxies: proxies),
+                    transport: WebSocketTransport(options, dialer: Dialer(proxies: proxies)),
                     requester: AsyncHTTPRequester(tls: TLSContextSource(options.tls), proxies: proxies),
                     proxies: proxies
                 )

@@ -1,5 +1,6 @@
 import ClientTestSupport
 import NIOCore
+import RealtimeNetworking
 import SocketTestSupport
 import TestTraits
 import Testing
@@ -31,7 +32,7 @@ struct UnreadingServerTests {
                 limits: .init(sendBufferSize: 100_000),
                 logger: .quiet
             )
-            #expect(WebSocketTransport(options, proxies: .direct).options.maximumSendBufferSize == 100_000)
+            #expect(WebSocketTransport(options, dialer: Dialer()).options.maximumSendBufferSize == 100_000)
             let pusher = Pusher(key: "key", options: options)
             let statuses = pusher.statuses
             pusher.connect()

@@ -15,19 +15,15 @@ struct FallbackTests {
     private func options(
         _ transports: PusherTransports = .webSocketWithHTTPFallback,
         log: LogLines? = nil,
-        tls: TLSOptions = TLSOptions(),
         timeouts: PusherTimeouts = PusherTimeouts()
     ) -> PusherClientOptions {
         .virtual(
             authMethod: .noMethod,
             timeouts: timeouts,
             transports: transports,
-            tls: tls,
             logger: log?.logger(.notice)
         )
     }
-
-    private static let pin = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
 
     static let faults: [(PusherTestRelay.UpgradeFault, Duration, PusherClientError.Code)] = [
         (.swallowed, .seconds(2), .connectionTimedOut), (.answered(status: 400), .zero, .upgradeFailed),
@@ -341,39 +337,6 @@ struct FallbackTests {
     }
 
     // MARK: Options
-
-    @Test("the preset with pins uses only WebSocket and reports the reason")
-    func pins() async {
-        let log = LogLines()
-        let pusher = world.makeClient(options(log: log, tls: Self.pin))
-        pusher.connect()
-        await world.run()
-        #expect(pusher.connection.transport == .webSocket)
-        let unused = pusher.statistics.connections.unusedTransports
-        #expect(unused.mapValues(\.code) == [.httpStreaming: .invalidOption, .httpPolling: .invalidOption])
-        #expect(unused.values.allSatisfy { $0.message.contains("tls.pins") })
-        #expect(log.messages.contains { $0.contains("HTTP streaming cannot check tls.pins") })
-        world.network.blockUpgrades(with: .answered(status: 426))
-        world.server.dropConnections()
-        await world.advance(by: .seconds(5))
-        #expect(pusher.connection.connectionState != .connected)
-        #expect(world.network.exchanges.isEmpty)
-    }
-
-    @Test(
-        "the client rejects options with pins and only HTTP",
-        arguments: [[.httpStreaming], [.httpPolling], [.httpStreaming, .httpPolling]] as [PusherTransports]
-    )
-    func pinsAlone(transports: PusherTransports) async {
-        let pusher = world.makeClient(options(transports, tls: Self.pin))
-        await #expect(throws: PusherClientError.self) { try await world.complete { try await pusher.connected() } }
-        guard case .refused(let error) = pusher.connection.status else {
-            Issue.record("\(pusher.connection.status)")
-            return
-        }
-        #expect(error.code == .invalidOption && error.message.contains("tls.pins"))
-        #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
-    }
 
     @Test("the client rejects an empty list of transports")
     func none() {

@@ -344,27 +344,37 @@ struct HTTPTests {
         }
     }
 
-    @Test("with pins, a stream fails before the client sends a byte", arguments: [true, false])
-    func pins(_ usesTLS: Bool) async throws {
+    @Test("a server gets the request of a stream only if its key is pinned")
+    func pins() async throws {
         let certificates = try TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
-        let connector = EventStreamConnector(
-            tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [certificates.serverPin])
-        )
-        try await EventSourceTestServer.withServer(certificate: usesTLS ? certificate : nil) { server in
+        let other = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        try await EventSourceTestServer.withServer(certificate: certificate) { server in
+            server.script([Self.event])
             let request = EventStreamRequest(
                 server.url + "/?token=hidden",
                 headers: [HTTPHeader(name: "Authorization", value: "hidden")]
             )
+            var tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [other])
             // With quick retries, a wrong classification would lead to further attempts and no error.
-            let error = await error(EventStream(request, options: .quick, connector: connector))
-            #expect(error?.code == .pinsUnchecked)
-            #expect(error?.message.contains("tls.pins cannot be checked for '\(server.url)/'") == true)
-            #expect(error?.message.hasSuffix("Remove the pins from the options of the connector.") == true)
-            #expect(server.requests.isEmpty && server.connectionCount == 0)
+            let error = await error(EventStream(request, options: .quick, connector: EventStreamConnector(tls: tls)))
+            #expect(error?.code == .pinMismatch)
+            #expect(error?.message.contains("sha256/\(certificates.serverPin)") == true)
+            #expect(error?.message.contains("hidden") == false)
+            #expect(server.requests.isEmpty)
+            tls.pins.insert(certificates.serverPin)
+            let connector = EventStreamConnector(tls: tls)
+            try await expect(["x"], from: EventStream(request, options: Self.once, connector: connector))
+        }
+        try await EventSourceTestServer.withServer { server in
+            let connector = EventStreamConnector(tls: TLSOptions(pins: [other]))
+            let error = await error(EventStream(server.url, options: .quick, connector: connector))
+            #expect(error?.code == .invalidRequest)
+            #expect(error?.message.contains("has no TLS") == true)
+            #expect(server.connectionCount == 0)
         }
     }
 
@@ -384,7 +394,7 @@ struct HTTPTests {
                 try await expect(["x"], from: stream)
                 let stranger = await error(EventStream(server.url, options: .quick))
                 #expect(stranger?.code == .tlsFailed)
-                #expect(stranger?.tlsFailure?.reason == .certificateRefused)
+                #expect(stranger?.tlsFailure?.reason == .unknownIssuer)
 
                 server.script([.redirect(302, to: plain.url)])
                 var options = Self.once

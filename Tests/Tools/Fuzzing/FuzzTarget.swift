@@ -6,6 +6,8 @@ enum FuzzTarget: String, CaseIterable {
     case upgrade
     /// WebSocket frames.
     case frames
+    /// The responses to HTTP requests.
+    case httpresponse
     /// Frames of the HTTP transports.
     case httpframes
     /// Messages of the protocol.
@@ -35,6 +37,7 @@ enum FuzzTarget: String, CaseIterable {
         case .utf8: UTF8Target.run(input)
         case .upgrade: UpgradeTarget.run(input)
         case .frames: FrameTarget.run(input)
+        case .httpresponse: HTTPResponseTarget.run(input)
         case .httpframes: HTTPFrameTarget.run(input)
         case .envelope: EnvelopeTarget.run(input)
         case .json: JSONTarget.run(input)

@@ -19,7 +19,7 @@ here=Tests/Tools/Fuzzing
 # For each target: the share of the time, the maximum length of an input, and the number of inputs of a check. The
 # client gets the largest share, because it has the most states.
 targets=(
-    "utf8 1 256 100000" "upgrade 2 1024 5000" "frames 3 1024 60000" "httpframes 2 512 50000" "envelope 4 1024 300000" "json 2 512 180000"
+    "utf8 1 256 100000" "upgrade 2 1024 5000" "frames 3 1024 60000" "httpresponse 2 1024 20000" "httpframes 2 512 50000" "envelope 4 1024 300000" "json 2 512 180000"
     "decoding 3 512 60000"
     "presence 3 2048 120000" "encryption 2 512 100000" "authorization 2 1024 6000" "redirect 1 256 80000"
     "eventstream 2 512 60000"

@@ -91,10 +91,8 @@ extension AuthorizationError {
         case is CancellationError: return .cancelled(subject)
         case let error as HTTPRequestError where error.kind == .invalidRequest:
             return .invalidRequest(error.message, subject, cause: error.cause)
-        case let error as HTTPRequestError where error.kind == .pinsUnchecked:
-            return .invalidRequest("\(error.message). \(adviceForPins)", subject)
         case let error as HTTPRequestError:
-            let canHelp = error.kind == .timedOut || error.kind == .failed
+            let canHelp = [.timedOut, .failed, .pinMismatch].contains(error.kind)
             return AuthorizationError(
                 error.kind == .redirectRefused ? .redirectRefused : .requestFailed,
                 "Authorization of \(subject) failed: \(place) gave no answer, because \(error.message).",

@@ -85,6 +85,8 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
             httpRequest.headers.setIfMissing("Content-Type", "application/x-www-form-urlencoded")
             httpRequest.body = Array(form.utf8)
         }
+        // The client also asks again after a failure, so another request does no harm.
+        httpRequest.isRepeatable = true
         return httpRequest
     }
 
