@@ -30,7 +30,8 @@ package final class ClockedTimers<ID: Hashable & Sendable>: Sendable {
 
     package var count: Int { timers.value.count }
 
-    /// Sets a timer. The id must not belong to a running timer.
+    /// Sets a timer. The id must not belong to a running timer. The closure must not retain the owner of the table, because
+    /// the closure of a timer that never fires would keep the owner in memory.
     package func set(_ id: ID, after delay: Duration, _ fire: @escaping @Sendable () -> Void) {
         let now = now()
         schedule(id, due: now + delay, now: now, fire)
@@ -49,7 +50,8 @@ package final class ClockedTimers<ID: Hashable & Sendable>: Sendable {
         let rest = due - now
         let isLast = rest <= Self.checkInterval
         let wait = TimeAmount(clamping: isLast ? rest : Self.checkInterval)
-        let scheduled = eventLoop.scheduleTask(in: wait) { [self] in
+        let scheduled = eventLoop.scheduleTask(in: wait) { [weak self] in
+            guard let self else { return }
             // The two clocks can differ a little, so the table does not look at the clock after the whole wait.
             if isLast || self.now() >= due { return self.fire(id) }
             schedule(id, due: due, now: self.now(), fire)

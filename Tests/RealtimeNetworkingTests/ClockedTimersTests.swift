@@ -68,6 +68,15 @@ struct ClockedTimersTests {
         #expect(fired.elements == [2, 1, 3] && timers.count == 0)
     }
 
+    @Test("a running timer does not keep the table in memory")
+    func released() {
+        var timers: ClockedTimers<Int>? = ClockedTimers(on: loop) { .zero }
+        timers?.set(1, after: .seconds(100)) {}
+        let isReleased = { [weak timers] in timers == nil }
+        timers = nil
+        #expect(isReleased())
+    }
+
     @Test("a timer that another timer cancels does not fire")
     func cancelledByAnother() {
         timers.set(1, after: .seconds(1)) { [timers, fired] in

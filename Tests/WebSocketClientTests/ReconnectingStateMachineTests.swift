@@ -201,6 +201,31 @@ struct ReconnectingStateMachineTests {
         #expect(error.code == .pongTimedOut)
     }
 
+    @Test("after a suspension, the client sends a heartbeat at once, and ignores what was before")
+    func suspension() {
+        var machine = Self.open(.ping(interval: .seconds(30), timeout: .seconds(10)))
+        _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
+        // The server had no chance to answer the heartbeat of second 30.
+        #expect(
+            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: false, now: .seconds(3_600))
+                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(10)), .sendHeartbeat(1)]
+        )
+        // These bytes were in the buffer of the socket.
+        machine.activity(1, now: .seconds(7_200))
+        #expect(
+            machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(7_205))
+                == [.schedule(Self.timer(.heartbeat, 5), after: .seconds(10)), .sendHeartbeat(1)]
+        )
+        var healthy = machine
+        healthy.activity(1, now: .seconds(7_206))
+        #expect(
+            healthy.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(7_215))
+                == [.schedule(Self.timer(.heartbeat, 6), after: .seconds(21))]
+        )
+        let actions = machine.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(7_215))
+        #expect(actions.first == .abort(1))
+    }
+
     /// Runs an open connection until it is lost, or for some seconds.
     ///
     /// - Parameters:

@@ -197,7 +197,8 @@ final class EventStreamSession: Sendable {
             )
             step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [self] in
+            timers.set(timer, after: delay) { [weak self] in
+                guard let self else { return }
                 let isBehind = !inbox.isEmpty || loopState.value.isReadingPaused
                 step(firesDueTimers: false) { $0.timerFired(timer, isBehind: isBehind, now: $1) }
             }

@@ -71,7 +71,7 @@ extension WebSocketSession {
         do {
             guard try upgrade?.read(&bytes) == true else {
                 // The rest of a refusal must not delay its report for long.
-                if upgrade?.refusal != nil { startClosingTimer() }
+                if upgrade?.isRefused == true { startClosingTimer() }
                 return
             }
         } catch {

@@ -28,6 +28,9 @@ package final class UpgradeResponseReader {
         self.request = request
     }
 
+    /// Whether the server has refused the upgrade.
+    var isRefused: Bool { refused != nil }
+
     /// The text of the upgrade request.
     package var requestText: String { request.text }
 

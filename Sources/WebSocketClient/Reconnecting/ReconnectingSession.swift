@@ -190,7 +190,8 @@ final class ReconnectingSession: Sendable {
             )
             step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [self] in
+            timers.set(timer, after: delay) { [weak self] in
+                guard let self else { return }
                 let isPaused = buffer.isPaused
                 step(firesDueTimers: false) { $0.timerFired(timer, isPaused: isPaused, now: $1) }
             }

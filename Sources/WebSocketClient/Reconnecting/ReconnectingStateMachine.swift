@@ -1,3 +1,4 @@
+import RealtimeNetworking
 import RealtimePrimitives
 
 /// Decides the actions of a ``ReconnectingWebSocket``. Each input is a method that returns the actions to carry out.
@@ -77,6 +78,14 @@ struct ReconnectingStateMachine: Sendable {
         var unansweredSince: Duration?
         /// The timer of the heartbeat; `nil` without a heartbeat.
         var timer: TimerID?
+        /// The time at which the timer is due; `nil` without a heartbeat.
+        var timerDue: Duration?
+
+        /// Whether the computer was suspended since the session has set the timer: the timer is overdue by more than
+        /// the time in which a running client notices that it is due.
+        func wasSuspended(now: Duration) -> Bool {
+            timerDue.map { now - $0 > ClockedTimers<TimerID>.checkInterval } ?? false
+        }
 
         func nextHeartbeat(_ heartbeat: ReconnectingWebSocket.Heartbeat, _ interval: Duration) -> Duration {
             (heartbeat.isFixed ? lastHeartbeat : max(lastHeartbeat, lastActivity)) + interval
@@ -174,6 +183,7 @@ struct ReconnectingStateMachine: Sendable {
         if let interval = configuration.heartbeat.interval {
             let timer = makeTimer(.heartbeat)
             session.timer = timer
+            session.timerDue = now + interval
             actions.append(.schedule(timer, after: interval))
         }
         outage = nil
@@ -188,6 +198,8 @@ struct ReconnectingStateMachine: Sendable {
     /// Records the arrival of data from the server.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard case .open(var session) = phase, session.attempt == attempt else { return }
+        // The data may have arrived before the suspension, so it does not show that the connection still works.
+        if session.wasSuspended(now: now) { return }
         session.lastActivity = now
         session.unansweredSince = nil
         phase = .open(session)
@@ -254,6 +266,9 @@ struct ReconnectingStateMachine: Sendable {
         guard let interval = configuration.heartbeat.interval else { return [] }
         var session = session
         let timeout = configuration.heartbeat.timeout
+        // The server had no chance to answer an earlier heartbeat, so the client asks again.
+        let wasSuspended = session.wasSuspended(now: now)
+        if wasSuspended { session.unansweredSince = nil }
         if let since = session.unansweredSince, now - since >= timeout {
             guard isPaused else {
                 let error = WebSocketError(
@@ -267,7 +282,7 @@ struct ReconnectingStateMachine: Sendable {
             session.unansweredSince = nil
         }
         var actions: [Action] = []
-        if session.nextHeartbeat(configuration.heartbeat, interval) <= now {
+        if wasSuspended || session.nextHeartbeat(configuration.heartbeat, interval) <= now {
             session.lastHeartbeat = now
             session.unansweredSince = session.unansweredSince ?? now
             actions.append(.sendHeartbeat(session.attempt))
@@ -276,6 +291,7 @@ struct ReconnectingStateMachine: Sendable {
         let check = session.unansweredSince.map { min(next, $0 + timeout) } ?? next
         let timer = makeTimer(.heartbeat)
         session.timer = timer
+        session.timerDue = check
         phase = .open(session)
         return [.schedule(timer, after: check - now)] + actions
     }
