@@ -1,3 +1,4 @@
+import Foundation
 import PusherProtocol
 import TestSupport
 import TestTraits
@@ -43,6 +44,7 @@ struct RecordTests {
         }
         #expect(error?.code == .timeout)
         #expect(error?.description.contains("1 subscription(s) to channel news") == true)
+        #expect(error?.localizedDescription == error?.message)
     }
 
     @Test("the error of a wait contains the last ten records")

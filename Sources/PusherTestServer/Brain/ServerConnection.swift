@@ -67,8 +67,21 @@ extension ServerBrain {
     }
 
     /// The open connections as values for tests, oldest first.
-    package var openConnections: [PusherTestServer.Connection] {
-        connections(.all).compactMap { id in
+    package var openConnections: [PusherTestServer.Connection] { values(connections(.all)) }
+
+    /// Returns the open connections that match as values for tests, oldest first; nil if there are fewer than `count`.
+    /// A wait calls this method after each change, so it makes no values before there are enough connections.
+    func openConnections(
+        _ target: PusherTestServer.Target,
+        atLeast count: Int,
+        where matches: (ServerConnection) -> Bool = { _ in true }
+    ) -> [PusherTestServer.Connection]? {
+        let ids = connections(target).filter { connections[$0].map(matches) == true }
+        return ids.count >= count ? values(ids.sorted()) : nil
+    }
+
+    private func values(_ ids: [ConnectionID]) -> [PusherTestServer.Connection] {
+        ids.compactMap { id in
             connections[id].map { connection in
                 PusherTestServer.Connection(
                     socketID: socketID(of: id),

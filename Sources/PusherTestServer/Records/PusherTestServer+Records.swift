@@ -64,8 +64,7 @@ extension PusherTestServer {
     @discardableResult
     public func waitForConnections(count: Int = 1, timeout: Duration = .seconds(60)) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "\(count) open connection(s)") {
-            let established = connections.filter(\.isEstablished)
-            return established.count >= count ? established : nil
+            engine.read { $0.openConnections(.all, atLeast: count) { $0.isEstablished } }
         }
     }
 
@@ -84,8 +83,7 @@ extension PusherTestServer {
         timeout: Duration = .seconds(60)
     ) async throws -> [Connection] {
         try await engine.wait(timeout: timeout, for: "\(count) subscription(s) to channel \(channel)") {
-            let subscribed = connections.filter { $0.subscribedChannels.contains(channel) }
-            return subscribed.count >= count ? subscribed : nil
+            engine.read { $0.openConnections(.subscribers(of: channel), atLeast: count) }
         }
     }
 }
