@@ -373,8 +373,8 @@ let package = Package(
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
                 "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "ProxyTestSupport",
-                "TestSupport",
-                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers, "TestTraits",
+                "SocketTestSupport", "TestSupport", "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers,
+                "TestTraits",
             ],
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings
@@ -398,9 +398,9 @@ let package = Package(
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
-                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeHTTP",
-                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1, nioEmbedded,
-                nioConcurrencyHelpers, "TestTraits",
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeNetworking",
+                "RealtimeHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1,
+                nioEmbedded, nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -26,6 +26,7 @@ public final class HubConnectionBuilder {
     private var jsonDecoder: (@Sendable () -> JSONDecoder)?
     private var decoding = HubCoder.defaultDecoding
     private var opener: (any HubTransportOpener)?
+    private var connectTimeout: Duration?
 
     /// Creates a builder.
     public init() {}
@@ -162,6 +163,11 @@ public final class HubConnectionBuilder {
         with { $0.machine.closeTimeout = timeout }
     }
 
+    /// Sets the time limit for each connection, for tests.
+    package func withConnectTimeout(_ timeout: Duration) -> HubConnectionBuilder {
+        with { $0.connectTimeout = timeout }
+    }
+
     /// Replaces the network, for tests.
     package func withOpener(_ opener: any HubTransportOpener) -> HubConnectionBuilder { with { $0.opener = opener } }
 
@@ -182,6 +188,8 @@ public final class HubConnectionBuilder {
         configuration.reconnects = retryPolicy != nil
         configuration.maximumMessageSize = options.maximumMessageSize
         if let size = resumption?.bufferSize { configuration.resumptionBufferSize = size }
+        var options = options
+        options.connectTimeout = connectTimeout ?? options.connectTimeout
         let opener =
             opener
             ?? HttpConnector(url ?? "", options, coder.hubProtocol, logger: logger)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func callsWithoutAConnectionThrowAtOnce() async throws {
-        let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1:1/hub").build()
+        let connection = HubConnectionBuilder.patient.withUrl(url: "http://127.0.0.1:1/hub").build()
         await #expect(throws: SignalRError.self) { try await connection.invoke(method: "x") }
         await #expect(throws: SignalRError.self) { try await connection.send(method: "x") }
         await #expect(throws: SignalRError.self) { _ = try await connection.stream("x", of: Int.self) }
@@ -115,7 +115,7 @@ import Testing
         try await withServer { server in
             var options = HttpConnectionOptions()
             options.receiveBufferSize = 10_000
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
             try await connection.start()
             let stream = try await connection.stream("counter", 1_000_000, 0.0001, of: Int.self)
             await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
@@ -132,7 +132,7 @@ import Testing
         try await withServer { server in
             var options = HttpConnectionOptions()
             options.receiveBufferSize = 10_000
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
             let closed = Inbox<(any Error)?>()
             connection.onClosed { closed.add($0) }
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -149,7 +149,7 @@ import Testing
         try await withServer { server in
             var options = HttpConnectionOptions()
             options.receiveBufferSize = 10_000
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
             let lines = Inbox<String>()
             connection.onClosed { lines.add("closed: \(code($0)?.rawValue ?? "")") }
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -201,7 +201,7 @@ import Testing
 
     @Test func aStreamOfALostConnectionKeepsNoUpload() async throws {
         let opener = BareOpener()
-        let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1").withOpener(opener).build()
+        let connection = HubConnectionBuilder.patient.withUrl(url: "http://127.0.0.1").withOpener(opener).build()
         try await connection.start()
         let (uploads, _) = AsyncStream.makeStream(of: Int.self)
         // The event loop handles the loss before the call, and the call has checked the state before the loss.

@@ -1,9 +1,14 @@
 import Foundation
 import NIOConcurrencyHelpers
-import SignalRClient
+import NIOCore
+import NIOEmbedded
+import RealtimeHTTP
 import SignalRTestServer
+import SocketTestSupport
 import TestTraits
 import Testing
+
+@testable import SignalRClient
 
 /// Keeps the lines of a log.
 private final class Lines: SignalRClient.LogHandler {
@@ -23,7 +28,7 @@ struct ErrorTextTests {
     @Test("the error of a refused connection names the address and the system's reason")
     func refused() async throws {
         // No test binds this port.
-        let connection = HubConnectionBuilder().withUrl(url: "http://127.77.0.1:9/hub?token=hush").build()
+        let connection = HubConnectionBuilder.patient.withUrl(url: "http://127.77.0.1:9/hub?token=hush").build()
         let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
         #expect(
             error?.message
@@ -46,6 +51,68 @@ struct ErrorTextTests {
         #expect("\(SignalRError.noHandshakeMessageReceived)".contains("A proxy may hold the answer back."))
     }
 
+    @Test("if the port of an http URL expects TLS, the error says so")
+    func onlyTLS() async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            // An alert of TLS.
+            try await peer.write([0x15, 3, 3, 0, 2, 2, 10])
+        } _: { port in
+            let connection = HubConnectionBuilder.patient.withUrl(url: "http://127.0.0.1:\(port)/hub").build()
+            let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            let text = """
+                Request to http://127.0.0.1:\(port)/hub/negotiate failed: the server's answer is not HTTP. \
+                Use https if the port expects TLS.
+                """
+            #expect(error?.message == text)
+        }
+    }
+
+    @Test("if the response with events does not begin in time, the error names a proxy as a possible reason")
+    func silentEvents() async throws {
+        struct Silence: HTTPStreamer, HTTPStream {
+            func stream(
+                _ request: HTTPRequest,
+                redirects: HTTPStreamRedirects,
+                on eventLoop: any EventLoop,
+                receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+            ) -> any HTTPStream { self }
+            func setReading(_ isReading: Bool) {}
+            func cancel() {}
+        }
+        let loop = NIOAsyncTestingEventLoop()
+        let options = HttpConnectionOptions()
+        let url = "http://hub.test/hub"
+        let error = NIOLockedValueBox<(any Error)?>(nil)
+        let opening = Task {
+            let http = HubHTTP(options, PooledHttpClient(options), hub: url)
+            do {
+                _ = try await EventTransport.open(
+                    http,
+                    url,
+                    streamer: Silence(),
+                    limit: 1_000,
+                    timeout: nil,
+                    on: loop
+                ) { _ in }
+            } catch let failure {
+                error.withLockedValue { $0 = failure }
+            }
+        }
+        while error.withLockedValue({ $0 == nil }) {
+            try Task.checkCancellation()
+            await loop.advanceTime(by: .seconds(100))
+            await Task.yield()
+        }
+        await opening.value
+        let failure = try #require(error.withLockedValue { $0 } as? SignalRClientError)
+        #expect(failure.code == .connectionFailed && failure.cause as? SignalRError == .httpTimeoutError)
+        #expect(
+            failure.message
+                == "Connection timed out: the request was not answered in time. A proxy may hold the answer back."
+        )
+    }
+
     @Test("an argument that cannot be encoded is an error of encoding")
     func encoding() async throws {
         try await withConnection { connection, _ in
@@ -56,7 +123,7 @@ struct ErrorTextTests {
         }
     }
 
-    @Test("the log warns about a handler whose types do not fit, with the cause")
+    @Test("the log warns about a handler whose types do not fit, and shows no values")
     func handlerTypes() async throws {
         let log = Lines()
         let configure = { (builder: HubConnectionBuilder) in
@@ -65,7 +132,7 @@ struct ErrorTextTests {
         try await withConnection(Route.all[0], configure) { connection, server in
             let (seen, continuation) = AsyncStream.makeStream(of: Int.self)
             await connection.on("typed") { (number: Int) in continuation.yield(number) }
-            server.sendAll("typed", "text")
+            server.sendAll("typed", "hidden")
             server.sendAll("typed", 1, 2)
             server.sendAll("typed", 3)
             // Handlers of one connection run in order, so both failures are in the log.
@@ -78,7 +145,9 @@ struct ErrorTextTests {
                 $0.hasPrefix("The types of a handler do not fit a call of the method 'typed': decodingFailed: ")
             }
         )
-        #expect(warnings.first?.contains("See the error's cause. The cause: ") == true, "\(warnings)")
+        let reason = "Argument 0 not decoded: it does not fit 'Int', because the value is not of the type 'Int'."
+        #expect(warnings.first?.hasSuffix(reason) == true, "\(warnings)")
+        #expect(warnings.allSatisfy { !$0.contains("hidden") })
         #expect(warnings.last?.contains("the invocation has 2 arguments, and the handler takes 1") == true)
     }
 

@@ -87,6 +87,21 @@ import Testing
         #expect(await inbox.next(256) == Array(45...300))
     }
 
+    @Test func droppedCallsWithLongNamesTakeNoMemory() {
+        var held = HeldInvocations()
+        func add(_ method: String, size: Int) {
+            held.add(HubInvocation(target: method), key: method, size: size)
+        }
+        for number in 1...10 { add(String(repeating: "x", count: 201) + "\(number)", size: 256) }
+        for _ in 1...300 { add("short", size: 256) }
+        #expect(held.counts == ["short": 300] && held.droppedElsewhere == 10)
+        #expect(held.take("short").droppedCount == 44)
+        #expect(held.counts.isEmpty)
+        // The number of names has a limit too.
+        for number in 1...600 { add("\(number)", size: 256) }
+        #expect(held.counts.count == 512 && held.droppedElsewhere == 10 + 88)
+    }
+
     @Test func callsWithoutAHandlerWaitFor5SecondsAfterTheConnection() async throws {
         let connection = try await connected()
         let handlers = connection.engine.handlers

@@ -1,8 +1,12 @@
 import NIOConcurrencyHelpers
-import SignalRClient
+import NIOCore
+import NIOEmbedded
+import SignalRCore
 import SignalRTestServer
 import TestTraits
 import Testing
+
+@testable import SignalRClient
 
 @Suite(.limited) struct LongPollingTests {
     /// A server whose polls have the answers of a script. After the script, the server closes the connection.
@@ -44,7 +48,7 @@ import Testing
         let server = ScriptedServer(script)
         var options = HttpConnectionOptions()
         options.httpClient = server
-        let connection = HubConnectionBuilder().withUrl(url: "http://localhost/hub", options: options).build()
+        let connection = HubConnectionBuilder.patient.withUrl(url: "http://localhost/hub", options: options).build()
         let ends = Inbox<(any Error)?>()
         connection.onClosed { ends.add($0) }
         try await connection.start()
@@ -55,13 +59,69 @@ import Testing
         #expect(server.rest == 1)
     }
 
+    /// A server that answers only the first poll.
+    private final class SilentServer: HttpClient {
+        private let polls = NIOLockedValueBox(0)
+        var pollCount: Int { polls.withLockedValue { $0 } }
+
+        func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
+            let count = polls.withLockedValue { polls in
+                if request.method == .GET { polls += 1 }
+                return polls
+            }
+            if request.method == .GET, count > 1 {
+                // The client's own time limit does not help, because it stops during a suspension.
+                for await _ in AsyncStream<Void>.makeStream().stream {}
+                throw CancellationError()
+            }
+            return (.string(""), HttpResponse(statusCode: 200))
+        }
+    }
+
+    @Test func aPollEndsWithinSecondsAfterASuspension() async throws {
+        let (loop, suspended) = (NIOAsyncTestingEventLoop(), NIOLockedValueBox(Duration.zero))
+        let (server, options) = (SilentServer(), HttpConnectionOptions())
+        let end = NIOLockedValueBox<HubFailure?>(nil)
+        let url = "http://hub.test/hub"
+        let transport = try await LongPollingTransport.open(
+            HubHTTP(options, server, hub: url),
+            url,
+            timeout: nil,
+            isBinary: false,
+            on: loop,
+            now: { .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 } },
+            receive: { event in
+                if case .closed(let failure) = event { end.withLockedValue { $0 = failure } }
+            }
+        )
+        let start = loop.now
+        while end.withLockedValue({ $0 == nil }), loop.now - start < .seconds(60) {
+            try Task.checkCancellation()
+            let count = server.pollCount
+            await loop.run()
+            suspended.withLockedValue { $0 += .seconds(120) }
+            await loop.advanceTime(by: .seconds(5))
+            // The next poll begins after the last one.
+            for _ in 0..<1_000 where server.pollCount == count && end.withLockedValue({ $0 == nil }) {
+                await loop.run()
+                await Task.yield()
+            }
+        }
+        guard case .client(let error)? = end.withLockedValue({ $0 }) else {
+            return #expect(Bool(false), "The transport has not noticed the suspension.")
+        }
+        #expect(error.message.contains("the server did not answer 2 polls in a row"))
+        #expect(server.pollCount == 3)
+        transport.abort()
+    }
+
     @Test(arguments: Route.all.filter { $0.hubProtocol == .json && !$0.isInMemory })
     func theLimitOfAMessageDoesNotApplyToSeveralMessagesTogether(_ route: Route) async throws {
         try await withServer { server in
             var options = HttpConnectionOptions()
             options.transport = route.transport
             options.maximumMessageSize = 1_000
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
             let texts = Inbox<String>()
             let ends = Inbox<(any Error)?>()
             await connection.on("news") { (text: String) in texts.add(text) }

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import SocketTestSupport
 import TestTraits
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
     ) -> HubConnection {
         var options = HttpConnectionOptions()
         change(&options)
-        return HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+        return HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
     }
 
     func startError(_ connection: HubConnection) async -> (any Error)? {
@@ -68,7 +69,7 @@ import Testing
             options.accessTokenFactory = { "t" }
             options.headers = ["x-app": "1", "user-agent": "mine"]
             options.transport = route.transport
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options)
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options)
                 .withHubProtocol(hubProtocol: route.hubProtocol).build()
             try await connection.start()
             try await connection.invoke(method: "nothing")
@@ -154,7 +155,7 @@ import Testing
     @Test func theErrorNamesEveryTransport() async throws {
         try await withServer { server in
             await server.fail(.webSocket, .status(500), times: 2)
-            let connection = HubConnectionBuilder().withUrl(
+            let connection = HubConnectionBuilder.patient.withUrl(
                 url: server.url,
                 transport: [.webSockets, .serverSentEvents]
             )
@@ -164,6 +165,48 @@ import Testing
             #expect(error.message.contains("WebSockets: ") && error.message.contains("500"))
             #expect(error.message.contains("ServerSentEvents: it does not carry binary messages"))
             #expect(error.message.contains("LongPolling: the options do not permit it"))
+        }
+    }
+
+    @Test func theErrorOfManyTransportsWithLongNamesIsShort() async throws {
+        try await withServer { server in
+            let name = String(repeating: "x", count: 10_000)
+            let transport = #"{"transport":"\#(name)","transferFormats":["Text"]}"#
+            let transports = Array(repeating: transport, count: 30).joined(separator: ",")
+            await server.fail(.negotiate, .body(#"{"connectionId":"x","availableTransports":[\#(transports)]}"#))
+            let error = try #require(await startError(connection(server)) as? SignalRClientError)
+            #expect(error.code == .allTransportsFailed && error.message.utf8.count < 11_000)
+            #expect(error.message.hasSuffix(" The server offers 20 more."))
+        }
+    }
+
+    @Test func aNegotiationHasALimitLikeAMessage() async throws {
+        try await withServer { server in
+            let id = String(repeating: "x", count: 70_000)
+            await server.fail(.negotiate, .body(#"{"connectionId":"\#(id)","availableTransports":[]}"#))
+            let connection = connection(server) { $0.maximumMessageSize = 1_000 }
+            let error = try #require(await startError(connection) as? SignalRClientError)
+            #expect(error.message == "Request failed: the response has more than 65536 bytes.")
+            try await connection.start()
+            await connection.stop()
+        }
+    }
+
+    @Test(arguments: ["/hub/negotiate", "/hub"]) func theErrorNamesACompressedAnswer(path: String) async throws {
+        let answer = """
+            {"connectionId":"x","availableTransports":[{"transport":"ServerSentEvents","transferFormats":["Text"]}]}
+            """
+        try await HTTPTestServer.serving { request in
+            let isCompressed = request.uri.prefix { $0 != "?" } == path
+            return .answer(200, isCompressed ? ["Content-Encoding": "gzip"] : [:], answer)
+        } _: { server in
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url + "/hub").build()
+            let error = try #require(await startError(connection) as? SignalRClientError)
+            let text = """
+                Request to \(server.url)\(path) failed: the response has the content encoding "gzip", although the \
+                request accepts only uncompressed responses. Turn the compression off for this URL.
+                """
+            #expect(error.message.contains(text), "\(error)")
         }
     }
 

@@ -88,7 +88,7 @@ import Testing
     @Test(arguments: [404, 500, 301]) func fault7AnUnexpectedStatusEndsLongPolling(_ status: Int) async throws {
         try await withServer { server in
             await server.fail(.poll, .status(status), after: 2)
-            let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .longPolling).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, transport: .longPolling).build()
             let inbox = Inbox<(any Error)?>()
             connection.onClosed { inbox.add($0) }
             try await connection.start()
@@ -104,7 +104,7 @@ import Testing
     @Test func fault8AFailedSendLeavesNoWaiter() async throws {
         try await withServer { server in
             await server.fail(.post, .status(500), after: 1, times: 100)
-            let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .longPolling).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, transport: .longPolling).build()
             try await connection.start()
             await #expect(throws: (any Error).self) { try await connection.invoke(method: "nothing") }
             let waiting = try await connection.waitingCallCount()
@@ -150,7 +150,7 @@ import Testing
     @Test func fault12TheQueryOfTheURLSurvives() async throws {
         try await withServer { server in
             let url = server.url + "?my_=1&_=2"
-            let connection = HubConnectionBuilder().withUrl(url: url, transport: .longPolling).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: url, transport: .longPolling).build()
             try await connection.start()
             try await connection.invoke(method: "nothing")
             await connection.stop()

@@ -21,7 +21,7 @@ struct PeerTests {
         _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },
         _ body: (HubConnection) async throws -> Void
     ) async throws {
-        let builder = HubConnectionBuilder().withUrl(url: peerURL ?? "", transport: route.transport)
+        let builder = HubConnectionBuilder.patient.withUrl(url: peerURL ?? "", transport: route.transport)
             .withHubProtocol(hubProtocol: route.hubProtocol)
         try await configure(builder).build().withConnectionPassed(to: body)
     }

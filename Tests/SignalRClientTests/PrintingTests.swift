@@ -15,7 +15,10 @@ import Testing
     }
 
     @Test func printedValuesShowNoSecrets() {
-        let builder = HubConnectionBuilder().withUrl(url: "https://u:hush@hub.test/hub?token=hush", options: options)
+        let builder = HubConnectionBuilder.patient.withUrl(
+            url: "https://u:hush@hub.test/hub?token=hush",
+            options: options
+        )
         let request = HttpRequest(
             method: .POST,
             url: "https://u:hush@hub.test/hub?token=hush",

@@ -32,7 +32,7 @@ import Testing
                     return "\(count)"
                 }
             }
-            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options)
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options)
                 .withAutomaticReconnect([0]).build()
             try await connection.start()
             server.dropConnections()
@@ -121,7 +121,7 @@ import Testing
 
     @Test func runReturnsWithTheConnection() async throws {
         try await withServer { server in
-            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let task = Task { try await connection.run() }
             await server.waitForConnections(1)
             server.closeConnections(error: "over")
@@ -137,7 +137,7 @@ import Testing
 
     @Test func runBelongsToItsOwnConnection() async throws {
         try await withServer(inMemory: true) { server in
-            let builder = HubConnectionBuilder().withUrl(url: server.url).withCloseTimeout(.seconds(3600))
+            let builder = HubConnectionBuilder.patient.withUrl(url: server.url).withCloseTimeout(.seconds(3600))
             let connection = server.connect(builder).build()
             try await connection.start()
             // While the server is silent, the first connection stays in the state of closing.
@@ -167,7 +167,7 @@ import Testing
     @Test func aStartIsRetriedUntilThereIsAConnection() async throws {
         try await withServer { server in
             await server.fail(.negotiate, .status(503), times: 2)
-            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let states = connection.states
             try await connection.start(retrying: .delays([0.01, 0.01, 0.01]))
             var seen: [String] = []
@@ -187,7 +187,8 @@ import Testing
         try await withServer { server in
             await server.fail(.negotiate, .status(503), times: 2)
             await server.fail(.negotiate, .status(403))
-            let connection = HubConnectionBuilder().withUrl(url: server.url).withAutomaticReconnect(.forever).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).withAutomaticReconnect(.forever)
+                .build()
             let error = await #expect(throws: SignalRClientError.self) {
                 try await connection.start(retrying: .delays([0, 0]))
             }
@@ -203,7 +204,7 @@ import Testing
     @Test func stopEndsAStartThatWaitsForItsNextAttempt() async throws {
         try await withServer { server in
             await server.fail(.negotiate, .status(503))
-            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let start = Task { try await connection.start(retrying: .delays([3600])) }
             await wait(connection) { if case .connecting(2, _, _) = $0 { true } else { false } }
             #expect(await connection.state() == .Connecting)
@@ -215,7 +216,7 @@ import Testing
     @Test func runMayRetryItsStart() async throws {
         try await withServer { server in
             await server.fail(.negotiate, .status(503))
-            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let run = Task { try await connection.run(retrying: .delays([0])) }
             await server.waitForConnections(1)
             run.cancel()
@@ -226,7 +227,7 @@ import Testing
     @Test func waitingForAConnectionHasATimeout() async throws {
         try await withServer { server in
             await server.fail(.negotiate, .silence)
-            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url).build()
             let start = Task { try await connection.start() }
             await server.waitForRequests { !$0.isEmpty }
             let error = await #expect(throws: SignalRClientError.self) {
@@ -331,7 +332,7 @@ import Testing
         var options = TestHubOptions()
         options.disconnectTimeout = 0
         try await withServer(options) { server in
-            let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .webSockets)
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, transport: .webSockets)
                 .withStatefulReconnect().withAutomaticReconnect([0]).build()
             try await connection.start()
             await server.fail(.webSocket, .status(404), times: 1)

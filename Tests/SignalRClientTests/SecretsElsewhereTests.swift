@@ -39,7 +39,7 @@ import Testing
         options.accessTokenFactory = { "mine" }
         change(&options)
         do {
-            try await HubConnectionBuilder().withUrl(url: url, options: options).build().start()
+            try await HubConnectionBuilder.patient.withUrl(url: url, options: options).build().start()
             return (nil, client.requests.withLockedValue { $0 })
         } catch {
             return (error, client.requests.withLockedValue { $0 })

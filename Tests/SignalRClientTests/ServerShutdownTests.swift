@@ -8,7 +8,7 @@ import Testing
 @Suite(.limited) struct ServerShutdownTests {
     @Test func connectingInMemoryAfterTheShutdownFails() async throws {
         try await withServer(inMemory: true) { server in
-            let connection = server.connect(HubConnectionBuilder().withUrl(url: server.url)).build()
+            let connection = server.connect(HubConnectionBuilder.patient.withUrl(url: server.url)).build()
             await server.shutdown()
             let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
             #expect(error?.code == .connectionFailed)

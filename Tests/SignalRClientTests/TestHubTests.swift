@@ -51,13 +51,13 @@ import Testing
         try await withServer(options) { server in
             let calls = Inbox<TestHubCall>()
             server.on("enter") { (call: TestHubCall) in calls.add(call) }
-            let polling = HubConnectionBuilder().withUrl(url: server.url, transport: .longPolling).build()
+            let polling = HubConnectionBuilder.patient.withUrl(url: server.url, transport: .longPolling).build()
             try await polling.start()
             try await polling.invoke(method: "enter")
             let call = try await calls.next()
             await polling.stop()
 
-            let builder = HubConnectionBuilder().withUrl(url: server.url).withStatefulReconnect()
+            let builder = HubConnectionBuilder.patient.withUrl(url: server.url).withStatefulReconnect()
             let resumable = server.connect(builder).build()
             try await resumable.start()
             server.dropConnections()

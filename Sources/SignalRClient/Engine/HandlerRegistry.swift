@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 import SignalRCore
 
 /// A handler of the app for a method.
@@ -19,34 +20,42 @@ struct HeldInvocations: Sendable {
     /// In bytes.
     static let maximumSize = 1_048_576
 
-    private var invocations: [(invocation: HubInvocation, size: Int)] = []
+    /// In bytes of UTF-8.
+    static let maximumCountedName = 200
+
+    private var invocations: [(key: String, invocation: HubInvocation, size: Int)] = []
     /// In bytes.
     private var size = 0
-    /// The numbers of calls that did not fit, by method. A server can call any number of methods, so the number of entries
-    /// has a limit.
-    private(set) var dropped: [String: Int] = [:]
+    /// The numbers of calls that did not fit, by method. A server can call any number of methods with names of any
+    /// length, so the number of entries and the length of their names have limits.
+    private var dropped: [String: Int] = [:]
+    /// The number of calls that did not fit, and that ``dropped`` does not count.
+    private(set) var droppedElsewhere = 0
 
-    /// The methods whose calls wait, with the numbers of calls.
-    var counts: [String: Int] {
-        invocations.reduce(into: [:]) { $0[HandlerRegistry.key($1.invocation.target), default: 0] += 1 }
-    }
+    /// The numbers of calls that wait or did not fit, by method.
+    var counts: [String: Int] { invocations.reduce(into: dropped) { $0[$1.key, default: 0] += 1 } }
 
     /// Adds a call. The newest calls stay. One call always stays, even if it is larger than the limit.
-    mutating func add(_ invocation: HubInvocation, size: Int) {
-        invocations.append((invocation, size))
+    mutating func add(_ invocation: HubInvocation, key: String, size: Int) {
+        let size = size + key.utf8.count
+        invocations.append((key, invocation, size))
         self.size += size
         while self.size > Self.maximumSize || invocations.count > Self.maximumCount, invocations.count > 1 {
             let oldest = invocations.removeFirst()
             self.size -= oldest.size
-            let key = HandlerRegistry.key(oldest.invocation.target)
-            if dropped[key] != nil || dropped.count < Self.maximumCount { dropped[key, default: 0] += 1 }
+            let isCounted = dropped[oldest.key] != nil || dropped.count < Self.maximumCount
+            if isCounted, oldest.key.utf8.count <= Self.maximumCountedName {
+                dropped[oldest.key, default: 0] += 1
+            } else {
+                droppedElsewhere += 1
+            }
         }
     }
 
     /// Removes and returns the calls of a method.
     mutating func take(_ key: String) -> (invocations: [HubInvocation], droppedCount: Int) {
-        let taken = invocations.filter { HandlerRegistry.key($0.invocation.target) == key }
-        if !taken.isEmpty { invocations.removeAll { HandlerRegistry.key($0.invocation.target) == key } }
+        let taken = invocations.filter { $0.key == key }
+        if !taken.isEmpty { invocations.removeAll { $0.key == key } }
         size -= taken.reduce(0) { $0 + $1.size }
         return (taken.map(\.invocation), dropped.removeValue(forKey: key) ?? 0)
     }
@@ -122,7 +131,7 @@ final class HandlerRegistry: Sendable {
         return state.withLockedValue { state in
             guard let handlers = state.handlers[key] else {
                 guard let invocation, invocation.id == nil, state.held != nil else { return Lookup() }
-                state.held?.add(invocation, size: size)
+                state.held?.add(invocation, key: key, size: size)
                 return Lookup(isHeld: true)
             }
             let (earlier, droppedCount) = state.held?.take(key) ?? ([], 0)
@@ -138,13 +147,13 @@ final class HandlerRegistry: Sendable {
 
     /// Drops the calls that wait. Later calls do not wait.
     ///
-    /// - Returns: The numbers of dropped calls, by method.
-    func endHolding() -> [String: Int] {
+    /// - Returns: The numbers of dropped calls, by method, and the number of the calls that were not counted by method.
+    func endHolding() -> (counts: [String: Int], elsewhere: Int) {
         let held = state.withLockedValue { state in
             defer { state.held = nil }
             return state.held
         }
-        return held.map { $0.counts.merging($0.dropped) { $0 + $1 } } ?? [:]
+        return (held?.counts ?? [:], held?.droppedElsewhere ?? 0)
     }
 }
 
@@ -173,7 +182,7 @@ struct ArgumentReader {
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
-                "Argument \(index) not decoded: it does not fit '\(type)'. See the error's cause.",
+                "Argument \(index) not decoded: it does not fit '\(type)', because \(DecodingFailure.explanation(of: error)).",
                 cause: error
             )
         }

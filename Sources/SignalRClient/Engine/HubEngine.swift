@@ -325,8 +325,8 @@ final class HubEngine: Sendable {
         case .close(let attempt): if let transport = transport(attempt) { transport.close() }
         case .abort(let attempt): abort(attempt)
         case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [self] in
-                step(firesDueTimers: false) { $0.timerFired(timer, now: $1) }
+            timers.set(timer, after: delay) { [weak self] in
+                self?.step(firesDueTimers: false) { $0.timerFired(timer, now: $1) }
             }
         case .cancel(let timer): timers.cancel(timer)
         case .askRetryPolicy(let question, let retryCount, let elapsed, let reason, let start):
@@ -591,7 +591,7 @@ final class HubEngine: Sendable {
         if lookup.isHeld { return }
         await callHeld(lookup)
         if lookup.handlers.isEmpty {
-            logger.log(.warning, "No handler for the method '\(invocation.target.escapingControls)'")
+            logger.log(.warning, "No handler for the method '\(Self.printable(invocation.target))'")
         }
         if lookup.handlers.contains(where: \.isConcurrent) {
             handlerQueue.reserve(size)
@@ -658,20 +658,23 @@ final class HubEngine: Sendable {
     private func endHoldingCalls() {
         loopState.value.holding?.cancel()
         loopState.value.holding = nil
-        for (method, count) in handlers.endHolding().sorted(by: { $0.key < $1.key }) {
-            let method = method.escapingControls
-            logger.log(.warning, "No handler for the method '\(method)': \(count) calls dropped")
+        let (counts, elsewhere) = handlers.endHolding()
+        for (method, count) in counts.sorted(by: { $0.key < $1.key }) {
+            logger.log(.warning, "No handler for the method '\(Self.printable(method))': \(count) calls dropped")
         }
+        if elsewhere > 0 { logger.log(.warning, "No handler for other methods: \(elsewhere) calls dropped") }
     }
 
     // MARK: Handlers
 
+    /// Returns the name of a method, which the server chooses, for a line of the log.
+    private static func printable(_ method: String) -> String { method.shortened.escapingControls }
+
     /// Warns about a handler whose types do not fit the call, and reports any other error as a failure of the app.
     private func logHandlerFailure(_ error: any Error, of method: String) {
-        let method = method.escapingControls
+        let method = Self.printable(method)
         if let error = error as? SignalRClientError, error.code == .decodingFailed {
-            let cause = error.cause.map { " The cause: \("\($0)".escapingControls)" } ?? ""
-            logger.log(.warning, "The types of a handler do not fit a call of the method '\(method)': \(error)\(cause)")
+            logger.log(.warning, "The types of a handler do not fit a call of the method '\(method)': \(error)")
         } else {
             logger.log(.error, "A handler of the method '\(method)' failed: \(error)")
         }

@@ -36,6 +36,8 @@ public struct HttpRequest: Sendable {
     public var headers: [String: String]
     /// The time for the whole request, in seconds.
     public var timeout: TimeInterval
+    /// The maximum size of the response's body, in bytes; `nil` for the size that a transport delivers at once.
+    var maximumResponseSize: Int?
 
     /// Creates a request.
     public init(

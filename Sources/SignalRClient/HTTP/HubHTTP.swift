@@ -81,26 +81,34 @@ final class HubHTTP: Sendable {
         _ method: HttpMethod,
         _ url: String,
         body: (bytes: [UInt8], isBinary: Bool)? = nil,
-        timeout: TimeInterval? = nil
+        timeout: TimeInterval? = nil,
+        maximumResponseSize: Int? = nil
     ) async throws -> (status: Int, body: [UInt8]) {
-        let response = try await sendOnce(method, url, body: body, timeout: timeout)
+        func sendOnce() async throws -> (status: Int, body: [UInt8]) {
+            var request = makeRequest(method, url, body: body, timeout: timeout)
+            request.maximumResponseSize = maximumResponseSize
+            let (content, response) = try await client.send(request: request)
+            keep(response.cookies, of: url)
+            return (response.statusCode, content.bytes)
+        }
+        let response = try await sendOnce()
         guard response.status == 401, options.accessTokenFactory != nil, !state.withLockedValue({ $0.isRedirected })
         else { return response }
         try await renewToken()
-        return try await sendOnce(method, url, body: body, timeout: timeout)
+        return try await sendOnce()
     }
 
-    private func sendOnce(
+    private func makeRequest(
         _ method: HttpMethod,
         _ url: String,
         body: (bytes: [UInt8], isBinary: Bool)?,
         timeout: TimeInterval?
-    ) async throws -> (status: Int, body: [UInt8]) {
+    ) -> HttpRequest {
         var headers = headers(for: url)
         if let body {
             headers["Content-Type"] = body.isBinary ? "application/octet-stream" : "text/plain;charset=UTF-8"
         }
-        let request = HttpRequest(
+        return HttpRequest(
             method: method,
             url: self.url(url),
             content: body.map { body in
@@ -110,9 +118,6 @@ final class HubHTTP: Sendable {
             headers: headers,
             timeout: timeout ?? options.timeout
         )
-        let (content, response) = try await client.send(request: request)
-        keep(response.cookies, of: url)
-        return (response.statusCode, content.bytes)
     }
 
     // MARK: Cookies

@@ -1,5 +1,7 @@
 import RealtimeHTTP
 import RealtimeNetworking
+import RealtimePrimitives
+import SignalRCore
 
 /// The default HTTP client.
 final class PooledHttpClient: HttpClient {
@@ -8,16 +10,17 @@ final class PooledHttpClient: HttpClient {
     let requester: AsyncHTTPRequester
     private let maximumResponseSize: Int
 
-    init(_ options: HttpConnectionOptions, connectTimeout: Duration = .seconds(10)) {
+    init(_ options: HttpConnectionOptions) {
         requester = AsyncHTTPRequester(
             tls: TLSContextSource(options.tls),
             proxies: ProxyRules(options.proxy),
-            connectTimeout: connectTimeout
+            connectTimeout: options.connectTimeout ?? .seconds(10)
         )
         maximumResponseSize = options.maximumDeliverySize
     }
 
     func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
+        let maximumResponseSize = request.maximumResponseSize ?? maximumResponseSize
         let response: HTTPResponse
         do {
             response = try await requester.response(
@@ -47,6 +50,9 @@ final class PooledHttpClient: HttpClient {
                 httpStatus: response.status
             )
         }
+        if let compression = response.compression, (200..<300).contains(response.status), !response.body.isEmpty {
+            throw SignalRClientError(compression: compression, of: HTTPRequest.printable(url: request.url), response)
+        }
         let body: StringOrData =
             switch request.responseType {
             case .text: .string(String(decoding: response.body, as: UTF8.self))
@@ -54,5 +60,19 @@ final class PooledHttpClient: HttpClient {
             }
         let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
         return (body, HttpResponse(statusCode: response.status, cookies: cookies))
+    }
+}
+
+extension SignalRClientError {
+    /// Creates the error for a compressed response, which the client cannot read.
+    init(compression: String, of url: String, _ response: HTTPResponse) {
+        self.init(
+            .connectionFailed,
+            """
+            Request to \(url) failed: the response has the content encoding \(compression.quoted), although the request \
+            accepts only uncompressed responses. Turn the compression off for this URL.
+            """,
+            httpStatus: response.status
+        )
     }
 }

@@ -1,3 +1,4 @@
+import RealtimePrimitives
 import SignalRCore
 
 /// The items that a method of the server sends.
@@ -74,7 +75,7 @@ final class StreamLease: Sendable {
             cancel()
             throw SignalRClientError(
                 .decodingFailed,
-                "Item not decoded: it does not fit '\(type)'. See the error's cause.",
+                "Item not decoded: it does not fit '\(type)', because \(DecodingFailure.explanation(of: error)).",
                 cause: error
             )
         }

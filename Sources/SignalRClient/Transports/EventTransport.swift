@@ -14,6 +14,8 @@ final class EventTransport: HubTransport {
         var isEnded = false
     }
 
+    /// The URL for errors, without secrets.
+    private let address: String
     private let sender: PostSender
     private let receive: OpenedTransport.Receiver
     private let eventLoop: any EventLoop
@@ -21,12 +23,14 @@ final class EventTransport: HubTransport {
 
     private init(
         _ sender: PostSender,
+        address: String,
         limit: Int,
         opened: EventLoopPromise<Void>,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) {
         self.sender = sender
+        self.address = address
         self.receive = receive
         self.eventLoop = eventLoop
         let state = State(parser: EventStreamParser(limit: limit), opened: opened)
@@ -45,7 +49,14 @@ final class EventTransport: HubTransport {
         let failed = FailureRelay()
         let sender = PostSender(http, url, isBinary: false) { failure in failed.report(failure) }
         let opened = eventLoop.makePromise(of: Void.self)
-        let transport = EventTransport(sender, limit: limit, opened: opened, on: eventLoop, receive: receive)
+        let transport = EventTransport(
+            sender,
+            address: HTTPRequest.printable(url: url),
+            limit: limit,
+            opened: opened,
+            on: eventLoop,
+            receive: receive
+        )
         failed.set { [weak transport] failure in
             eventLoop.execute { transport?.end(failure) }
         }
@@ -91,6 +102,9 @@ final class EventTransport: HubTransport {
         switch event {
         case .head(let response):
             guard response.status == 200 else { return end(.signalR(.unexpectedResponseCode(response.status))) }
+            if let compression = response.compression {
+                return end(.client(SignalRClientError(compression: compression, of: address, response)))
+            }
             state.value.opened?.succeed()
             state.value.opened = nil
         case .body(let bytes): read(bytes)

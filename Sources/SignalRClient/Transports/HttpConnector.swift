@@ -7,6 +7,8 @@ import WebSocketClient
 /// Negotiates with the server, and opens a transport that client and server support.
 final class HttpConnector: HubTransportOpener {
     private static let maximumRedirects = 100
+    /// A lower limit for messages does not apply to the server's answer to a negotiation. In bytes.
+    private static let minimumAnswerSize = 65_536
 
     private let url: String
     private let options: HttpConnectionOptions
@@ -56,7 +58,7 @@ final class HttpConnector: HubTransportOpener {
         var reasons: [String] = []
         for offered in prepared?.negotiation.transports ?? [] {
             if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
-                reasons.append("\(offered.name): \(obstacle).")
+                reasons.append("\(offered.name.shortened): \(obstacle).")
                 continue
             }
             guard let transport = offered.transport else { continue }
@@ -78,11 +80,14 @@ final class HttpConnector: HubTransportOpener {
                 return try await open(info, url, current.http, on: eventLoop, receive: receive)
             } catch {
                 if error is CancellationError { throw error }
+                // Another transport must not reach a server that the pins exclude.
+                if let error = error as? SignalRClientError, error.code == .pinMismatch { throw error }
                 logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")
                 reasons.append("\(offered.name): \(error)")
             }
         }
-        let explanation = reasons.isEmpty ? "The server offers none." : reasons.joined(separator: " ")
+        var explanation = reasons.isEmpty ? "The server offers none." : reasons.prefix(10).joined(separator: " ")
+        if reasons.count > 10 { explanation += " The server offers \(reasons.count - 10) more." }
         throw SignalRClientError(.allTransportsFailed, "Connection not started: no transport works. \(explanation)")
     }
 
@@ -99,7 +104,11 @@ final class HttpConnector: HubTransportOpener {
         var url = url
         try await http.renewToken()
         for _ in 0...Self.maximumRedirects {
-            let response = try await http.send(.POST, ConnectionURL.negotiation(url, resumable: wantsResumption))
+            let response = try await http.send(
+                .POST,
+                ConnectionURL.negotiation(url, resumable: wantsResumption),
+                maximumResponseSize: max(options.maximumMessageSize, Self.minimumAnswerSize)
+            )
             guard response.status == 200 else { throw Self.refusal(response.status) }
             switch try Self.answer(response.body) {
             case .accepted(let negotiation): return Prepared(negotiation: negotiation, url: url, http: http)
@@ -200,15 +209,17 @@ final class HttpConnector: HubTransportOpener {
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> WebSocketTransport {
-        try await withFreshToken(http) {
+        var webSocket = WebSocketOptions(
+            maximumMessageSize: options.maximumDeliverySize,
+            tls: options.tls,
+            proxy: options.proxy
+        )
+        if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
+        return try await withFreshToken(http) { [webSocket] in
             try await WebSocketTransport.open(
                 http.url(url),
                 headers: http.headers(for: url),
-                options: WebSocketOptions(
-                    maximumMessageSize: options.maximumDeliverySize,
-                    tls: options.tls,
-                    proxy: options.proxy
-                ),
+                options: webSocket,
                 isBinary: hubProtocol.isBinary,
                 on: eventLoop,
                 receive: receive

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeNetworking
 import RealtimePrimitives
 import SignalRCore
 
@@ -23,6 +24,9 @@ final class LongPollingTransport: HubTransport {
     private let eventLoop: any EventLoop
     private let receive: OpenedTransport.Receiver
     private let sender: PostSender
+    /// The time limits of the polls, by the numbers of the polls. The timeout of a request stops while the computer is
+    /// suspended, and the server may have dropped the connection meanwhile.
+    private let timers: ClockedTimers<UInt64>
     private let state = NIOLockedValueBox(State())
 
     private init(
@@ -31,6 +35,7 @@ final class LongPollingTransport: HubTransport {
         timeout: TimeInterval,
         isBinary: Bool,
         on eventLoop: any EventLoop,
+        now: @escaping @Sendable () -> Duration,
         receive: @escaping OpenedTransport.Receiver
     ) {
         self.http = http
@@ -38,25 +43,30 @@ final class LongPollingTransport: HubTransport {
         self.timeout = timeout
         self.eventLoop = eventLoop
         self.receive = receive
+        timers = ClockedTimers(on: eventLoop, now: now)
         let failed = FailureRelay()
         sender = PostSender(http, url, isBinary: isBinary) { failure in failed.report(failure) }
         failed.set { [weak self] failure in self?.end(failure) }
     }
 
+    /// - Parameter now: The clock, which continues while the computer is suspended; `nil` for the computer's clock.
     static func open(
         _ http: HubHTTP,
         _ url: String,
         timeout: TimeInterval?,
         isBinary: Bool,
         on eventLoop: any EventLoop,
+        now: (@Sendable () -> Duration)? = nil,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> LongPollingTransport {
+        let origin = ContinuousClock.now
         let transport = LongPollingTransport(
             http,
             url,
             timeout: max(timeout ?? 0, minimumTimeout),
             isBinary: isBinary,
             on: eventLoop,
+            now: now ?? { ContinuousClock.now - origin },
             receive: receive
         )
         // The server answers the first poll at once, so the answer shows whether the transport works.
@@ -68,7 +78,22 @@ final class LongPollingTransport: HubTransport {
     }
 
     private func poll(_ number: UInt64) async throws -> (status: Int, body: [UInt8]) {
-        try await http.send(.GET, ConnectionURL.poll(url, number: number), timeout: timeout)
+        let poll = Task { [http, url, timeout] in
+            try await http.send(.GET, ConnectionURL.poll(url, number: number), timeout: timeout)
+        }
+        eventLoop.execute { [timers, timeout] in
+            timers.set(number, after: Duration(clampingSeconds: timeout)) { poll.cancel() }
+        }
+        defer { eventLoop.execute { [timers] in timers.cancel(number) } }
+        do {
+            return try await withTaskCancellationHandler {
+                try await poll.value
+            } onCancel: {
+                poll.cancel()
+            }
+        } catch  where poll.isCancelled && !Task.isCancelled {
+            throw SignalRError.httpTimeoutError
+        }
     }
 
     private func run() async {

@@ -51,6 +51,9 @@ public struct HttpConnectionOptions: Sendable {
     /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
 
+    /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.
+    package var connectTimeout: Duration?
+
     /// The maximum number of bytes that a transport delivers at once: a WebSocket message, an event, or the answer to a
     /// request. Each can contain several messages.
     var maximumDeliverySize: Int {

@@ -1,5 +1,6 @@
 package import RealtimeJSON
 import RealtimeMessagePack
+import RealtimePrimitives
 package import SignalRCore
 
 /// Encodes and decodes the app's types: arguments, items and results.
@@ -60,7 +61,7 @@ package struct HubCoder: Sendable {
                 .decodingFailed,
                 outcome == .void
                     ? "Result not decoded: the method returned no result, but '\(type)' was expected."
-                    : "Result not decoded: it does not fit '\(type)'. See the error's cause.",
+                    : "Result not decoded: it does not fit '\(type)', because \(DecodingFailure.explanation(of: error)).",
                 cause: error
             )
         }

@@ -362,6 +362,7 @@ extension HubFailure {
     fileprivate var mayPass: Bool {
         switch self {
         case .signalR(.invalidUrl): false
+        case .client(let error) where error.code == .pinMismatch: false
         case .client, .signalR, .cancelled: true
         }
     }

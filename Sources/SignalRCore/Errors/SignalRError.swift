@@ -101,6 +101,6 @@ extension SignalRError: CustomStringConvertible {
 }
 
 extension String {
-    /// The part of a server's text that errors show.
-    var shortened: String { prefix(fittingUTF8Bytes: 1_000) }
+    /// The part of a server's text that errors and logs show.
+    package var shortened: String { prefix(fittingUTF8Bytes: 1_000) }
 }

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestSupport
 import Testing
 
 /// A transport and a protocol for reaching a hub.
@@ -26,10 +27,15 @@ struct Route: Sendable, CustomTestStringConvertible {
     ]
 
     func builder(_ server: SignalRTestServer) -> HubConnectionBuilder {
-        let builder = HubConnectionBuilder().withUrl(url: server.url, transport: transport)
+        let builder = HubConnectionBuilder.patient.withUrl(url: server.url, transport: transport)
             .withHubProtocol(hubProtocol: hubProtocol)
         return isInMemory ? server.connect(builder) : builder
     }
+}
+
+extension HubConnectionBuilder {
+    /// A builder of connections with a long time limit for connecting, for slow machines.
+    static var patient: HubConnectionBuilder { HubConnectionBuilder().withConnectTimeout(.patience) }
 }
 
 /// Runs a hub while the body runs.
