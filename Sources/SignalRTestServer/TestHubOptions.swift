@@ -17,7 +17,9 @@ public struct TestHubOptions: Sendable {
     /// 15.
     public var disconnectTimeout: Double = 15
     /// The limit for the bytes that wait for the client of one connection. If more bytes wait when the server sends
-    /// another message, the server drops the transport, because the client does not read. Default: 16 MiB.
+    /// another message, the server drops the transport, because the client does not read. The server ends the connection
+    /// if more bytes wait for the client's first poll, or for the client's acknowledgements on a connection that can be
+    /// resumed. Default: 16 MiB.
     public var maximumQueueSize = 16 << 20
     /// The bearer token that the server requires in all requests. Default: `nil`, which means that requests need no
     /// token.

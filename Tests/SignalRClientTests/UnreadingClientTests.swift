@@ -44,6 +44,41 @@ import Testing
         }
     }
 
+    private static func handshake(version: Int) -> [UInt8] {
+        Array(#"{"protocol":"json","version":\#(version)}"#.utf8) + [0x1E]
+    }
+
+    @Test func aClientThatNeverPollsIsDropped() async throws {
+        var options = options
+        options.allowsStatefulReconnect = true
+        try await withServer(options, inMemory: true) { server in
+            server.enter { brain in
+                let connection = brain.makeConnection(headers: [:])
+                brain.received(Self.handshake(version: 1), from: connection)
+            }
+            await server.waitForConnections(1)
+            for _ in 0..<4 { server.sendAll("text", String(repeating: "x", count: 50_000)) }
+            await server.waitForEnds(1)
+        }
+    }
+
+    @Test func aClientThatNeverAcknowledgesIsDropped() async throws {
+        var options = options
+        options.allowsStatefulReconnect = true
+        try await withServer(options, inMemory: true) { server in
+            let opened = try await InMemoryOpener(server)
+                .open(wantsResumption: true, on: MultiThreadedEventLoopGroup.singleton.next()) { _ in }
+            opened.transport.send(Self.handshake(version: 2), promise: nil)
+            await server.waitForConnections(1)
+            for _ in 0..<4 { server.sendAll("text", String(repeating: "x", count: 50_000)) }
+            await server.waitForEnds(1)
+            // Without a transport, the connection would otherwise stay until its timeout.
+            await #expect(throws: SignalRError.unexpectedResponseCode(404)) {
+                _ = try await opened.reopen { _ in }
+            }
+        }
+    }
+
     @Test func messagesThatNoPollTakesEndTheLink() {
         let loop = EmbeddedEventLoop()
         let ends = NIOLockedValueBox(0)

@@ -74,7 +74,7 @@ final class HubBrain {
         former?.drop()
         guard connection.resumption != nil else {
             let early = connection.early
-            connection.early = []
+            (connection.early, connection.earlySize) = ([], 0)
             for bytes in early { write(bytes, to: connection) }
             return
         }
@@ -119,6 +119,14 @@ final class HubBrain {
         shared.ended(connection.id)
     }
 
+    /// Ends a connection, and drops its transport.
+    private func drop(_ connection: ServerConnection) {
+        let link = connection.link
+        connection.link = nil
+        end(connection)
+        link?.drop()
+    }
+
     /// Sends a Close message, and closes the transport.
     func close(_ connection: ServerConnection, error: String?, allowReconnect: Bool) {
         connection.isEnded = true
@@ -135,7 +143,8 @@ final class HubBrain {
     func transmit(_ message: HubMessage, to connection: ServerConnection) {
         guard let coder = connection.coder else { return }
         let bytes = coder.hubProtocol.encode(message)
-        if message.isTracked, connection.resumption != nil {
+        if message.isTracked, let size = connection.resumption?.bufferedBytes {
+            guard size <= options.maximumQueueSize else { return drop(connection) }
             connection.resumption?.sent(bytes)
             if case .down = connection.resumption?.link { return }
         }
@@ -146,7 +155,10 @@ final class HubBrain {
         if isSilent { return }
         guard let link = connection.link else {
             // A client may send its handshake before its first poll, so the server keeps the answer.
-            if connection.resumption == nil { connection.early.append(bytes) }
+            guard connection.resumption == nil, connections[connection.token] === connection else { return }
+            guard connection.earlySize <= options.maximumQueueSize else { return end(connection) }
+            connection.early.append(bytes)
+            connection.earlySize += bytes.count
             return
         }
         let isBinary = connection.coder?.hubProtocol.isBinary ?? false

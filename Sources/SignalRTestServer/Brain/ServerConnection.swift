@@ -14,6 +14,7 @@ final class ServerConnection {
     var expiry: Scheduled<Void>?
     /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []
+    var earlySize = 0
     var coder: HubCoder?
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false

@@ -73,7 +73,7 @@ extension HubBrain {
             return .text(200, #"{"url":"http://\#(host)/hub?redirect=\#(step + 1)"\#(token)}"#)
         }
         // As in ASP.NET Core, a client that names no version gets version 0, which has no token.
-        let version = min(request.query["negotiateVersion"].flatMap { Int($0) } ?? 0, 1)
+        let version = min(max(request.query["negotiateVersion"].flatMap { Int($0) } ?? 0, 0), 1)
         let connection = makeConnection(headers: request.headers, hasToken: version > 0)
         let transports = options.transports.map { transport in
             switch transport {

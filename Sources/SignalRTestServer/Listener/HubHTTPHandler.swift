@@ -28,7 +28,8 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .end:
             guard let head else { return }
             let request = ReceivedRequest(head, body)
-            let exchange = HTTPExchange(context.channel)
+            // After a request for another protocol, NIO reads no further request, even if the server refuses the upgrade.
+            let exchange = HTTPExchange(context.channel, isLast: head.headers.contains(name: "Upgrade"))
             self.head = nil
             body = []
             let (channel, handler) = (context.channel, NIOLoopBound(self, eventLoop: context.eventLoop))
@@ -107,14 +108,20 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
 /// A request that waits for its answer. Call the methods on the event loop.
 final class HTTPExchange: Sendable {
     private let channel: any Channel
+    private let isLast: Bool
 
-    init(_ channel: any Channel) { self.channel = channel }
+    /// - Parameter isLast: Whether the connection closes after a whole answer.
+    init(_ channel: any Channel, isLast: Bool = false) {
+        self.channel = channel
+        self.isLast = isLast
+    }
 
     var closed: EventLoopFuture<Void> { channel.closeFuture }
 
     func respond(_ response: HubResponse) {
         var headers = HTTPHeaders(response.headers)
         headers.replaceOrAdd(name: "Content-Length", value: "\(response.body.count)")
+        if isLast { headers.replaceOrAdd(name: "Connection", value: "close") }
         let status = HTTPResponseStatus(statusCode: response.status)
         if status.mayHaveResponseBody {
             write(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers)))
@@ -123,8 +130,10 @@ final class HTTPExchange: Sendable {
             headers.remove(name: "Content-Length")
             write(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers)))
         }
-        write(.end(nil))
-        channel.flush()
+        let (channel, isLast) = (channel, isLast)
+        channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { _ in
+            if isLast { channel.close(promise: nil) }
+        }
     }
 
     /// Begins an answer that continues until the connection is closed.
