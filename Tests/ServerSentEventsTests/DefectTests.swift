@@ -15,7 +15,9 @@ struct DefectTests {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: chunks.map { .send($0) })])
             var events: [ServerSentEvent] = []
-            for try await event in EventStream(server.url, options: .once).events { events.append(event) }
+            for try await event in EventStream(server.url, options: .once, connector: .patient).events {
+                events.append(event)
+            }
             return events
         }
     }
@@ -36,7 +38,7 @@ struct DefectTests {
     func unfinished() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("id: 1\ndata: a\n\nid: 2\ndata: b\n"), TestResponse(status: 204)])
-            let stream = EventStream(server.url, options: .quick)
+            let stream = EventStream(server.url, options: .quick, connector: .patient)
             var data: [String] = []
             for try await event in stream.events { data.append(event.data) }
             #expect(data == ["a"])
@@ -54,7 +56,7 @@ struct DefectTests {
     func reconnectionTime() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("retry: 7000\ndata: a\n\ndata: b\n\n")])
-            let stream = EventStream(server.url, options: .once)
+            let stream = EventStream(server.url, options: .once, connector: .patient)
             for try await _ in stream.events {}
             #expect(stream.reconnectionTime == .seconds(7))
         }
@@ -76,7 +78,10 @@ struct DefectTests {
     func endlessRedirect(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: nil)])
-            #expect(await Recording(EventStream(server.url, options: .quick)).end()?.code == .redirectRefused)
+            #expect(
+                await Recording(EventStream(server.url, options: .quick, connector: .patient)).end()?.code
+                    == .redirectRefused
+            )
             #expect(server.requests.count == 1)
         }
     }
@@ -86,7 +91,7 @@ struct DefectTests {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
             let request = EventStreamRequest(server.url, method: "POST", body: [1])
-            let error = await Recording(EventStream(request)).end()
+            let error = await Recording(EventStream(request, connector: .patient)).end()
             #expect(error?.code == .connectionLost)
             #expect(server.requests.count == 1)
         }
@@ -96,7 +101,7 @@ struct DefectTests {
     func noContent() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 204)])
-            let stream = EventStream(server.url, options: .quick)
+            let stream = EventStream(server.url, options: .quick, connector: .patient)
             for try await _ in stream.events {}
             #expect(stream.state == .closed(nil))
             #expect(server.requests.count == 1)
@@ -125,7 +130,7 @@ struct DefectTests {
                 most.withLockedValue { $0 = max($0, server.connectionCount) }
                 try await exchange.play(exchange.number == 100 ? TestResponse(status: 204) : .text("data: x\n\n"))
             }
-            for try await _ in EventStream(server.url, options: .quick).events {}
+            for try await _ in EventStream(server.url, options: .quick, connector: .patient).events {}
             #expect(server.requests.count == 100)
             // Two connections can overlap while one closes and the next one opens.
             #expect(most.withLockedValue { $0 } <= 3)
@@ -153,7 +158,8 @@ struct DefectTests {
     func released() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
-            var events: EventStreamEvents.AsyncIterator? = EventStream(server.url).events.makeAsyncIterator()
+            var events: EventStreamEvents.AsyncIterator? = EventStream(server.url, connector: .patient).events
+                .makeAsyncIterator()
             let event = try await events?.next()
             #expect(event?.data == "x")
             #expect(server.connectionCount == 1)
@@ -166,7 +172,7 @@ struct DefectTests {
     func immortalStream(_ status: Int) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: status)])
-            var connector: EventStreamConnector? = EventStreamConnector()
+            var connector: EventStreamConnector? = EventStreamConnector.patient
             weak let weakConnector = connector
             if let connector {
                 _ = await Recording(EventStream(server.url, options: .once, connector: connector)).end()
@@ -181,9 +187,9 @@ struct DefectTests {
     func sharedID() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("id: 1\ndata: x\n\n")])
-            let first = EventStream(server.url, options: .once)
+            let first = EventStream(server.url, options: .once, connector: .patient)
             for try await _ in first.events {}
-            let second = EventStream(server.url, options: .once)
+            let second = EventStream(server.url, options: .once, connector: .patient)
             for try await _ in second.events { break }
             #expect(server.requests[1].header("Last-Event-ID") == nil)
         }
@@ -215,7 +221,7 @@ struct DefectTests {
         for status in [200, 404] {
             try await EventSourceTestServer.withServer { server in
                 server.script([TestResponse(status: status)])
-                let source = EventSource(url: try #require(URL(string: server.url)))
+                let source = EventSource(url: try #require(URL(string: server.url)), headers: [:], connector: .patient)
                 let opened = NIOLockedValueBox(false)
                 source.onOpen { opened.withLockedValue { $0 = true } }
                 let state = await withCheckedContinuation { continuation in

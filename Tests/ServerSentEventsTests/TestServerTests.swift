@@ -42,16 +42,16 @@ struct TestServerTests {
                 .every(.milliseconds(1), send: "data: b\n\n", times: 2), .bytes(Array("data: c\n\n".utf8)),
             ]
             server.script([TestResponse(status: 404), TestResponse(steps: steps)], at: "/feed")
-            #expect(await Recording(EventStream(server.url + "/feed?query")).end()?.status == 404)
+            #expect(await Recording(EventStream(server.url + "/feed?query", connector: .patient)).end()?.status == 404)
             for _ in 1...2 {
                 var data: [String] = []
-                for try await event in EventStream(server.url + "/feed", options: .once).events {
+                for try await event in EventStream(server.url + "/feed", options: .once, connector: .patient).events {
                     data.append(event.data)
                 }
                 #expect(data == ["a", "a", "b", "b", "c"])
             }
             #expect(server.requests.map(\.target) == ["/feed?query", "/feed", "/feed"])
-            #expect(await Recording(EventStream(server.url + "/other")).end()?.status == 404)
+            #expect(await Recording(EventStream(server.url + "/other", connector: .patient)).end()?.status == 404)
         }
     }
 
@@ -84,7 +84,7 @@ struct TestServerTests {
                 try await exchange.wait(for: .seconds(Int64.max))
             }
             for path in ["/script", "/"] {
-                for try await event in EventStream(server.url + path).events {
+                for try await event in EventStream(server.url + path, connector: .patient).events {
                     #expect(event.data == "a")
                     break
                 }
@@ -97,7 +97,7 @@ struct TestServerTests {
     func control() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: a\n\n"), TestResponse(status: 204)])
-            let recording = Recording(EventStream(server.url, options: .quick))
+            let recording = Recording(EventStream(server.url, options: .quick, connector: .patient))
             #expect(await recording.nextEvent() != nil)
             #expect(server.connectionCount == 1)
             server.closeConnections()

@@ -21,7 +21,7 @@ struct EventSourceTests {
         private let calls: AsyncStream<Call>
 
         convenience init(_ url: String, headers: [String: String] = [:]) throws {
-            try self.init(EventSource(url: #require(URL(string: url)), headers: headers))
+            try self.init(EventSource(url: #require(URL(string: url)), headers: headers, connector: .patient))
         }
 
         init(_ source: EventSource) {
@@ -176,7 +176,7 @@ struct EventSourceTests {
     func disconnectInCallback(_ callback: String) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\nevent: named\ndata: y\n\ndata: z\n\n")])
-            let source = EventSource(url: try #require(URL(string: server.url)))
+            let source = EventSource(url: try #require(URL(string: server.url)), headers: [:], connector: .patient)
             let (calls, continuation) = AsyncStream.makeStream(of: String.self)
             let called: @Sendable (String) -> Void = { [weak source] name in
                 continuation.yield(name)
@@ -218,7 +218,11 @@ struct EventSourceTests {
 
     @Test("the release of a replaced or removed closure can call the event source")
     func releasedClosures() throws {
-        let source = EventSource(url: try #require(URL(string: "http://127.0.0.1:9")))
+        let source = EventSource(
+            url: try #require(URL(string: "http://127.0.0.1:9")),
+            headers: [:],
+            connector: .patient
+        )
         let closure = { (asking: Asking) -> @Sendable () -> Void in { _ = asking } }
         source.onOpen(closure(Asking(source)))
         source.onOpen {}
@@ -233,7 +237,7 @@ struct EventSourceTests {
     func mainActor() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: a\n\nevent: named\ndata: b\n\n")])
-            let source = EventSource(url: try #require(URL(string: server.url)))
+            let source = EventSource(url: try #require(URL(string: server.url)), headers: [:], connector: .patient)
             var calls: [String] = []
             source.onOpenOnMain { calls.append("open") }
             source.onMessageOnMain { _, _, data in calls.append(data ?? "") }

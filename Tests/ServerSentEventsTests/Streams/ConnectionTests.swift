@@ -27,7 +27,7 @@ struct ConnectionTests {
                 }
             }
             var ids: [String] = []
-            for try await event in EventStream(server.url, options: .quick).events {
+            for try await event in EventStream(server.url, options: .quick, connector: .patient).events {
                 ids.append(event.id)
                 if ids.count == 3 { break }
                 take.yield()
@@ -43,18 +43,18 @@ struct ConnectionTests {
         try await EventSourceTestServer.withServer { server in
             server.respond(at: "/silent") { await $0.disconnected() }
             server.script([.open("data: a\n\n")], at: "/open")
-            let silent = Recording(EventStream(server.url + "/silent"))
+            let silent = Recording(EventStream(server.url + "/silent", connector: .patient))
             await server.received(1)
             silent.stream.close()
             #expect(await silent.next() == .end)
 
-            let open = Recording(EventStream(server.url + "/open"))
+            let open = Recording(EventStream(server.url + "/open", connector: .patient))
             #expect(await open.nextEvent() != nil)
             open.stream.close()
             #expect(await open.next() == .end)
 
             server.script([.open("data: a\n\ndata: b\n\ndata: c\n\n")], at: "/three")
-            let stream = EventStream(server.url + "/three")
+            let stream = EventStream(server.url + "/three", connector: .patient)
             var count = 0
             for try await _ in stream.events {
                 count += 1
@@ -70,7 +70,7 @@ struct ConnectionTests {
     func closeWhileResolving() async throws {
         for _ in 1...20 {
             // The name has no address. If the resolver fails at once, the client tries again.
-            let recording = Recording(EventStream("http://no-such-host.invalid", options: .quick))
+            let recording = Recording(EventStream("http://no-such-host.invalid", options: .quick, connector: .patient))
             for await state in recording.stream.states { if case .connecting = state { break } }
             recording.stream.close()
             #expect(await recording.end() == nil)
@@ -108,9 +108,9 @@ struct ConnectionTests {
             #expect(server.requests.count == 0)
             var options = EventStreamOptions.quick
             options.retryPolicy = ClosingPolicy(close: close)
-            #expect(try await follow(EventStream(url, options: options)) == ["1", "2"])
+            #expect(try await follow(EventStream(url, options: options, connector: .patient)) == ["1", "2"])
             #expect(server.requests.count == 1)
-            let decoded = EventStream(url, options: .quick)
+            let decoded = EventStream(url, options: .quick, connector: .patient)
             stream.withLockedValue { $0 = decoded }
             var numbers: [Int] = []
             let values = decoded.events { event -> Int? in
@@ -133,7 +133,7 @@ struct ConnectionTests {
                 await exchange.disconnected()
                 end.yield(exchange.number)
             }
-            let recording = Recording(EventStream(server.url, options: .quick))
+            let recording = Recording(EventStream(server.url, options: .quick, connector: .patient))
             #expect(await recording.nextEvent()?.id == "1")
             #expect(await recording.nextError()?.code == .connectionLost)
             #expect(await recording.nextEvent()?.id == "2")
@@ -144,7 +144,7 @@ struct ConnectionTests {
 
     @Test("iterating a stream that the app has already closed ends at once")
     func closedBefore() async throws {
-        let stream = EventStream("http://127.0.0.1:9")
+        let stream = EventStream("http://127.0.0.1:9", connector: .patient)
         stream.close()
         for try await _ in stream.events { Issue.record("an event of a closed stream") }
     }
@@ -153,7 +153,7 @@ struct ConnectionTests {
     func once() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n")])
-            let stream = EventStream(server.url, options: .once)
+            let stream = EventStream(server.url, options: .once, connector: .patient)
             for try await _ in stream.events {}
             await #expect {
                 for try await _ in stream.events {}
@@ -168,7 +168,7 @@ struct ConnectionTests {
     func states() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: x\n\n"), TestResponse(status: 204)])
-            let stream = EventStream(server.url, options: .quick)
+            let stream = EventStream(server.url, options: .quick, connector: .patient)
             let states = stream.states
             for try await _ in stream.events {}
             var names: [String] = []
@@ -179,7 +179,7 @@ struct ConnectionTests {
 
     @Test("the states end when a stream is released that was never iterated")
     func statesOfAReleasedStream() async {
-        var stream: EventStream? = EventStream("http://127.0.0.1/")
+        var stream: EventStream? = EventStream("http://127.0.0.1/", connector: .patient)
         let states = stream?.states
         stream = nil
         var seen: [EventStream.State] = []
@@ -200,12 +200,18 @@ struct ConnectionTests {
                 }
                 await exchange.disconnected()
             }
-            let stream = EventStream(server.url, options: EventStreamOptions(receiveBufferSize: 1 << 20))
+            let stream = EventStream(
+                server.url,
+                options: EventStreamOptions(receiveBufferSize: 1 << 20),
+                connector: .patient
+            )
             var events = stream.events.makeAsyncIterator()
             _ = try await events.next()
             await waitUntil { stream.statistics.bytes >= 2 << 20 }
             // Meanwhile, other connections continue on the same threads.
-            for _ in 1...100 { #expect(await Recording(EventStream(server.url + "/none")).end()?.status == 404) }
+            for _ in 1...100 {
+                #expect(await Recording(EventStream(server.url + "/none", connector: .patient)).end()?.status == 404)
+            }
             #expect(stream.statistics.bytes < 4 << 20)
             #expect(sent.count < 100)
             for _ in 2...50 { _ = try await events.next() }
@@ -223,7 +229,7 @@ struct ConnectionTests {
                 try await exchange.send("data: b\n\n")
                 await exchange.disconnected()
             }
-            let connector = EventStreamConnector()
+            let connector = EventStreamConnector.patient
             try await withThrowingTaskGroup { group in
                 for _ in 1...1_000 {
                     group.addTask {
@@ -247,12 +253,15 @@ struct ConnectionTests {
             let chunks = ["data: 1\n\ndata: 2\n\nda", "ta: [DO", "NE]\n", "\ndata: 3\n\n"]
             server.script([TestResponse(steps: chunks.map { .send($0) }, holds: true)])
             var numbers: [Int] = []
-            for try await number in EventStream(server.url).events(as: Int.self, until: "[DONE]") {
+            for try await number in EventStream(server.url, connector: .patient).events(as: Int.self, until: "[DONE]") {
                 numbers.append(number)
             }
             #expect(numbers == [1, 2])
             var data: [String] = []
-            for try await event in EventStream(server.url).events(includingLast: true, until: { $0.data == "2" }) {
+            for try await event in EventStream(server.url, connector: .patient).events(
+                includingLast: true,
+                until: { $0.data == "2" }
+            ) {
                 data.append(event.data)
             }
             #expect(data == ["1", "2"])
@@ -264,7 +273,8 @@ struct ConnectionTests {
     func noSentinel() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: 1\n\n")])
-            var events = EventStream(server.url, options: .once).events(until: "[DONE]").makeAsyncIterator()
+            var events = EventStream(server.url, options: .once, connector: .patient).events(until: "[DONE]")
+                .makeAsyncIterator()
             let first = try await events.next()
             #expect(first?.data == "1")
             do throws(EventStreamError) {
@@ -282,7 +292,8 @@ struct ConnectionTests {
     func decoding() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: 1\n\nevent: e\ndata: x\n\ndata: 3\n\n")])
-            var numbers = EventStream(server.url, options: .once).events(as: Int.self).makeAsyncIterator()
+            var numbers = EventStream(server.url, options: .once, connector: .patient).events(as: Int.self)
+                .makeAsyncIterator()
             #expect(try await numbers.next() == 1)
             do throws(EventStreamError) {
                 _ = try await numbers.next()
@@ -296,7 +307,7 @@ struct ConnectionTests {
             #expect(try await numbers.next() == nil)
 
             let skipped = Log<EventStreamError>()
-            let rest = EventStream(server.url, options: .once)
+            let rest = EventStream(server.url, options: .once, connector: .patient)
                 .events(as: Int.self, onDecodingFailure: .skip { skipped.append($0) })
             var taken: [Int] = []
             for try await number in rest { taken.append(number) }
@@ -309,7 +320,7 @@ struct ConnectionTests {
     func decodingBy() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("event: ping\ndata: {}\n\nevent: text\ndata: \"a\"\n\nevent: stop\ndata: 1\n\n")])
-            let values = EventStream(server.url, options: .once).events { event -> String? in
+            let values = EventStream(server.url, options: .once, connector: .patient).events { event -> String? in
                 switch event.event {
                 case "text": try event.decode(String.self)
                 case "stop": try "stop \(event.decode(Int.self))"
@@ -328,7 +339,11 @@ struct ConnectionTests {
             let line = "data: \(String(repeating: "x", count: 1_000))"
             server.script([TestResponse(steps: [.send("data: a\n\n"), .every(.zero, send: line, times: 100)])])
             let recording = Recording(
-                EventStream(server.url, options: EventStreamOptions(reconnection: .always, maximumEventSize: 10_000))
+                EventStream(
+                    server.url,
+                    options: EventStreamOptions(reconnection: .always, maximumEventSize: 10_000),
+                    connector: .patient
+                )
             )
             #expect(await recording.nextEvent()?.data == "a")
             let error = try #require(await recording.nextError())
@@ -346,7 +361,7 @@ struct ConnectionTests {
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: x\n\n")])
             for _ in 1...200 {
-                let stream = EventStream(server.url)
+                let stream = EventStream(server.url, connector: .patient)
                 for try await _ in stream.events { break }
             }
             await waitUntil { server.connectionCount == 0 }

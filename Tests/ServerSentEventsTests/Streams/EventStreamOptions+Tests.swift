@@ -1,4 +1,6 @@
+import RealtimeNetworking
 import ServerSentEvents
+import TestSupport
 
 extension EventStreamOptions {
     /// Reconnects at once.
@@ -6,4 +8,13 @@ extension EventStreamOptions {
 
     /// Never reconnects.
     static var once: EventStreamOptions { EventStreamOptions(reconnection: .never) }
+}
+
+extension EventStreamConnector {
+    /// A connector with a long time limit for connecting, for slow machines.
+    static var patient: EventStreamConnector { patient(tls: TLSOptions()) }
+
+    static func patient(tls: TLSOptions) -> EventStreamConnector {
+        EventStreamConnector(tls: tls, connectTimeout: .patience)
+    }
 }

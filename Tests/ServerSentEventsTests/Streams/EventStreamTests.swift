@@ -9,7 +9,7 @@ struct EventStreamTests {
     func request() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("event: a\nid: 1\ndata: x\n\n"), TestResponse(status: 204)], at: "/feed")
-            let stream = EventStream(server.url + "/feed", options: .quick)
+            let stream = EventStream(server.url + "/feed", options: .quick, connector: .patient)
             var events: [ServerSentEvent] = []
             for try await event in stream.events { events.append(event) }
             #expect(events == [ServerSentEvent(event: "a", data: "x", id: "1")])
@@ -35,11 +35,11 @@ struct EventStreamTests {
                 try await exchange.send("data: x\n\n")
                 await exchange.disconnected()
             }
-            for try await _ in EventStream(server.url + "/feed").events { break }
+            for try await _ in EventStream(server.url + "/feed", connector: .patient).events { break }
             await ends.first { _ in true }
             let task = Task {
                 var count = 0
-                for try await _ in EventStream(server.url + "/feed").events { count += 1 }
+                for try await _ in EventStream(server.url + "/feed", connector: .patient).events { count += 1 }
                 return count
             }
             await server.received(2)

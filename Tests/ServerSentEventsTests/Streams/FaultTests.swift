@@ -32,7 +32,7 @@ struct FaultTests {
     func losses(_ way: String) async throws {
         try await withFeed(upTo: 100) { server, relay, url in
             var next = 1
-            for try await event in EventStream(url, options: .quick).events {
+            for try await event in EventStream(url, options: .quick, connector: .patient).events {
                 #expect(event == ServerSentEvent(data: "€\(next)", id: "\(next)"))
                 next += 1
                 if next > 100 { break }
@@ -54,7 +54,7 @@ struct FaultTests {
         try await withFeed(upTo: 3) { _, relay, url in
             relay.fail(.toClient, with: .trickled(every: .zero))
             var data: [String] = []
-            for try await event in EventStream(url, options: .quick).events {
+            for try await event in EventStream(url, options: .quick, connector: .patient).events {
                 data.append(event.data)
                 if data.count == 3 { break }
             }
@@ -67,7 +67,7 @@ struct FaultTests {
         try await withFeed(upTo: 1_000_000) { _, relay, url in
             var options = EventStreamOptions.quick
             options.idleTimeout = .milliseconds(100)
-            let recording = Recording(EventStream(url, options: options))
+            let recording = Recording(EventStream(url, options: options, connector: .patient))
             #expect(await recording.nextEvent()?.id == "1")
             relay.fail(with: .swallowed)
             #expect(await recording.nextError()?.code == .idleTimedOut)
@@ -80,7 +80,9 @@ struct FaultTests {
     func garbage() async throws {
         try await withFeed(upTo: 10) { _, relay, url in
             relay.fail(.toClient, with: .corrupted(every: 1))
-            #expect(await Recording(EventStream(url, options: .once)).end()?.code == .connectionFailed)
+            #expect(
+                await Recording(EventStream(url, options: .once, connector: .patient)).end()?.code == .connectionFailed
+            )
         }
     }
 }

@@ -2,6 +2,7 @@ import EventSourceTestServer
 import Foundation
 import ProxyTestSupport
 import ServerSentEvents
+import SocketTestSupport
 import TestTLS
 import TestTraits
 import Testing
@@ -44,7 +45,10 @@ struct HTTPTests {
                 HTTPHeader(name: "X-Token", value: "t"),
             ]
             let request = EventStreamRequest(server.url, headers: headers)
-            try await expect(["x"], from: EventStream(request, lastEventID: "é7", options: Self.once))
+            try await expect(
+                ["x"],
+                from: EventStream(request, lastEventID: "é7", options: Self.once, connector: .patient)
+            )
             let sent = server.requests[0]
             #expect(sent.headers.filter { $0.name.lowercased() == "accept" }.map(\.value) == [headers[0].value])
             #expect(sent.header("X-Token") == "t")
@@ -59,7 +63,7 @@ struct HTTPTests {
         try await EventSourceTestServer.withServer { server in
             let headers = ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"]
             server.script([TestResponse(headers: headers, steps: [.send("data: x\n\n")])])
-            let error = await error(EventStream(server.url, options: Self.once))
+            let error = await error(EventStream(server.url, options: Self.once, connector: .patient))
             #expect(error?.code == .invalidContentType)
             #expect(error?.message.contains(#"is compressed with "gzip""#) == true)
         }
@@ -75,7 +79,7 @@ struct HTTPTests {
                 headers: [HTTPHeader(name: "Content-Type", value: "text/plain; charset=utf-8")],
                 body: Array("hello".utf8)
             )
-            try await expect(["x"], from: EventStream(request))
+            try await expect(["x"], from: EventStream(request, connector: .patient))
             #expect(server.requests.count == 1)
             #expect(server.requests[0].method == method)
             #expect(server.requests[0].text == "hello")
@@ -93,7 +97,7 @@ struct HTTPTests {
 
     @Test("an invalid request fails at once", arguments: ["", "no url", "ftp://example.com", "http://"])
     func invalid(_ url: String) async {
-        #expect(await error(EventStream(url))?.code == .invalidRequest)
+        #expect(await error(EventStream(url, connector: .patient))?.code == .invalidRequest)
     }
 
     @Test("printing a request shows no secrets")
@@ -128,7 +132,7 @@ struct HTTPTests {
     func noContent() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 204)])
-            try await expect([], from: EventStream(server.url, options: .quick))
+            try await expect([], from: EventStream(server.url, options: .quick, connector: .patient))
             #expect(server.requests.count == 1)
         }
     }
@@ -142,7 +146,7 @@ struct HTTPTests {
             server.script([TestResponse(status: status, headers: ["Retry-After": "0"], steps: [.send("why")])])
             var options = EventStreamOptions.quick
             options.retryableStatuses = []
-            let error = await error(EventStream(server.url, options: options))
+            let error = await error(EventStream(server.url, options: options, connector: .patient))
             #expect(error?.code == .unexpectedStatus)
             #expect(error?.status == status)
             #expect(error?.response?.header("retry-after") == "0")
@@ -156,7 +160,7 @@ struct HTTPTests {
     func retried() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(status: 503), Self.event, TestResponse(status: 204)])
-            try await expect(["x"], from: EventStream(server.url, options: .quick))
+            try await expect(["x"], from: EventStream(server.url, options: .quick, connector: .patient))
         }
     }
 
@@ -167,7 +171,7 @@ struct HTTPTests {
             server.script([
                 TestResponse(status: 429, headers: ["Content-Type": "application/json"], steps: [.send(json)])
             ])
-            let error = await error(EventStream(try EventStreamRequest(server.url, json: [1])))
+            let error = await error(EventStream(try EventStreamRequest(server.url, json: [1]), connector: .patient))
             #expect(error?.status == 429)
             #expect(error?.bodyText == json)
             #expect(server.requests.count == 1)
@@ -185,7 +189,7 @@ struct HTTPTests {
     func contentTypes(_ type: String?, _ isOpen: Bool) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(headers: ["Content-Type": type], steps: [.send("data: €\n\n")])])
-            let stream = EventStream(server.url, options: Self.once)
+            let stream = EventStream(server.url, options: Self.once, connector: .patient)
             if isOpen {
                 try await expect(["€"], from: stream)
             } else {
@@ -202,7 +206,7 @@ struct HTTPTests {
             server.script([TestResponse(headers: ["Content-Type": "text/plain"], steps: [.send("data: x\n\n")])])
             var options = Self.once
             options.contentTypes.insert("text/plain")
-            try await expect(["x"], from: EventStream(server.url, options: options))
+            try await expect(["x"], from: EventStream(server.url, options: options, connector: .patient))
         }
     }
 
@@ -215,7 +219,7 @@ struct HTTPTests {
                 TestResponse(headers: headers, framing: framing, steps: [.send("data: x\n\n")]),
                 TestResponse(status: 204),
             ])
-            try await expect(["x"], from: EventStream(server.url, options: .quick))
+            try await expect(["x"], from: EventStream(server.url, options: .quick, connector: .patient))
         }
     }
 
@@ -229,7 +233,9 @@ struct HTTPTests {
                     steps: [.send("data: x\n\n"), .disconnect]
                 )
             ])
-            #expect(await error(EventStream(server.url, options: Self.once))?.code == .connectionLost)
+            #expect(
+                await error(EventStream(server.url, options: Self.once, connector: .patient))?.code == .connectionLost
+            )
         }
     }
 
@@ -240,7 +246,7 @@ struct HTTPTests {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: "/feed")], at: "/")
             server.script([Self.event, TestResponse(status: 204)], at: "/feed")
-            try await expect(["x"], from: EventStream(server.url, options: .quick))
+            try await expect(["x"], from: EventStream(server.url, options: .quick, connector: .patient))
             #expect(server.requests.map(\.path) == ["/", "/feed", "/", "/feed"])
         }
     }
@@ -259,7 +265,7 @@ struct HTTPTests {
                 headers: [HTTPHeader(name: "Content-Type", value: "text/plain")],
                 body: Array("hello".utf8)
             )
-            try await expect(["x"], from: EventStream(request))
+            try await expect(["x"], from: EventStream(request, connector: .patient))
             let sent = server.requests[1]
             #expect(sent.method == method)
             #expect(sent.text == (method == "GET" ? "" : "hello"))
@@ -274,7 +280,9 @@ struct HTTPTests {
     func noLocation(_ status: Int, _ location: String?) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(status, to: location)])
-            #expect(await error(EventStream(server.url, options: .quick))?.code == .redirectRefused)
+            #expect(
+                await error(EventStream(server.url, options: .quick, connector: .patient))?.code == .redirectRefused
+            )
             #expect(server.requests.count == 1)
         }
     }
@@ -283,7 +291,9 @@ struct HTTPTests {
     func circle() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.redirect(307, to: "/")])
-            #expect(await error(EventStream(server.url, options: .quick))?.code == .redirectRefused)
+            #expect(
+                await error(EventStream(server.url, options: .quick, connector: .patient))?.code == .redirectRefused
+            )
             #expect(server.requests.count == 21)
         }
     }
@@ -300,7 +310,10 @@ struct HTTPTests {
                     headers: names.map { HTTPHeader(name: $0, value: "secret") }
                 )
                 var options = Self.once
-                try await expect(["x"], from: EventStream(request, lastEventID: "7", options: options))
+                try await expect(
+                    ["x"],
+                    from: EventStream(request, lastEventID: "7", options: options, connector: .patient)
+                )
                 for name in names { #expect(server.requests[0].header(name) == "secret") }
                 for name in names { #expect(other.requests[0].header(name) != "secret") }
                 #expect(other.requests[0].header("Accept") == "text/event-stream")
@@ -310,7 +323,7 @@ struct HTTPTests {
                 // The server counts requests for a script, so the script begins again.
                 server.forgetRequests()
                 options.headersForOtherOrigins = ["x-trace", "Host"]
-                try await expect(["x"], from: EventStream(request, options: options))
+                try await expect(["x"], from: EventStream(request, options: options, connector: .patient))
                 for name in names { #expect((other.requests[1].header(name) == "secret") == (name == "X-Trace")) }
             }
         }
@@ -323,7 +336,7 @@ struct HTTPTests {
             try await EventSourceTestServer.withServer { server in
                 server.script([.redirect(status, to: other.url)])
                 let request = EventStreamRequest(server.url, method: "POST", body: Array("hello".utf8))
-                let error = await error(EventStream(request, options: .quick))
+                let error = await error(EventStream(request, options: .quick, connector: .patient))
                 #expect(error?.code == .redirectRefused)
                 #expect(error?.message.contains("does not send the body of the request there") == true)
                 #expect(other.requests.isEmpty)
@@ -338,7 +351,7 @@ struct HTTPTests {
             try await EventSourceTestServer.withServer { server in
                 server.script([.redirect(303, to: other.url)])
                 let request = EventStreamRequest(server.url, method: "POST", body: Array("hello".utf8))
-                try await expect(["x"], from: EventStream(request, options: Self.once))
+                try await expect(["x"], from: EventStream(request, options: Self.once, connector: .patient))
                 #expect(other.requests[0].method == "GET" && other.requests[0].body.isEmpty)
             }
         }
@@ -378,6 +391,23 @@ struct HTTPTests {
         }
     }
 
+    @Test("if the port of an http URL expects TLS, the error says so")
+    func onlyTLS() async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            // An alert of TLS.
+            try await peer.write([0x15, 3, 3, 0, 2, 2, 10])
+        } _: { port in
+            let error = await error(EventStream("http://127.0.0.1:\(port)/", options: Self.once, connector: .patient))
+            let text = """
+                Connection to http://127.0.0.1:\(port)/ failed: the server's answer is not HTTP. \
+                Use https if the port expects TLS.
+                """
+            #expect(error?.message == text)
+            #expect(error?.localizedDescription == text)
+        }
+    }
+
     @Test("the client follows a redirect from TLS to plain HTTP only if the option allows this")
     func tls() async throws {
         let certificates = try TestCertificates()
@@ -385,14 +415,14 @@ struct HTTPTests {
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
-        let connector = EventStreamConnector(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await EventSourceTestServer.withServer { plain in
             plain.script([Self.event])
             try await EventSourceTestServer.withServer(certificate: certificate) { server in
                 server.script([Self.event])
                 let stream = EventStream(server.url, options: Self.once, connector: connector)
                 try await expect(["x"], from: stream)
-                let stranger = await error(EventStream(server.url, options: .quick))
+                let stranger = await error(EventStream(server.url, options: .quick, connector: .patient))
                 #expect(stranger?.code == .tlsFailed)
                 #expect(stranger?.tlsFailure?.reason == .unknownIssuer)
 
@@ -413,7 +443,7 @@ struct HTTPTests {
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
         )
-        let connector = EventStreamConnector(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await EventSourceTestServer.withServer(certificate: certificate) { server in
             let (taken, take) = AsyncStream.makeStream(of: Void.self)
             server.respond { exchange in
@@ -464,6 +494,8 @@ struct HTTPTests {
     func refused() async throws {
         let server = try await EventSourceTestServer.start()
         await server.stop()
-        #expect(await error(EventStream(server.url, options: Self.once))?.code == .connectionFailed)
+        #expect(
+            await error(EventStream(server.url, options: Self.once, connector: .patient))?.code == .connectionFailed
+        )
     }
 }
