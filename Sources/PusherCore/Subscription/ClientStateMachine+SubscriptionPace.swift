@@ -40,8 +40,7 @@ extension ClientStateMachine {
             subscriptions.update(name) { $0.queue(request) }
             statistics.subscriptions.repeated += 1
         }
-        guard !pace.endHit(unansweredCount: names.count, now: now) else { return }
-        postponeQueued(hit.message, now: now, into: &effects)
+        if !pace.endHit(unansweredCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
     }
 
     /// Returns the unanswered subscriptions that the client sent before the last error about the limit.
@@ -62,16 +61,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Postpones the queued subscriptions, because the server has answered no subscription for too long. The retry policy
-    /// decides when the client tries again.
-    private mutating func postponeQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        for name in subscriptions.queuedNames {
-            postponeSubscription(to: name, .refused(name, message), now: now, into: &effects)
-        }
-    }
-
-    /// Fails the queued subscriptions, because the server has answered no subscription for too long, and has dropped the
-    /// connection. The client tries again on the next connection.
+    /// Fails the queued subscriptions, because the server has answered no subscription for too long.
     private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         for name in subscriptions.queuedNames {
             failSubscription(name, .refused(name, message), now: now, into: &effects)

@@ -271,9 +271,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .subscribing(_, let request):
             earlierRequest = .unanswered
             phase = .retrying(request)
-        case .queued(let request):
-            phase = .retrying(request)
-        case .idle, .authorizing, .awaitingSignIn, .subscribed, .retrying, .failed:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .retrying, .failed:
             phase = .retrying(nil)
         case .subscribingUnwanted, .invalid:
             break
