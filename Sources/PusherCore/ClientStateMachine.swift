@@ -243,10 +243,10 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .listen(let time):
             timers.cancel(.pong, into: &effects)
             timers.set(.activity, after: time, into: &effects)
-        case .ping(let timeout):
+        case .ping(let timeout, let isAwaited):
             timers.cancel(.activity, into: &effects)
             timers.set(.pong, after: timeout, into: &effects)
-            ping(now: now, into: &effects)
+            ping(isAwaited: isAwaited, now: now, into: &effects)
         case .drop(let timeout, let wasSuspended):
             guard let session else { return }
             let error = PusherClientError.pongTimedOut(after: timeout, wasSuspended: wasSuspended)

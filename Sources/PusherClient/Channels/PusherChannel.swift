@@ -145,8 +145,7 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Retires the object. It delivers no more events, and releases its callbacks.
     func retire() {
-        let unhandledCount = listeners.finish()
-        if unhandledCount > 0 { engine.update { $0.counts.unhandledEvents += unhandledCount } }
+        engine.dropped(listeners.finish())
         finishListeners()
     }
 
@@ -154,10 +153,10 @@ public class PusherChannel: @unchecked Sendable {
     func holdEvents() { listeners.holdEvents() }
 
     /// Drops the held events if their time is over. See ``ListenerRegistry/endHolding(at:)``.
-    func endHolding(at now: Instant) -> Int? { listeners.endHolding(at: now) }
+    func endHolding(at now: Instant) -> [PusherEvent]? { listeners.endHolding(at: now) }
 
     /// Drops the held events, and holds later events. See ``ListenerRegistry/restartHolding()``.
-    func restartHolding() -> Int { listeners.restartHolding() }
+    func restartHolding() -> [PusherEvent]? { listeners.restartHolding() }
 
     // MARK: Observers
 

@@ -5,13 +5,15 @@ public final class PusherChannels: Sendable {
 
     init(engine: ClientEngine) { self.engine = engine }
 
-    /// The channels by name.
+    /// The channels by name. If names differ only in their Unicode normalization, the dictionary has one of the channels.
     public var channels: [String: PusherChannel] {
         engine.read { state in
             Dictionary(
-                uniqueKeysWithValues: state.machine.subscriptions.values.compactMap { subscription in
+                state.machine.subscriptions.values.compactMap { subscription in
                     subscription.isWanted ? state.channels[subscription.id].map { (subscription.name, $0) } : nil
-                }
+                },
+                // Names of different bytes can be equal as strings.
+                uniquingKeysWith: { first, _ in first }
             )
         }
     }

@@ -101,16 +101,17 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         membershipChanges.holdElements()
     }
 
-    override func endHolding(at now: Instant) -> Int? {
-        guard let count = super.endHolding(at: now) else { return nil }
+    override func endHolding(at now: Instant) -> [PusherEvent]? {
+        guard let unhandled = super.endHolding(at: now) else { return nil }
         membershipChanges.dropHeldElements()
-        return count
+        return unhandled
     }
 
-    override func restartHolding() -> Int {
+    override func restartHolding() -> [PusherEvent]? {
+        guard let unhandled = super.restartHolding() else { return nil }
         membershipChanges.dropHeldElements()
         membershipChanges.holdElements()
-        return super.restartHolding()
+        return unhandled
     }
 
     override func retire() {

@@ -92,7 +92,7 @@ final class Audience: Sendable {
     /// Makes the second registry hold the event.
     ///
     /// - Returns: See ``ListenerRegistry/hold(_:isHandled:)``.
-    func hold(_ event: PusherEvent) -> Int? { second?.hold(event, isHandled: !isEmpty) }
+    func hold(_ event: PusherEvent) -> [PusherEvent]? { second?.hold(event, isHandled: !isEmpty) }
 
     var isEmpty: Bool { sequences.isEmpty && inPlace == nil && queued.isEmpty }
 
@@ -100,9 +100,12 @@ final class Audience: Sendable {
     func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
     /// The only listener, if it is a callback of the channel and runs on the event loop. A callback of the client does
-    /// not count, because it may bind another callback to the channel.
+    /// not count, because it may bind another callback to the channel. A callback for which events wait does not count
+    /// either, because the callbacks for these events may end the connection.
     var onlyCallback: Binding? {
-        guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1 else { return nil }
+        guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1, !inPlace.second[0].holdsEvents else {
+            return nil
+        }
         return sequences.isEmpty && queues.isEmpty && otherQueues.isEmpty ? inPlace.second.first : nil
     }
 
@@ -141,7 +144,7 @@ extension [Binding] {
     fileprivate func call(_ event: PusherEvent, while isLatest: () -> Bool) {
         var index = 0
         while index < count, isLatest() {
-            self[index].call(event)
+            self[index].call(event, while: isLatest)
             index &+= 1
         }
     }

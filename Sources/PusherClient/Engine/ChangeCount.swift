@@ -1,7 +1,7 @@
 import Atomics
 
 /// A count of all changes that may affect the listeners of an event. Such changes are the first use of a callback queue,
-/// and added and removed listeners of a registry. Listeners count only if code may still use an earlier lookup in the
+/// a callback that has got the events that waited for it, and added and removed listeners of a registry. Listeners count only if code may still use an earlier lookup in the
 /// registry. A retired channel removes its listeners.
 ///
 /// Code that makes a change raises the count after the change and before returning. While the count does not change, an

@@ -41,7 +41,7 @@ extension ClientEngine {
     /// Logs the body of an authorization endpoint's answer, without secrets.
     private func logAnswer(_ body: String?, for what: String) {
         guard let body else { return }
-        debug("the answer for \(what) was: \(body.prefix(fittingUTF8Bytes: 1_000))")
+        debug("the answer for \(what) was: \(EndpointAnswer.withoutSecrets(body).prefix(fittingUTF8Bytes: 1_000))")
     }
 
     // MARK: Presence

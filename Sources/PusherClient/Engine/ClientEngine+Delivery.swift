@@ -39,6 +39,19 @@ extension ClientEngine {
         logUnheard(event)
     }
 
+    /// Counts and logs events that nobody listens to.
+    func countUnhandled(_ events: [PusherEvent]) {
+        loopState.value.counts.unhandledEvents += events.count
+        for event in events { logUnheard(event) }
+    }
+
+    /// Counts and logs the events that waited for a listener of a retired channel. Any thread may call this method.
+    func dropped(_ events: [PusherEvent]) {
+        guard !events.isEmpty else { return }
+        update { $0.counts.unhandledEvents += events.count }
+        eventLoop.execute { for event in events { self.logUnheard(event) } }
+    }
+
     /// Writes a line to the debug log for the first event of a name that nobody listens to.
     private func logUnheard(_ event: PusherEvent) {
         guard let channelName = event.channelName, loopState.value.unheardNames.insert(event.eventName) else { return }
@@ -59,7 +72,7 @@ extension ClientEngine {
             guard let unhandled = audience.hold(event) else {
                 return deliver(event, to: audience.renamed(event.eventName))
             }
-            loopState.value.counts.unhandledEvents += unhandled
+            countUnhandled(unhandled)
         }
         for sequence in audience.sequences {
             switch sequence.collect(event) {

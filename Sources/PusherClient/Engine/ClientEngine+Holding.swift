@@ -60,7 +60,7 @@ extension ClientEngine {
         while let first = loopState.value.holdings.entries.first {
             guard first.end <= now else { return scheduleHoldingEnd(in: first.end - now) }
             _ = loopState.value.holdings.entries.popFirst()
-            loopState.value.counts.unhandledEvents += first.channel?.endHolding(at: now) ?? 0
+            countUnhandled(first.channel?.endHolding(at: now) ?? [])
         }
         // An empty buffer would keep its memory.
         loopState.value.holdings = HoldingChannels()
@@ -71,9 +71,9 @@ extension ClientEngine {
     /// connection.
     func dropHeldEvents() {
         loopState.value.holdings.timer?.cancel()
-        let ended = loopState.value.holdings.entries
         loopState.value.holdings = HoldingChannels()
-        for entry in ended { loopState.value.counts.unhandledEvents += entry.channel?.restartHolding() ?? 0 }
+        // A channel whose subscription the server has not answered can hold events too.
+        for channel in read({ Array($0.channels.values) }) { countUnhandled(channel.restartHolding() ?? []) }
     }
 
     /// Reports the events that a new listener misses, because too many waited. Any thread may call this method.

@@ -152,7 +152,7 @@ extension ClientEngine {
     /// Writes a warning to the log, unless the client logged a warning of this kind in the last minute. Call this
     /// method on the event loop.
     ///
-    /// - Returns: Whether the method has logged the error.
+    /// - Returns: Whether the error is a warning, even if the method has omitted it.
     @discardableResult
     func warn(_ error: PusherClientError) -> Bool {
         // A server's error about a channel fails the subscription or the event, and this failure is reported too.
@@ -164,7 +164,7 @@ extension ClientEngine {
             channelName: error.channelName,
             eventName: error.eventName
         )
-        guard let omitted = loopState.value.warnings.admit(kind, now: now()) else { return false }
+        guard let omitted = loopState.value.warnings.admit(kind, now: now()) else { return true }
         var metadata: Logger.Metadata = ["pusher.error": "\(error.code): \(error.message)"]
         if let channelName = error.channelName {
             metadata["pusher.channel"] = "\(channelName.prefix(fittingUTF8Bytes: 200).escapingControls)"

@@ -63,14 +63,14 @@ struct HeldEvents: Sendable {
     private var events = HeldElements<Element>()
     private var epoch = CallbackEpochs.Epoch()
     private var channelName: String?
-    /// The number of dropped events, by name. A server can send any number of names, so the number of entries has a
-    /// limit.
+    /// The number of dropped events, by name. A server can send any number of names of any length, so the number of
+    /// entries and the size of names have limits.
     private var dropped = WireTable<Int>()
     /// The time at which the channel stops holding events; nil if the server has not answered the subscription yet.
     var end: Instant?
 
-    /// The number of events that nobody got so far.
-    var unhandledCount: Int { events.elements.count { $0.isUnhandled } }
+    /// The events that nobody got so far.
+    var unhandled: [PusherEvent] { events.elements.filter(\.isUnhandled).map(\.event) }
 
     /// - Parameter epoch: The epoch of the event. All events belong to one epoch, because the client drops
     ///   them when the app ends the connection.
@@ -82,6 +82,7 @@ struct HeldEvents: Sendable {
         let gone = events.append(Element(event: event, isUnhandled: isUnhandled)) { $0.event.size }
         for element in gone {
             let name = element.event.eventName
+            guard name.utf8.count <= EventName.maximumLength else { continue }
             if dropped[name] != nil || dropped.count < HeldElements<Element>.maximumCount {
                 dropped[name, default: 0] += 1
             }
@@ -110,12 +111,14 @@ final class HeldCalls: Sendable {
     private let events: NIOLockedValueBox<[PusherEvent]>
     private let epoch: CallbackEpochs.Epoch
     private let epochs: CallbackEpochs
+    let changes: ChangeCount
 
-    init(_ released: HeldEvents.Released, _ epochs: CallbackEpochs) {
+    init(_ released: HeldEvents.Released, _ context: ListenerContext) {
         // The order is reversed, so that removing the first event moves no others.
         events = NIOLockedValueBox(released.events.reversed())
         epoch = released.epoch
-        self.epochs = epochs
+        epochs = context.epochs
+        changes = context.changes
     }
 
     /// Removes and returns the first event; nil if there are no more events to call the callback with.

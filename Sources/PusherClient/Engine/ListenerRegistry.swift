@@ -75,7 +75,7 @@ final class ListenerRegistry: Sendable {
         let (binding, released) = change { state -> (Binding?, HeldEvents.Released) in
             guard state.bindingCount < context.maximumCallbacks else { return (nil, .init()) }
             let released = state.takeHeldEvents(name)
-            let held = released.events.isEmpty ? nil : HeldCalls(released, context.epochs)
+            let held = released.events.isEmpty ? nil : HeldCalls(released, context)
             let binding = Binding(id, dispatcher, held, callback)
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return (binding, released)
@@ -186,9 +186,9 @@ final class ListenerRegistry: Sendable {
 
     /// Ends all delivery: sequences end, and callbacks are unbound.
     ///
-    /// - Returns: The number of events that waited for a listener, and that nobody got.
+    /// - Returns: The events that waited for a listener, and that nobody got.
     @discardableResult
-    func finish() -> Int {
+    func finish() -> [PusherEvent] {
         let (listeners, held) = change { state in
             state.accepted = .nothing
             defer {
@@ -205,7 +205,7 @@ final class ListenerRegistry: Sendable {
             case .sequence(let sequence): sequence.finish()
             }
         }
-        return held?.value.unhandledCount ?? 0
+        return held?.value.unhandled ?? []
     }
 
     // MARK: Events without a listener
@@ -231,38 +231,38 @@ final class ListenerRegistry: Sendable {
     /// Holds an event that had no listener at the lookup. Call this method on the event loop.
     ///
     /// - Parameter isHandled: Whether the event had other listeners.
-    /// - Returns: The number of unhandled events that the registry dropped; nil if the event does not have to wait any
-    ///   more, so that the caller must look up the listeners again.
-    func hold(_ event: PusherEvent, isHandled: Bool) -> Int? {
+    /// - Returns: The unhandled events that the registry dropped; nil if the event does not have to wait any more, so
+    ///   that the caller must look up the listeners again.
+    func hold(_ event: PusherEvent, isHandled: Bool) -> [PusherEvent]? {
         let dropped = state.withLockedValue { state -> [HeldEvents.Element]? in
             guard state.isHeld(event.eventName) else { return nil }
             return state.held?.value.add(event, isHandled: isHandled, epoch: context.epochs.ofDelivery)
         }
         // The dropped events are released here, outside the lock, because releasing them may call the client.
-        return dropped?.count { $0.isUnhandled }
+        return dropped?.filter(\.isUnhandled).map(\.event)
     }
 
     /// Drops the held events if their time is over. Events without a listener do not wait any more.
     ///
-    /// - Returns: The number of events that nobody got; nil if the time is not over.
-    func endHolding(at now: Instant) -> Int? {
+    /// - Returns: The events that nobody got; nil if the time is not over.
+    func endHolding(at now: Instant) -> [PusherEvent]? {
         let held = change { state -> HeldEvents? in
             guard let end = state.held?.value.end, end <= now else { return nil }
             defer { state.held = nil }
             return state.held?.value
         }
-        return held?.unhandledCount
+        return held?.unhandled
     }
 
     /// Drops the held events. Later events wait for a listener again, until the time after the next subscription.
     ///
-    /// - Returns: The number of events that nobody got.
-    func restartHolding() -> Int {
+    /// - Returns: The events that nobody got; nil if the registry holds no events.
+    func restartHolding() -> [PusherEvent]? {
         let held = state.withLockedValue { state in
             defer { if state.held != nil { state.held = Box(HeldEvents()) } }
             return state.held?.value
         }
-        return held?.unhandledCount ?? 0
+        return held?.unhandled
     }
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
@@ -382,13 +382,13 @@ final class SequenceListener: Sendable {
 final class Binding: Sendable {
     let id: String
     let dispatcher: CallbackDispatcher
-    /// The events that waited for the callback; nil if there were none.
-    private let held: HeldCalls?
     private let callback: NIOLockedValueBox<Callback?>
 
     // A bare function in a generic box would get another wrapper at each read.
     private struct Callback: Sendable {
         let call: @Sendable (PusherEvent) -> Void
+        /// The events that waited for the callback; nil if the callback has got them, or if there were none.
+        var held: HeldCalls?
     }
 
     init(
@@ -399,19 +399,40 @@ final class Binding: Sendable {
     ) {
         self.id = id
         self.dispatcher = dispatcher
-        self.held = held
-        self.callback = NIOLockedValueBox(Callback(call: callback))
+        self.callback = NIOLockedValueBox(Callback(call: callback, held: held))
     }
 
-    func call(_ event: PusherEvent) {
-        if held != nil { callHeld() }
-        callback.withLockedValue { $0 }?.call(event)
+    /// Whether events still wait for the callback.
+    var holdsEvents: Bool { callback.withLockedValue { $0?.held != nil } }
+
+    /// Calls the callback, first with the events that waited for it.
+    ///
+    /// - Parameter isLatest: Returns whether the callback for the event may still begin. The callback for an event that
+    ///   waited may have ended the connection.
+    func call(_ event: PusherEvent, while isLatest: () -> Bool = { true }) {
+        guard let callback = callback.withLockedValue({ $0 }) else { return }
+        guard callback.held != nil else { return callback.call(event) }
+        callHeld()
+        // The callback for an event that waited may have unbound the callback.
+        if isLatest() { self.callback.withLockedValue { $0 }?.call(event) }
     }
 
     /// Calls the callback with the events that waited for it, if this has not happened yet. Call this method on the queue
     /// that runs the callback.
     func callHeld() {
-        while let event = held?.next() { callback.withLockedValue { $0 }?.call(event) }
+        while let callback = callback.withLockedValue({ $0 }), let held = callback.held {
+            guard let event = held.next() else { return releaseHeld() }
+            callback.call(event)
+        }
+    }
+
+    private func releaseHeld() {
+        let held = callback.withLockedValue { callback in
+            defer { callback?.held = nil }
+            return callback?.held
+        }
+        // From now on, the callback can take the fast path: see ``Audience/onlyCallback``.
+        held?.changes.raise()
     }
 
     func unbind() {

@@ -168,7 +168,8 @@ public final class Pusher: Sendable {
     ///
     /// You need not call the method after a loss or a failed attempt. If you do so within 1 s of a failure for the fourth
     /// time in a row, the client logs a warning, and from then on it keeps its wait before the attempt. A client that has
-    /// stopped waits 1 s. A connection of at least 1 s, or ``disconnect()``, ends this limit.
+    /// stopped, or on which you called ``disconnect()``, waits 1 s. A connection of at least 1 s ends this limit, and so
+    /// does a call that comes later after the last failure.
     public func connect() { connection.connect() }
 
     /// Disconnects, in any state. Returns at once, and cancels all attempts.
@@ -186,8 +187,8 @@ public final class Pusher: Sendable {
     /// ``PusherClientOptions/userAuthMethod``. If the user is already signed in, the method only repeats a failed
     /// subscription to the user's own channel.
     ///
-    /// If the server drops the sign-in because of its rate limit, the sign-in times out. The client repeats the sign-in
-    /// on the next connection, or when you call this method again.
+    /// If the server does not answer, for example because its rate limit made it drop the sign-in, the client tries again
+    /// as ``PusherClientOptions/requestRetryPolicy`` decides, and on the next connection.
     ///
     /// The client reports failures to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
     /// use ``signedIn(timeout:)``. To sign out, use ``signOut()``.

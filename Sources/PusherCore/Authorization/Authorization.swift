@@ -28,7 +28,7 @@ package struct Authorization: Hashable, Sendable {
     }
 
     /// The reason why an authorization is invalid.
-    enum Problem: Error {
+    package enum Problem: Error {
         case noAuth, malformedAuth, spacedAuth, longAuth, longData
         case noUserData, userDataIsNoObject, userDataHasNoID
         case noChannelData, channelDataIsNoObject, channelDataHasNoUserID

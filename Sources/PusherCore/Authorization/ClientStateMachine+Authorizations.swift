@@ -176,6 +176,23 @@ extension ClientStateMachine {
     /// The maximum size of `channel_data` or `user_data`, in bytes.
     package static let maximumDataLength = 100_000
 
+    /// Checks the parts of an authorization that no other source can supply. A signed-in user replaces a missing
+    /// `channel_data`, and a later answer replaces a malformed `shared_secret`.
+    package static func check(
+        _ authorization: Authorization,
+        for subject: AuthorizationQuestion.Subject
+    ) throws(Authorization.Problem) {
+        switch subject {
+        case .user:
+            _ = try userID(ofUser: authorization)
+        case .channel(let name):
+            try check(authorization)
+            let kind = ChannelKind(ofChannelNamed: name).base
+            if kind == .privateEncrypted, authorization.sharedSecret == nil { throw .noSharedSecret }
+            if kind == .presence, let data = authorization.data { _ = try userID(of: data) }
+        }
+    }
+
     static func check(_ authorization: Authorization) throws(Authorization.Problem) {
         if authorization.auth.isEmpty { throw .noAuth }
         if authorization.auth.utf8.contains(where: { $0 == 0x20 || (0x09...0x0D).contains($0) }) { throw .spacedAuth }

@@ -17,9 +17,11 @@ extension ClientStateMachine {
         if isDue { ping(now: now, into: &effects) }
     }
 
-    mutating func ping(now: Instant, into effects: inout [Effect]) {
+    /// - Parameter isAwaited: See ``LivenessStateMachine/Action``.
+    mutating func ping(isAwaited: Bool = false, now: Instant, into effects: inout [Effect]) {
         statistics.pings.sent += 1
-        connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
+        let patience = configuration.timeouts.pong
+        connection.session?.pingStopwatch.sent(now: now, patience: patience, isAwaited: isAwaited)
         connection.session?.clientSilence.pinged()
         send(.ping, into: &effects)
     }
@@ -51,9 +53,9 @@ extension ClientStateMachine {
     private mutating func stopwatchAnswered(
         now: Instant,
         into effects: inout [Effect]
-    ) -> (isAnswer: Bool, isLast: Bool, time: Duration?)? {
+    ) -> PingStopwatch.Answer? {
         let answer = connection.session?.pingStopwatch.answered(now: now)
-        if answer?.isLast == true {
+        if answer?.isAwaited == true {
             perform(connection.session?.liveness.pongReceived(now: now), now: now, into: &effects)
         }
         return answer

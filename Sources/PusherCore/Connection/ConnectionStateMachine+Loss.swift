@@ -116,7 +116,7 @@ extension ConnectionStateMachine {
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
         countLoss(loss.reason, now: now)
-        failedAt = now
+        lastFailure = Failure(time: now, error: loss.error)
         guard case .connected(let session) = state else {
             return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now)
         }

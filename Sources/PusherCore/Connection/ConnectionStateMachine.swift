@@ -41,6 +41,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         var lastFailure: PusherClientError?
     }
 
+    struct Failure: Hashable, Sendable {
+        var time: Instant
+        var error: PusherClientError
+    }
+
     /// A ``ConnectionStatus`` with times on the machine's clock.
     package enum Status: Hashable, Sendable {
         case initialized
@@ -90,9 +95,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection before the current or last connection, counted from the previous loss or from the
     /// first attempt.
     package internal(set) var lastOutage: Duration?
-    /// The time of the last failure: of a lost connection, a failed attempt, or invalid options. Nil after the app's call
-    /// of `disconnect()`, and for another server.
-    var failedAt: Instant?
+    /// The last lost connection, failed attempt, or use of invalid options; nil if there was none with this server.
+    var lastFailure: Failure?
     /// The number of consecutive calls of `connect()` that came right after a failure.
     var hastyConnects = 0
     /// The last status that the client has announced. While the retry policy decides, ``status`` may be newer.
@@ -207,8 +211,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             return []
         case .initialized, .disconnected, .refused:
             setAttemptCounts(to: 0)
-            if let failure, isHasty(now: now) {
-                return warnOfHastyConnects() + wait(after: failure, configuration, now: now)
+            if isHasty(now: now), let lastFailure {
+                return warnOfHastyConnects() + wait(after: lastFailure.error, configuration, now: now)
             }
         case .asking, .waiting:
             if isHasty(now: now) { return warnOfHastyConnects() }
@@ -226,11 +230,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     static let maximumHastyConnects = 3
 
     /// Counts a call that would start an attempt. An app that calls `connect()` whenever it learns of a failure would
-    /// make attempts without a pause.
+    /// make attempts without a pause, even if it calls `disconnect()` in between.
     ///
     /// - Returns: Whether the client must wait before the attempt.
     private mutating func isHasty(now: Instant) -> Bool {
-        guard let failedAt, now - failedAt < .seconds(1) else {
+        guard let lastFailure, now - lastFailure.time < .seconds(1) else {
             hastyConnects = 0
             return false
         }
@@ -261,7 +265,6 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         isWanted = false
-        (failedAt, hastyConnects) = (nil, 0)
         countEnd(now: now)
         var actions: [Action] = []
         switch state {
@@ -358,7 +361,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             request = target
         case .failure(let error):
             statistics.refused += 1
-            failedAt = now
+            lastFailure = Failure(time: now, error: error)
             return [.report(error)] + endOutage() + enter(.refused(error), announcing: states)
         }
         var actions: [Action] = []
@@ -395,7 +398,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// Forgets the server's demand for TLS, its failures, and the outage.
     package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
-        (failedAt, hastyConnects) = (nil, 0)
+        (lastFailure, hastyConnects) = (nil, 0)
         return endOutage()
     }
 

@@ -5,8 +5,8 @@
 /// one server behaves differently after the first control frame. This machine measures the server's silence, and
 /// ``KeepAlive`` measures the client's.
 ///
-/// After a suspension, and during a check by the app, only the pong of the client's last ping is an answer. Other frames
-/// may have waited in a buffer since before the connection died.
+/// After a suspension, and during a check by the app, only a pong of a ping that the client has sent since then is an
+/// answer. Other frames may have waited in a buffer since before the connection died.
 package struct LivenessStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         /// Frames arrive, or the silence is still short. The machine does not restart the timer for each frame.
@@ -20,8 +20,9 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package enum Action: Hashable, Sendable {
         /// Set the activity timer, and cancel the pong timer.
         case listen(for: Duration)
-        /// Send a ping, set the pong timer, and cancel the activity timer.
-        case ping(timeout: Duration)
+        /// Send a ping, set the pong timer, and cancel the activity timer. Only the pong of an awaited ping is an answer.
+        /// A later ping that is not awaited changes nothing about that.
+        case ping(timeout: Duration, isAwaited: Bool)
         /// Drop the connection, because the server sent nothing for this time after a ping. If the computer was
         /// suspended before or after the ping, the suspension is the likely reason.
         case drop(after: Duration, wasSuspended: Bool)
@@ -53,7 +54,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Handles the pong of the last ping.
+    /// Handles the pong of the awaited ping.
     package mutating func pongReceived(now: Instant) -> Action? {
         guard case .awaitingPong(let since, let timeout, needsPong: true, _) = state else { return nil }
         // After another suspension, the pong may have waited in a buffer too.
@@ -105,19 +106,20 @@ package struct LivenessStateMachine: Hashable, Sendable {
     static let longestTimerDelay = Duration.seconds(10)
 
     /// Checks the connection at once, because the app requested a check. The client pings even if an earlier ping has
-    /// no answer yet, and waits for the pong of its last ping. The time limit includes the time since the earlier ping, so that repeated checks can still detect
-    /// a silent server.
+    /// no answer yet. The time limit includes the time since the earlier ping, so that repeated checks can still detect
+    /// a silent server. The client waits for the pong of its first check, so that frequent checks do not drop a
+    /// connection that is only slow.
     package mutating func probe(timeout: Duration, now: Instant) -> Action {
-        var (since, wait) = (now, min(timeout, pongTimeout))
+        var (since, wait, isAwaited) = (now, min(timeout, pongTimeout), true)
         // If the pong timer is overdue, it did not run, so the wait starts again.
-        if case .awaitingPong(let start, let timeout, _, _) = state,
+        if case .awaitingPong(let start, let timeout, let needsPong, _) = state,
             !isOverdue(since: start, timeout: timeout, now: now)
         {
-            (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
+            (since, wait, isAwaited) = (start, min(wait, max(.zero, start + timeout - now)), !needsPong)
         }
         let wasSuspended = wasSuspended(now: now)
         state = .awaitingPong(since: since, timeout: now - since + wait, needsPong: true, wasSuspended: wasSuspended)
-        return .ping(timeout: wait)
+        return .ping(timeout: wait, isAwaited: isAwaited)
     }
 
     private mutating func awaitPong(wasSuspended: Bool, now: Instant) -> Action {
@@ -127,6 +129,6 @@ package struct LivenessStateMachine: Hashable, Sendable {
             needsPong: wasSuspended,
             wasSuspended: wasSuspended
         )
-        return .ping(timeout: pongTimeout)
+        return .ping(timeout: pongTimeout, isAwaited: wasSuspended)
     }
 }

@@ -222,6 +222,20 @@ extension SubscriptionError {
         return Self(.subscriptionTimedOut, channelName: name, message)
     }
 
+    /// - Parameter error: The error of the last sign-in. The client signs in again.
+    static func waitingForSignIn(_ name: String, _ error: PusherClientError) -> Self {
+        let answer = error.cause as? AuthorizationError
+        return Self(
+            .authorizationFailed,
+            channelName: name,
+            "Channel \(name.quoted) not subscribed: it waits for the sign-in. \(error.message)",
+            httpStatus: answer?.httpStatus,
+            body: answer?.body,
+            serverCode: error.serverCode,
+            cause: error
+        )
+    }
+
     static func invalidAuthorization(_ name: String, _ problem: Authorization.Problem) -> Self {
         Self(.invalidAuthorization, channelName: name, problem.words(of: name, data: "channel_data"))
     }
@@ -272,24 +286,28 @@ private func addition(_ words: ServerErrorMessage?) -> String {
 
 extension Authorization.Problem {
     fileprivate func words(of owner: String, data: String) -> String {
-        let unusable = "Invalid authorization of \(owner): "
+        "Invalid authorization of \(owner): \(reason(data: data))."
+    }
+
+    /// Returns the words for the problem, without a full stop.
+    ///
+    /// - Parameter data: The name of the member with the signed data.
+    package func reason(data: String) -> String {
         switch self {
-        case .noAuth: return "\(unusable)auth is empty."
-        case .malformedAuth: return "\(unusable)auth does not have the form KEY:SIGNATURE."
-        case .spacedAuth:
-            return "\(unusable)auth contains a space or a line break, for example at its end. Remove it."
-        case .longAuth: return "\(unusable)auth has more than \(ClientStateMachine.maximumAuthLength) bytes."
-        case .longData: return "\(unusable)\(data) has more than \(ClientStateMachine.maximumDataLength) bytes."
-        case .noUserData: return "\(unusable)user_data is missing."
-        case .userDataIsNoObject: return "\(unusable)user_data is not the JSON text of an object."
-        case .userDataHasNoID: return "\(unusable)user_data has no id."
+        case .noAuth: "auth is empty"
+        case .malformedAuth: "auth does not have the form KEY:SIGNATURE"
+        case .spacedAuth: "auth contains a space or a line break, for example at its end. Remove it"
+        case .longAuth: "auth has more than \(ClientStateMachine.maximumAuthLength) bytes"
+        case .longData: "\(data) has more than \(ClientStateMachine.maximumDataLength) bytes"
+        case .noUserData: "user_data is missing"
+        case .userDataIsNoObject: "user_data is not the JSON text of an object"
+        case .userDataHasNoID: "user_data has no id"
         case .noChannelData:
-            let advice = "Let the backend add it, or sign the user in first."
-            return "\(unusable)channel_data, which names the user, is missing. \(advice)"
-        case .channelDataIsNoObject: return "\(unusable)channel_data is not the JSON text of an object."
-        case .channelDataHasNoUserID: return "\(unusable)channel_data has no user_id that is a string or a number."
-        case .noSharedSecret: return "\(unusable)shared_secret, which an encrypted channel needs, is missing."
-        case .malformedSharedSecret: return "\(unusable)shared_secret is not the base64 of 32 bytes."
+            "channel_data, which names the user, is missing. Let the backend add it, or sign the user in first"
+        case .channelDataIsNoObject: "channel_data is not the JSON text of an object"
+        case .channelDataHasNoUserID: "channel_data has no user_id that is a string or a number"
+        case .noSharedSecret: "shared_secret, which an encrypted channel needs, is missing"
+        case .malformedSharedSecret: "shared_secret is not the base64 of 32 bytes"
         }
     }
 }

@@ -4,7 +4,7 @@ extension ClientStateMachine {
     /// options allow no further try.
     func retryDelay(after error: AuthorizationError, of subject: Retries.Subject) -> Duration? {
         guard case .retry(let delay) = error.recovery else { return nil }
-        let tries = (session?.retries[subject]?.failures ?? 0) + 1
+        let tries = (session?.retries[subject]?.authorizationFailures ?? 0) + 1
         if let limit = configuration.authorizationTries, tries >= limit { return nil }
         return max(delay, .zero)
     }
@@ -105,6 +105,9 @@ extension ClientStateMachine {
 }
 
 extension PusherClientError {
+    /// Whether an authorization failed, and not the request to the server.
+    var isAuthorizationFailure: Bool { (subscriptionError?.cause ?? cause) is AuthorizationError }
+
     /// The error of a channel, if the error was made from one.
     package var subscriptionError: SubscriptionError? { cause as? SubscriptionError }
 }

@@ -25,6 +25,8 @@ package struct Retries: Hashable, Sendable {
         package internal(set) var phase = Phase.asking
         /// The number of failed tries.
         package internal(set) var failures = 0
+        /// The number of failed authorizations among these tries.
+        package internal(set) var authorizationFailures = 0
         /// The last failure.
         package internal(set) var error: PusherClientError
         /// The shortest wait before the next try.
@@ -57,6 +59,7 @@ package struct Retries: Hashable, Sendable {
         var retry = retries[subject] ?? Retry(id: id, since: now, error: error, minimumDelay: minimumDelay)
         retry.phase = .asking
         retry.failures += 1
+        if error.isAuthorizationFailure { retry.authorizationFailures += 1 }
         retry.error = error
         retry.minimumDelay = minimumDelay
         retries[subject] = retry

@@ -68,7 +68,7 @@ extension ClientStateMachine {
             postponeSignIn(failure, notBefore: delay, now: now, into: &effects)
         case .success(let authorization):
             do throws(Authorization.Problem) {
-                connection.session?.signIn.sent(userID: try Self.userID(of: authorization))
+                connection.session?.signIn.sent(userID: try Self.userID(ofUser: authorization))
             } catch {
                 return failSignIn(.invalidUserAuthorization(error), now: now, into: &effects)
             }
@@ -80,7 +80,7 @@ extension ClientStateMachine {
         }
     }
 
-    private static func userID(of authorization: Authorization) throws(Authorization.Problem) -> String {
+    static func userID(ofUser authorization: Authorization) throws(Authorization.Problem) -> String {
         try check(authorization)
         guard let data = authorization.data else { throw .noUserData }
         guard let value = JSONValue(parsing: data), value.object != nil else { throw .userDataIsNoObject }
@@ -238,7 +238,7 @@ extension ClientStateMachine {
         case .asked: timers.cancel(.ownChannel, into: &effects)
         case .overdue: break
         }
-        endRetry(of: .ownChannel, into: &effects)
+        endOwnChannelRetry(of: name, into: &effects)
         connection.session?.signIn.ownChannels[name] = .subscribed
         settleSignInWaiters(into: &effects)
     }
@@ -247,9 +247,16 @@ extension ClientStateMachine {
     /// the app calls `signIn()`.
     mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
         if signIn.ownChannels[name] == .asked { timers.cancel(.ownChannel, into: &effects) }
-        endRetry(of: .ownChannel, into: &effects)
+        endOwnChannelRetry(of: name, into: &effects)
         connection.session?.signIn.ownChannels[name] = nil
         settleSignInWaiters(into: &effects)
+    }
+
+    /// Ends the retries of the user's own channel, if the answer is about this channel. A late answer may be about the
+    /// channel of a previous user, or about a channel of the app.
+    private mutating func endOwnChannelRetry(of name: String, into effects: inout [Effect]) {
+        guard signIn.user?.channelName.hasSameBytes(as: name) == true else { return }
+        endRetry(of: .ownChannel, into: &effects)
     }
 
     /// Handles a subscription to the user's own channel that the server did not answer in time. The user is signed in, so

@@ -40,7 +40,7 @@ struct BatchTests {
             200,
             #"""
             {"private-a":{"status":200,"data":{"auth":"k:a"}},
-             "presence-b":{"status":201,"data":{"auth":"k:b","channel_data":"{}"}},
+             "presence-b":{"status":201,"data":{"auth":"k:b","channel_data":"{\"user_id\":1}"}},
              "private-refused":{"status":403,"data":{"error":"not yours"}},
              "private-busy":{"status":503,"data":"later"},
              "private-bad":{"status":200,"data":{"auth":1}},
@@ -57,7 +57,7 @@ struct BatchTests {
         #expect(requester.bodies == [body])
         #expect(requester.requests.elements.first?.headers["X-Channels"] == names.joined(separator: " "))
         #expect(results[0].value == Authorization(auth: "k:a"))
-        #expect(results[1].value == Authorization(auth: "k:b", data: "{}"))
+        #expect(results[1].value == Authorization(auth: "k:b", data: #"{"user_id":1}"#))
         #expect(results[2].error?.kind == .refused)
         #expect(results[2].error?.httpStatus == 403)
         #expect(results[2].error?.body == #"{"error":"not yours"}"#)

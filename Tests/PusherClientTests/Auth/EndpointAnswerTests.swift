@@ -17,7 +17,7 @@ struct EndpointAnswerTests {
                 #"{"auth":"k:s","channel_data":"{\"user_id\":1}","shared_secret":"x","more":[1]}"#,
                 Authorization(auth: "k:s", data: #"{"user_id":1}"#, sharedSecret: "x")
             ),
-            (#" {"shared_secret":null,"channel_data":null,"auth":"é"} "#, Authorization(auth: "é")),
+            (#" {"shared_secret":null,"channel_data":null,"auth":"é:s"} "#, Authorization(auth: "é:s")),
         ]
         for (body, expected) in answers {
             let result = await Self.endpoint.authorize(in: FakeRequester(status, body).context())
@@ -55,6 +55,8 @@ struct EndpointAnswerTests {
                 #"{"auth":"k:geheim","shared_secret":"\#(String(repeating: "x", count: 1_025))"}"#,
                 #"has more than 1024 bytes in "shared_secret""#
             ),
+            (#"{"auth":"geheim"}"#, "is unusable: auth does not have the form KEY:SIGNATURE."),
+            (#"{"auth":"k:geheim\n"}"#, "is unusable: auth contains a space or a line break"),
         ]
     )
     func invalid(body: String, why: String) async {
@@ -85,10 +87,35 @@ struct EndpointAnswerTests {
             (#"{"value":"app:\#(String(repeating: "0f", count: 32))"}"#, #"{"value":"(hidden)"}"#),
             ("<html>\(String(repeating: "aB", count: 16)) é</html>", "<html>(hidden) é</html>"),
             (String(repeating: "a ", count: 6_000), String(repeating: "a ", count: 5_000)),
+            // PHP escapes the slashes of base64.
+            (#"{"shared_secret":"\#(String(repeating: #"QUJD\/"#, count: 6))","#, #"{"shared_secret":"(hidden)","#),
+            (#"{"auth":"nothing","code":7}"#, #"{"auth":"(hidden)","code":7}"#),
         ]
     )
     func body(body: String, shown: String) async {
         #expect(await Self.endpoint.authorize(in: FakeRequester(200, body).context()).error?.body == shown)
+    }
+
+    @Test(
+        "the error for an answer without what a channel's type needs has the body",
+        arguments: [
+            ("private-encrypted-a", #"{"auth":"k:s","note":"n"}"#, "shared_secret, which an encrypted channel needs"),
+            ("presence-a", #"{"auth":"k:s","note":"n","channel_data":"5"}"#, "channel_data is not the JSON text"),
+            ("presence-a", #"{"auth":"k:s","note":"n","channel_data":"{}"}"#, "channel_data has no user_id"),
+        ]
+    )
+    func incomplete(channel: String, body: String, why: String) async {
+        let error = await Self.endpoint.authorize(channel, in: FakeRequester(200, body).context()).error
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.message.contains("is unusable: \(why)") == true)
+        #expect(error?.body?.contains(#""note":"n""#) == true)
+        #expect(error?.body?.contains("k:s") == false)
+    }
+
+    @Test("a presence channel needs no channel_data, because a signed-in user replaces it")
+    func withoutChannelData() async {
+        let result = await Self.endpoint.authorize("presence-a", in: FakeRequester().context())
+        #expect(result.value == Authorization(auth: "key:signature"))
     }
 
     @Test("the error for a compressed answer names the encoding")

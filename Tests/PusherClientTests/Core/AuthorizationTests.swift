@@ -205,6 +205,45 @@ struct AuthorizationTests {
         #expect(status() == .unsubscribed)
     }
 
+    @Test("The status of a presence channel that waits for the sign-in shows that the sign-in failed")
+    func statusWithoutUser() {
+        var client = CoreClient.connected()
+        client.signIn()
+        client.subscribe("presence-1")
+        client.authorized("presence-1", .success(Authorization(auth: "key:1.1/presence-1")))
+        let id = client.id(ofChannel: "presence-1")
+        func status() -> SubscriptionStatus { client.machine.subscriptionStatus(of: "presence-1", id) }
+        #expect(status() == .subscribing)
+        client.authorized(nil, busy())
+        client.decide(.seconds(1))
+        guard case .retrying(let error) = status() else {
+            Issue.record("\(status())")
+            return
+        }
+        #expect(error.kind == .authorizationFailed && error.httpStatus == 503)
+        #expect(error.message.contains("waits for the sign-in"))
+        client.advance(by: .seconds(1))
+        client.authorized(nil)
+        client.received(.signedIn("u"))
+        #expect(status() == .subscribing)
+    }
+
+    @Test("Only failed authorizations count as tries, and unanswered requests do not")
+    func unansweredRequests() {
+        var client = CoreClient.connected { $0.authorizationTries = 2 }
+        client.signIn()
+        for _ in 1...3 {
+            client.authorized(nil)
+            client.advance(by: .seconds(10))
+            client.decide(.zero)
+            client.advance(by: .zero)
+        }
+        client.authorized(nil, busy())
+        #expect(client.decide(.zero).told == [])
+        #expect(client.advance(by: .zero).authorizations == ["authorize the user for 1.1"])
+        #expect(client.authorized(nil, busy()).told == ["sign-in signInFailed"])
+    }
+
     @Test("After a new connection, the first failure is reported again, and the waits begin again")
     func newConnection() {
         var client = client(["private-1"])

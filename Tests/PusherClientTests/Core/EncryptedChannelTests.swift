@@ -214,6 +214,24 @@ struct EncryptedChannelTests {
         )
     }
 
+    @Test("The status of a subscribed channel shows that the client cannot get its key")
+    func status() throws {
+        var client = subscribed()
+        let id = client.id(ofChannel: name)
+        _ = try client.received(event("e1", .second))
+        #expect(client.machine.subscriptionStatus(of: name, id) == .subscribed)
+        client.advance(by: .seconds(10))
+        client.decide(.seconds(1))
+        guard case .retrying(let error) = client.machine.subscriptionStatus(of: name, id) else {
+            Issue.record("\(client.machine.subscriptionStatus(of: name, id))")
+            return
+        }
+        #expect(error.kind == .authorizationFailed)
+        client.advance(by: .seconds(1))
+        client.authorized(name, key(.second))
+        #expect(client.machine.subscriptionStatus(of: name, id) == .subscribed)
+    }
+
     @Test("An event fails if the policy stops the fetch of its key, and later events use the known key")
     func refreshStops() throws {
         var client = subscribed()

@@ -56,7 +56,7 @@ struct HastyConnectTests {
         }
     }
 
-    @Test("disconnect() and another server end the limit", arguments: [true, false])
+    @Test("Another server ends the limit, and disconnect() does not", arguments: [true, false])
     func otherCalls(disconnects: Bool) {
         var client = CoreClient()
         client.connect()
@@ -66,12 +66,43 @@ struct HastyConnectTests {
         }
         if disconnects {
             client.disconnect()
-            #expect(client.connect().wire == ["open 5"])
+            #expect(client.connect().wire == [])
+            #expect(client.advance(by: .milliseconds(999)).wire == [])
+            #expect(client.advance(by: .milliseconds(1)).wire == ["open 5"])
+            client.closed()
+            #expect(client.connect().wire == [])
         } else {
             #expect(client.switchTo("second.example").wire == ["open 5 second.example"])
+            client.closed()
+            #expect(client.connect().wire.words.first?.hasPrefix("open 6") == true)
+        }
+    }
+
+    @Test("disconnect() between the failures and the calls does not avoid the limit")
+    func disconnected() {
+        var client = CoreClient()
+        client.connect()
+        for number in 2...4 {
+            client.closed()
+            client.disconnect()
+            #expect(client.connect().wire.words == ["open \(number)"])
         }
         client.closed()
-        #expect(client.connect().wire.words.first?.hasPrefix("open 6") == true)
+        client.disconnect()
+        let transcript = client.connect()
+        #expect(transcript.told == ["warn of hasty connects"])
+        #expect(transcript.wire == [])
+        #expect(client.advance(by: .seconds(1)).wire == ["open 5"])
+    }
+
+    @Test("Calls of disconnect() and connect() without a failure have no limit")
+    func toggled() {
+        var client = CoreClient.connected()
+        for number in 2...10 {
+            client.disconnect()
+            #expect(client.connect().wire.words.last == "open \(number)")
+            client.establish()
+        }
     }
 
     @Test("A client that has stopped waits a second before the attempt")

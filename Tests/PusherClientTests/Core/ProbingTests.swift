@@ -88,6 +88,21 @@ struct ProbingTests {
         #expect(transcript.told == ["report pongTimedOut"])
     }
 
+    @Test("Checks that come faster than the pongs do not drop a slow connection", arguments: [true, false])
+    func frequent(wasSuspended: Bool) {
+        var client = CoreClient.connected()
+        if wasSuspended { client.suspend(for: .seconds(3_600)) }
+        for second in 0..<20 {
+            client.checkConnection()
+            client.advance(by: .milliseconds(500))
+            // The pong of a check comes after 1.5 s.
+            if second > 0 { client.received(.pong) }
+            client.advance(by: .milliseconds(500))
+        }
+        #expect(client.state == .connected)
+        #expect(client.machine.connection.statistics.attempts == 1)
+    }
+
     @Test("checkConnection() ends a wait before an attempt, and does not affect a running attempt")
     func waiting() {
         var client = CoreClient.connected()

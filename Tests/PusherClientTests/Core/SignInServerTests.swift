@@ -100,6 +100,22 @@ struct SignInServerTests {
         #expect(client.signIn() == [])
     }
 
+    @Test(
+        "A late answer about another channel does not end the retries of the user's own channel",
+        arguments: [Envelope.refusal("private-x"), .success("#server-to-user-u")]
+    )
+    func ownChannelAmongOthers(answer: Envelope) {
+        var client = signedIn()
+        client.signOut()
+        client.signIn()
+        client.authorized(nil, authorization(of: "other"))
+        client.received(.signedIn("other"))
+        client.advance(by: .seconds(10))
+        client.decide(.seconds(1))
+        client.received(answer)
+        #expect(client.advance(by: .seconds(1)).wire == ["send 1 subscribe #server-to-user-other"])
+    }
+
     @Test("The client reports no failure of a signed-out user's own channel")
     func ownChannelGivenUp() {
         var client = signedIn()

@@ -161,6 +161,39 @@ struct HoldingTests {
         #expect(pusher.statistics.events.dropped == [.noListener: 10])
     }
 
+    @Test("the client does not keep a long name of dropped events")
+    func longName() async throws {
+        let (pusher, channel) = try await subscribed()
+        let name = String(repeating: "x", count: 201)
+        for _ in 0..<300 { world.server.sendEvent(name, data: "1", channel: "orders") }
+        await world.run()
+        #expect(await next(1, of: channel.events(named: name)) == ["1"])
+        await world.run()
+        #expect(pusher.statistics.events.unhandled == 44)
+        #expect(pusher.statistics.events.dropped == [:])
+    }
+
+    @Test("a callback for an event that waited can end the connection, and no later event reaches it")
+    func endInCallback() async throws {
+        let (pusher, channel) = try await subscribed(.virtual(callbackQueue: .eventLoop))
+        try await publish(0..<2)
+        let received = Log<String>()
+        try await world.atOnce { [engine = pusher.engine] in
+            channel.bind(eventName: "created") { [weak pusher] event in
+                received.append(event.data ?? "")
+                pusher?.disconnect()
+            }
+            let event = PusherEvent(eventName: "created", channelName: "orders", data: "late")
+            let audience = engine.audience(of: event, engine.clientListeners, channel.listeners)
+            #expect(audience.onlyCallback == nil)
+            engine.deliver(event, to: audience)
+            let later = engine.audience(of: event, engine.clientListeners, channel.listeners)
+            #expect(later !== audience && later.onlyCallback != nil)
+        }
+        await world.run()
+        #expect(received.elements == texts(0..<1))
+    }
+
     @Test("5 s after the server's answer, a channel drops the events that nobody wants, and holds no more")
     func end() async throws {
         let (pusher, channel) = try await subscribed()
@@ -238,6 +271,21 @@ struct HoldingTests {
         }
         #expect(added.userId == "bob")
         withExtendedLifetime(bob) {}
+    }
+
+    @Test("disconnect() also drops the events of a channel whose time has not begun")
+    func disconnectingEarly() async throws {
+        let (pusher, channel) = try await subscribed()
+        await world.endHolding()
+        channel.holdEvents()
+        try await publish(0..<3)
+        pusher.disconnect()
+        await world.run()
+        #expect(pusher.statistics.events.unhandled == 3)
+        pusher.connect()
+        await world.runUntil { channel.subscribed }
+        try await publish(3..<6)
+        #expect(await next(3, of: channel.events(named: "created")) == texts(3..<6))
     }
 
     @Test("disconnect() drops the events that wait, and the next connection holds its own")

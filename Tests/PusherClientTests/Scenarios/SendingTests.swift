@@ -39,7 +39,7 @@ struct SendingTests {
     @Test("the log warns of a rejected client event, once a minute for each event")
     func refusalInTheLog() async throws {
         let lines = LogLines()
-        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.notice)))
         let (news, chat) = (pusher.subscribe("news"), pusher.subscribe("private-chat"))
         await world.runUntil { news.subscribed && chat.subscribed }
         for _ in 1...3 {

@@ -115,6 +115,8 @@ struct StatisticsTests {
             try world.server.publish(event: name, data: "1", to: "news")
         }
         await world.run()
+        // Until then, the events wait for a listener.
+        await world.endHolding()
         let named = lines.messages.filter { $0.contains("nobody listens to the event") }
         #expect(named.count == 100)
         #expect(named.prefix(2).map { $0.contains(#""missed", which arrived on "news""#) } == [true, false])

@@ -13,6 +13,14 @@ struct SubscribingTests {
     private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }
     private var unsubscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:unsubscribe") } }
 
+    @Test("two channel names that are equal as strings but differ in bytes make one entry of the dictionary")
+    func equalNames() async throws {
+        let pusher = try await world.makeConnectedClient()
+        for name in ["caf\u{E9}", "cafe\u{301}"] { pusher.subscribe(name) }
+        await world.run()
+        #expect(pusher.connection.channels.channels.count == 1)
+    }
+
     @Test("the client subscribes channels from before connect() when it is connected")
     func beforeConnecting() async throws {
         let delegate = RecordingDelegate()

@@ -100,14 +100,16 @@ struct UserTests {
     @Test("the answer of the endpoint to a failed sign-in is in the debug log")
     func loggedAnswer() async throws {
         let lines = LogLines()
-        world.server.failUserAuthentications(1, with: .status(403, body: "no such user"))
+        let token = String(repeating: "0f", count: 32)
+        world.server.failUserAuthentications(1, with: .status(403, body: "no such user \(token)"))
         let options = PusherClientOptions.virtual(user: "ada")
         options.logger = lines.logger(.debug)
         let pusher = try await world.makeConnectedClient(options)
         await #expect(throws: PusherClientError.self) {
             try await world.complete { try await pusher.signedIn() }
         }
-        #expect(lines.messages.contains { $0.contains("the answer for the sign-in was: no such user") })
+        #expect(lines.messages.contains { $0.contains("the answer for the sign-in was: no such user (hidden)") })
+        #expect(!lines.messages.contains { $0.contains("was:") && $0.contains(token) })
     }
 
     @Test("the sign-in waits for the first connection, and the client repeats the sign-in on every later connection")

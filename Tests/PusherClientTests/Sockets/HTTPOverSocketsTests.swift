@@ -13,6 +13,14 @@ import Testing
 struct HTTPOverSocketsTests {
     private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
 
+    /// The options of a server that soon ends a session without a receiving request. By default, the server waits as long
+    /// as a test waits for the end.
+    private static let forgetful: PusherTestServer.Options = {
+        var options = PusherTestServer.Options()
+        options.httpTransports.disconnectDelay = .seconds(5)
+        return options
+    }()
+
     private func makeClient(
         _ server: PusherTestServer,
         _ transports: PusherTransports,
@@ -184,7 +192,7 @@ struct HTTPOverSocketsTests {
 
     @Test("releasing a client closes its HTTP connection")
     func release() async throws {
-        try await PusherTestServer.withServer { server in
+        try await PusherTestServer.withServer(options: Self.forgetful) { server in
             do {
                 let pusher = makeClient(server, [.httpPolling])
                 try await pusher.connected()
@@ -196,7 +204,7 @@ struct HTTPOverSocketsTests {
 
     @Test("a client that is released over HTTP still sends its last client events", arguments: transports)
     func releaseAfterMessages(transport: PusherTransport) async throws {
-        try await PusherTestServer.withServer { server in
+        try await PusherTestServer.withServer(options: Self.forgetful) { server in
             do {
                 let pusher = makeClient(server, [transport])
                 let channel = pusher.subscribe("private-orders")

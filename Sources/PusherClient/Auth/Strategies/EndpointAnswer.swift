@@ -118,13 +118,29 @@ package struct EndpointAnswer {
             guard let data = try string("user_data", of: object, subject, maximumSize: Self.maximumDataSize) else {
                 throw invalid(#"has no "user_data". It must be a string that holds the user's JSON text"#, subject)
             }
-            return Authorization(auth: auth, data: data)
+            return try checked(Authorization(auth: auth, data: data), for: .user, subject)
         }
-        return Authorization(
+        let authorization = Authorization(
             auth: auth,
             data: try string("channel_data", of: object, subject, maximumSize: Self.maximumDataSize),
             sharedSecret: try string("shared_secret", of: object, subject, maximumSize: Self.maximumAuthSize)
         )
+        guard case .channel(let name) = subject else { return authorization }
+        return try checked(authorization, for: .channel(name), subject)
+    }
+
+    /// Checks the authorization as the client does later, because only this error can contain the body.
+    private func checked(
+        _ authorization: Authorization,
+        for owner: AuthorizationQuestion.Subject,
+        _ subject: AuthorizationSubject
+    ) throws(AuthorizationError) -> Authorization {
+        do throws(Authorization.Problem) {
+            try ClientStateMachine.check(authorization, for: owner)
+        } catch {
+            throw invalid("is unusable: \(error.reason(data: owner == .user ? "user_data" : "channel_data"))", subject)
+        }
+        return authorization
     }
 
     /// Returns a string; nil if the member is missing or `null`.
@@ -210,12 +226,13 @@ package struct EndpointAnswer {
         return result
     }
 
-    /// Returns whether a byte may be part of a key, a signature in hexadecimal digits, or text in base64.
+    /// Returns whether a byte may be part of a key, a signature in hexadecimal digits, or text in base64. PHP writes the
+    /// slashes of base64 as `\/` in JSON.
     private static func isPartOfSecret(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "="), UInt8(ascii: "_"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"):
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"), UInt8(ascii: "/"), UInt8(ascii: "\\"):
             true
         default: false
         }
