@@ -19,7 +19,10 @@ package enum DecodingFailure {
 
     private static func place(_ path: [any CodingKey]) -> String {
         guard !path.isEmpty else { return "" }
-        let names = path.map { $0.intValue.map { "\($0)" } ?? $0.stringValue }
-        return " at \(names.joined(separator: ".").quoted)"
+        let place = path.reduce("") { place, key in
+            if let index = key.intValue { return "\(place)[\(index)]" }
+            return place.isEmpty ? key.stringValue : "\(place).\(key.stringValue)"
+        }
+        return " at \(place.quoted)"
     }
 }

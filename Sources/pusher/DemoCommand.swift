@@ -29,7 +29,10 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await PusherTestServer.withServer { server in
+        var options = PusherTestServer.Options()
+        // As on real servers, so a member who leaves over HTTP is gone soon.
+        options.httpTransports.disconnectDelay = .seconds(5)
+        try await PusherTestServer.withServer(options: options) { server in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await show(server) }
                 group.addTask {

@@ -141,6 +141,8 @@ struct ServeCommand: AsyncParsableCommand {
         options.port = port
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
+        // As on real servers. The default of the options is for tests on busy machines.
+        options.httpTransports.disconnectDelay = .seconds(5)
         options.allowedOrigins = Set(allowOrigin)
         options.allowedHosts = Set(allowHost)
         // The server may run for days and does not need old records.

@@ -161,7 +161,7 @@ struct HTTPTransportLimitTests {
         )
         #expect(!client.isOpen)
         #expect(client.server.records.count { $0.event == .connectionAccepted } == 1)
-        client.advance(by: .seconds(60))
+        client.advance(by: .seconds(30))
         #expect(client.server.connections.isEmpty)
     }
 

@@ -31,10 +31,10 @@ import Testing
         "an explanation names the place and the type, but no value",
         arguments: [
             (#"{"list":"hush"}"#, #"the member "items" is missing"#),
-            (#"{"items":[{"count":1,"place":"a"},{}]}"#, #"the member "count" is missing at "items.1""#),
-            (#"{"items":[{"count":"hush"}]}"#, #"the value at "items.0.count" is not of the type 'Int'"#),
-            (#"{"items":[{"count":1,"place":""}]}"#, #"the value at "items.0.place" is not valid"#),
-            (#"{"items":[{"count":null}]}"#, #"the value of the type 'Int' at "items.0.count" is missing"#),
+            (#"{"items":[{"count":1,"place":"a"},{}]}"#, #"the member "count" is missing at "items[1]""#),
+            (#"{"items":[{"count":"hush"}]}"#, #"the value at "items[0].count" is not of the type 'Int'"#),
+            (#"{"items":[{"count":1,"place":""}]}"#, #"the value at "items[0].place" is not valid"#),
+            (#"{"items":[{"count":null}]}"#, #"the value of the type 'Int' at "items[0].count" is missing"#),
             ("hush", "the data is not valid"),
         ]
     )

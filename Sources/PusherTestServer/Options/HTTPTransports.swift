@@ -25,9 +25,9 @@ extension PusherTestServer {
         /// The time without a frame after which the server sends a heartbeat on a stream, or answers a poll with a
         /// heartbeat. Default: 25 s.
         public var heartbeatInterval: Duration = .seconds(25)
-        /// The lifetime of a session without a receiving request. Default: 60 s. Real servers wait for 5 s, but a test whose
+        /// The lifetime of a session without a receiving request. Default: 30 s. Real servers wait for 5 s, but a test whose
         /// machine is busy may need longer for its next request.
-        public var disconnectDelay: Duration = .seconds(60)
+        public var disconnectDelay: Duration = .seconds(30)
         /// The limit for the bytes that wait for the client of one session. If more bytes wait, the server drops the
         /// session. The receiving request then ends without a close frame, and later requests get 404. Default: 16 MiB.
         public var maximumQueueSize = 16 << 20

@@ -55,6 +55,7 @@ struct DecodingOptionsTests {
         let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"orders":[{},{"fullName":5}]}"#)
         let missing = #expect(throws: PusherClientError.self) { try event.decode(as: List.self) }
         #expect(missing?.eventName == "created" && missing?.channelName == "orders")
-        #expect(missing?.message.contains(#"it does not fit 'List' at "orders[0].fullName""#) == true)
+        let reason = #"it does not fit 'List', because the member "fullName" is missing at "orders[0]"."#
+        #expect(missing?.message.contains(reason) == true)
     }
 }
