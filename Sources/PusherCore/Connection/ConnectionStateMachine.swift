@@ -95,7 +95,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection before the current or last connection, counted from the previous loss or from the
     /// first attempt.
     package internal(set) var lastOutage: Duration?
-    /// The last lost connection, failed attempt, or use of invalid options; nil if there was none with this server.
+    /// The last lost connection, failed attempt, or use of invalid options. Nil after the app's call of `disconnect()`, and
+    /// for another server.
     var lastFailure: Failure?
     /// The number of consecutive calls of `connect()` that came right after a failure.
     var hastyConnects = 0
@@ -230,7 +231,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     static let maximumHastyConnects = 3
 
     /// Counts a call that would start an attempt. An app that calls `connect()` whenever it learns of a failure would
-    /// make attempts without a pause, even if it calls `disconnect()` in between.
+    /// make attempts without a pause.
     ///
     /// - Returns: Whether the client must wait before the attempt.
     private mutating func isHasty(now: Instant) -> Bool {
@@ -265,6 +266,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         isWanted = false
+        (lastFailure, hastyConnects) = (nil, 0)
         countEnd(now: now)
         var actions: [Action] = []
         switch state {

@@ -56,7 +56,7 @@ struct HastyConnectTests {
         }
     }
 
-    @Test("Another server ends the limit, and disconnect() does not", arguments: [true, false])
+    @Test("disconnect() and another server end the limit", arguments: [true, false])
     func otherCalls(disconnects: Bool) {
         var client = CoreClient()
         client.connect()
@@ -66,33 +66,50 @@ struct HastyConnectTests {
         }
         if disconnects {
             client.disconnect()
-            #expect(client.connect().wire == [])
-            #expect(client.advance(by: .milliseconds(999)).wire == [])
-            #expect(client.advance(by: .milliseconds(1)).wire == ["open 5"])
-            client.closed()
-            #expect(client.connect().wire == [])
+            #expect(client.connect().wire == ["open 5"])
         } else {
             #expect(client.switchTo("second.example").wire == ["open 5 second.example"])
-            client.closed()
-            #expect(client.connect().wire.words.first?.hasPrefix("open 6") == true)
         }
+        client.closed()
+        #expect(client.connect().wire.words.first?.hasPrefix("open 6") == true)
     }
 
-    @Test("disconnect() between the failures and the calls does not avoid the limit")
-    func disconnected() {
-        var client = CoreClient()
+    @Test("A client that has stopped waits a second before the attempt")
+    func stopped() {
+        var client = CoreClient { $0.autoReconnect = false }
         client.connect()
         for number in 2...4 {
             client.closed()
-            client.disconnect()
+            #expect(client.state == .disconnected)
             #expect(client.connect().wire.words == ["open \(number)"])
         }
         client.closed()
-        client.disconnect()
         let transcript = client.connect()
         #expect(transcript.told == ["warn of hasty connects"])
-        #expect(transcript.wire == [])
-        #expect(client.advance(by: .seconds(1)).wire == ["open 5"])
+        #expect(transcript.changes == ["disconnected → reconnecting", "status waiting 1s attempt 1 connectionClosed"])
+        #expect(client.connect() == [])
+        #expect(client.advance(by: .milliseconds(999)).wire == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == ["open 5"])
+        client.closed()
+        #expect(client.state == .disconnected)
+        #expect(client.connect().told == [])
+        #expect(client.advance(by: .seconds(1)).wire == ["open 6"])
+        client.establish()
+        #expect(client.state == .connected)
+    }
+
+    @Test("A refused client waits too, and disconnect() ends the wait")
+    func refused() {
+        var client = CoreClient.connected()
+        for _ in 1...4 {
+            client.closed(code: 4001)
+            client.connect()
+            if client.state == .connecting { client.establish() }
+        }
+        #expect(client.state == .reconnecting)
+        client.disconnect()
+        #expect(client.state == .disconnected)
+        #expect(client.advance(by: .seconds(10)) == [])
     }
 
     @Test("Calls of disconnect() and connect() without a failure have no limit")
