@@ -121,42 +121,4 @@ struct HastyConnectTests {
             client.establish()
         }
     }
-
-    @Test("A client that has stopped waits a second before the attempt")
-    func stopped() {
-        var client = CoreClient { $0.autoReconnect = false }
-        client.connect()
-        for number in 2...4 {
-            client.closed()
-            #expect(client.state == .disconnected)
-            #expect(client.connect().wire.words == ["open \(number)"])
-        }
-        client.closed()
-        let transcript = client.connect()
-        #expect(transcript.told == ["warn of hasty connects"])
-        #expect(transcript.changes == ["disconnected → reconnecting", "status waiting 1s attempt 1 connectionClosed"])
-        #expect(client.connect() == [])
-        #expect(client.advance(by: .milliseconds(999)).wire == [])
-        #expect(client.advance(by: .milliseconds(1)).wire == ["open 5"])
-        client.closed()
-        #expect(client.state == .disconnected)
-        #expect(client.connect().told == [])
-        #expect(client.advance(by: .seconds(1)).wire == ["open 6"])
-        client.establish()
-        #expect(client.state == .connected)
-    }
-
-    @Test("A refused client waits too, and disconnect() ends the wait")
-    func refused() {
-        var client = CoreClient.connected()
-        for _ in 1...4 {
-            client.closed(code: 4001)
-            client.connect()
-            if client.state == .connecting { client.establish() }
-        }
-        #expect(client.state == .reconnecting)
-        client.disconnect()
-        #expect(client.state == .disconnected)
-        #expect(client.advance(by: .seconds(10)) == [])
-    }
 }
