@@ -89,6 +89,7 @@
             world.server.sendPing()
             orders.resubscribe()
             await world.run()
+            await world.endHolding()
             let statistics = pusher.statistics
             #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
             // These counts must not be zero, because a comparison of zeros would prove little.
