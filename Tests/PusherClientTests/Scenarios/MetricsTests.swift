@@ -77,6 +77,7 @@
             await world.runUntil { orders.subscribed && chat.subscribed && secret.subscribed }
             await world.runUntil { pusher.user.userId != nil }
             orders.bind(eventName: "e") { _ in }
+            await world.endHolding()
             for name in ["e", "f"] { world.server.sendEvent(name, channel: "orders") }
             world.server.sendEvent("e", channel: "unknown")
             world.server.sendEvent("e", data: "none", channel: secret.name)
@@ -89,7 +90,6 @@
             world.server.sendPing()
             orders.resubscribe()
             await world.run()
-            await world.endHolding()
             let statistics = pusher.statistics
             #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
             // These counts must not be zero, because a comparison of zeros would prove little.
