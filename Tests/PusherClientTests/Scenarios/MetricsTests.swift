@@ -79,6 +79,7 @@
             orders.bind(eventName: "e") { _ in }
             await world.endHolding()
             for name in ["e", "f"] { world.server.sendEvent(name, channel: "orders") }
+            await world.run()
             world.server.sendEvent("e", channel: "unknown")
             world.server.sendEvent("e", data: "none", channel: secret.name)
             world.server.sendText("none")
