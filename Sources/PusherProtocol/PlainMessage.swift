@@ -1,4 +1,5 @@
 import CRealtimeJSON
+import RealtimeJSON
 
 /// A message in the form that nearly all events have. The message is an object with only the keys `event`, `channel`,
 /// `data` and `user_id`, each at most once. The names have no escapes, and `data` is a string or missing.
@@ -196,17 +197,5 @@ package struct UnescapedText: ~Copyable {
     @inline(__always)
     fileprivate func string(_ content: Content) -> String {
         String(validUTF8: UnsafeBufferPointer(rebasing: memory[..<content.count]), isASCII: content.isASCII)
-    }
-}
-
-extension String {
-    /// Creates a string from valid UTF-8. On older systems, the method cannot skip the check of the bytes.
-    @inline(__always)
-    fileprivate init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
-        guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-            self.init(decoding: bytes, as: UTF8.self)
-            return
-        }
-        self.init(copying: UTF8Span(unchecked: bytes.span, isKnownASCII: isASCII))
     }
 }

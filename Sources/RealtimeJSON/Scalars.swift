@@ -65,8 +65,9 @@ extension Tape {
 
 extension String {
     /// Creates a string from valid UTF-8. On older systems, the initializer checks the bytes again.
+    @inlinable
     @inline(__always)
-    fileprivate init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
+    package init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
             self.init(decoding: bytes, as: UTF8.self)
             return

@@ -65,6 +65,9 @@ extension ClientEngine {
         // An empty buffer would keep its memory.
         loopState.value.holdings = HoldingChannels()
         publishCounts()
+        #if Metrics
+            tellMetrics()
+        #endif
     }
 
     /// Drops all held events, because the app has ended the connection. The channels hold the events of the next
