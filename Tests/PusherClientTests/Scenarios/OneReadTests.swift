@@ -204,8 +204,10 @@ struct OneReadTests {
         try channel("orders", of: pusher).bind { [log] _ in log.append("event") }
         let delegate = FailureDelegate(log: log)
         pusher.delegate = delegate
-        world.server.sendEvent("e", channel: "orders")
-        pusher.subscribe("no channel")
+        try await world.atOnce { [server = world.server] in
+            server.sendEvent("e", channel: "orders")
+            pusher.subscribe("no channel")
+        }
         await world.run()
         #expect(log.elements == ["no channel failed", "event"])
         withExtendedLifetime(delegate) {}
