@@ -25,6 +25,8 @@ struct ExpectingHandler: Sendable {
     /// The name of the events; nil for all names.
     let event: String?
     let isSequence: Bool
+    /// The events that the channel may hold for its first listener.
+    var held: Set<Int> = []
     var stage = Stage.bound
     private var pending: [String: [Expectation]] = [:]
     /// The last number that arrived on each channel.
@@ -116,7 +118,11 @@ struct ExpectingHandler: Sendable {
 /// Records the handlers of the app, their events, and the calls of the app.
 extension WireLedger {
     func add(_ handler: ExpectingHandler, id: Int) {
-        state.withLockedValue { $0.handlers[id] = handler }
+        state.withLockedValue { state in
+            var handler = handler
+            if let channel = handler.channel { handler.held = state.arrived[channel] ?? [] }
+            state.handlers[id] = handler
+        }
     }
 
     func received(_ event: PusherEvent, by id: Int) {
@@ -126,7 +132,7 @@ extension WireLedger {
             let mayHaveWaited =
                 mayBeHeld
                 ? state.encrypted.hasReceived(number, on: channel)
-                : state.handlers[id]?.channel == channel && state.arrived[channel]?.contains(number) == true
+                : state.handlers[id]?.held.contains(number) == true
             return state.handlers[id]?.receive(
                 number,
                 on: channel,

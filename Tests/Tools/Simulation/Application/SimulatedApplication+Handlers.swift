@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PusherClient
+import PusherProtocol
 
 /// The app's callbacks and readers, and the calls that callbacks make.
 extension SimulatedApplication {
@@ -14,7 +15,7 @@ extension SimulatedApplication {
                 defer { hasReacted = true }
                 return !hasReacted
             }
-            if isFirst, let reaction { react(reaction, id) }
+            if isFirst, let reaction { react(reaction, to: event, id) }
         }
         guard let name else {
             guard let pusher else { return nil }
@@ -49,8 +50,12 @@ extension SimulatedApplication {
         if let index { unbind(index) }
     }
 
-    private func react(_ reaction: Action.Reaction, _ id: Int) {
+    private func react(_ reaction: Action.Reaction, to event: PusherEvent, _ id: Int) {
         guard state.withLockedValue({ $0.isReacting }) else { return }
+        // The reaction may end the connection, so the delegate does not get this subscription.
+        if event.eventName == EventName.subscriptionSucceeded, let name = event.channelName {
+            state.withLockedValue { $0.subscribedCounts[name, default: 0] += 1 }
+        }
         switch reaction {
         case .unbindItself, .connect, .trigger: break
         case .unsubscribe(let name), .subscribe(let name), .resubscribe(let name): ledger.reacted(to: name)
