@@ -432,7 +432,8 @@ let package = Package(
             dependencies: [
                 "PusherClient", "PusherServerAPI", "WebSocketClient", "ServerSentEvents", "SignalRClient",
                 "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
-                "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore, nioEmbedded, "TestTraits",
+                "RealtimeJSON", "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore,
+                nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -17,8 +17,8 @@ enum PusherClientSamples {
         options.userAuthMethod = .endpoint(endpoint)
         options.headers = ["Authorization": "Bearer hush"]
         options.queryItems = [URLQueryItem(name: "token", value: "hush")]
-        options.proxy = NetworkSamples.proxy
-        options.tls = NetworkSamples.tls
+        options.proxy = SharedSamples.proxy
+        options.tls = SharedSamples.tls
         return options
     }
 
@@ -87,7 +87,7 @@ enum PusherClientSamples {
             statistics.connections, statistics.events, statistics.messages, statistics.pings, statistics.signIns,
             statistics.subscriptions, statistics.connections.recovery,
         ]
-        return (secrets + listeners + others + NetworkSamples.all).map(unwrapped)
+        return (secrets + listeners + others + SharedSamples.all).map(unwrapped)
     }
 }
 

@@ -12,13 +12,13 @@ enum PusherServerAPISamples {
         )
         let endpoint = PusherServerAPI.Endpoint(host: "api.test")
         var options = PusherServerAPI.Options()
-        options.proxy = NetworkSamples.proxy
+        options.proxy = SharedSamples.proxy
         let api = try PusherServerAPI(application: application, endpoint: endpoint, options: options)
         let event = PusherServerAPI.Event("e", data: "1")
         let webhook = PusherServerAPI.WebhookEvent(.init(rawValue: "channel_occupied"), channel: "a")
         let error = PusherServerAPIError(.unexpectedAnswer, "Request failed: the server answered 500.")
         let cached = PusherServerAPI.CachedEvent(data: "1")
-        return NetworkSamples.all + [
+        return SharedSamples.all + [
             HTTPHeader(name: "Cookie", value: "hush"), api, application,
             try api.authorizeChannel("private-a", socketID: "1.2"),
             try api.authorizeChannel("private-encrypted-a", socketID: "1.2"),

@@ -14,14 +14,14 @@ enum ServerSentEventsSamples {
             url: url
         )
         let error = EventStreamError(.unexpectedStatus, "Refused.", response: response, body: Array("hush".utf8))
-        let connector = EventStreamConnector(tls: NetworkSamples.tls, proxy: NetworkSamples.proxy)
+        let connector = EventStreamConnector(tls: SharedSamples.tls, proxy: SharedSamples.proxy)
         let stream = EventStream(request, connector: connector)
         let values = stream.events(until: "[DONE]")
         let source = EventSource(
             url: try #require(URL(string: "https://feed.test/feed?token=hush")),
             headers: ["Authorization": "Bearer hush"]
         )
-        return NetworkSamples.all + [
+        return SharedSamples.all + [
             header, request, response, error, connector, stream, EventStream(url, connector: connector), source,
             EventDecodingFailure.skip { _ in }, EventStream.State.open(response), EventStream.State.closed(error),
             EventStreamAttempt(number: 1, reason: .initial), stream.events, stream.events.makeAsyncIterator(),

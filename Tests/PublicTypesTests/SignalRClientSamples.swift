@@ -9,8 +9,8 @@ enum SignalRClientSamples {
         var options = HttpConnectionOptions()
         options.headers = ["X-Api-Key": "hush"]
         options.accessTokenFactory = { "hush" }
-        options.proxy = NetworkSamples.proxy
-        options.tls = NetworkSamples.tls
+        options.proxy = SharedSamples.proxy
+        options.tls = SharedSamples.tls
         return options
     }
 
@@ -41,6 +41,6 @@ enum SignalRClientSamples {
         ]
         await connected.stop()
         await hub.shutdown()
-        return samples + NetworkSamples.all
+        return samples + SharedSamples.all
     }
 }

@@ -6,13 +6,13 @@ enum WebSocketClientSamples {
     static func make() async throws -> [Any] {
         try await PusherTestServer.withServer { server in
             let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
-            let secretOptions = WebSocketOptions(tls: NetworkSamples.tls, proxy: NetworkSamples.proxy)
+            let secretOptions = WebSocketOptions(tls: SharedSamples.tls, proxy: SharedSamples.proxy)
             let url = "ws://127.0.0.1:\(server.port)/app/app-key?protocol=7&token=hush"
             let socket = try await WebSocket.connect(to: url, headers: [header], options: .init(proxy: .direct))
             let reconnecting = try ReconnectingWebSocket(
                 to: url,
                 headers: [header],
-                options: .init(connection: WebSocketOptions(proxy: NetworkSamples.proxy))
+                options: .init(connection: WebSocketOptions(proxy: SharedSamples.proxy))
             )
             let request = try WebSocketRequest(url: url, headers: [header])
             let response = WebSocketResponse(
@@ -30,7 +30,7 @@ enum WebSocketClientSamples {
                 StandardRetryPolicy.exponential(),
             ]
             _ = try await socket.close()
-            return samples + NetworkSamples.all
+            return samples + SharedSamples.all
         }
     }
 }

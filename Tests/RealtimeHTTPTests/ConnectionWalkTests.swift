@@ -13,7 +13,10 @@ import Testing
 /// Random walks over the connections of a client, in virtual time and without sockets.
 @Suite("Random walks over HTTP connections", .limited)
 struct ConnectionWalkTests {
-    @Test("each request ends once with its own response, and no connection remains", arguments: 0..<64)
+    /// The number of walks. The environment variable `HTTP_WALKS` changes it.
+    private static let count = ProcessInfo.processInfo.environment["HTTP_WALKS"].flatMap { Int($0) } ?? 64
+
+    @Test("each request ends once with its own response, and no connection remains", arguments: 0..<count)
     func walk(seed: Int) {
         let walk = ConnectionWalk(seed: UInt64(seed))
         walk.run()
