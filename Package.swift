@@ -10,8 +10,6 @@ let nioConcurrencyHelpers = Target.Dependency.product(name: "NIOConcurrencyHelpe
 let atomics = Target.Dependency.product(name: "Atomics", package: "swift-atomics")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let serviceLifecycle = Target.Dependency.product(
@@ -83,18 +81,10 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.31.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
-        // Tests only: HMAC, SHA-256 and keys have not changed since 3.0, and swift-certificates chooses between 3 and 4.
-        .package(url: "https://github.com/apple/swift-crypto.git", "3.0.0"..<"5.0.0"),
-        // Tests only: certificates that the tests make.
-        .package(url: "https://github.com/apple/swift-certificates.git", from: "1.0.0"),
-        // Tests only: swift-certificates asks for it.
-        .package(url: "https://github.com/apple/swift-asn1.git", from: "1.0.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.4.0"),
         // CoreMetrics.Meter
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
-        // Tests only: an independent HTTP client. The oldest that was tried in Swift 6 mode.
-        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.25.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
     ],
@@ -305,18 +295,16 @@ let package = Package(
         ),
         .target(
             name: "TestTLS",
-            dependencies: [
-                nioSSL, .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"), crypto,
-            ],
+            dependencies: [nioSSL],
             path: "Tests/TestTLS",
+            exclude: ["make-certificates"],
             swiftSettings: settings
         ),
         .target(
             name: "SocketTestSupport",
             dependencies: [
                 "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", "WebSocketClient", "TestSupport", nioCore,
-                nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto,
+                nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL,
             ],
             path: "Tests/SocketTestSupport",
             swiftSettings: settings
@@ -331,7 +319,7 @@ let package = Package(
         .target(name: "TestTraits", path: "Tests/TestTraits", swiftSettings: settings),
         .testTarget(
             name: "RealtimePrimitivesTests",
-            dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto, "TestTraits"],
+            dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -406,22 +394,25 @@ let package = Package(
         ),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: ["PusherProtocol", "EnvelopeCorpus", "RealtimeJSON", "TestSupport", crypto, "TestTraits"],
+            dependencies: [
+                "PusherProtocol", "PusherEncryption", "EnvelopeCorpus", "RealtimeJSON", "TestSupport", "TestTraits",
+            ],
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.
         .testTarget(name: "FuzzingTests", dependencies: ["TestSupport", "TestTraits"], swiftSettings: settings),
         .testTarget(
             name: "PusherEncryptionTests",
-            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport", crypto, "TestTraits"],
+            dependencies: ["PusherEncryption", "PusherProtocol", "RealtimePrimitives", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
                 "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeHTTP", "RealtimeJSON",
-                "ProxyTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
-                nioHTTP1, nioSSL, asyncHTTPClient, crypto, "TestTraits",
+                "RealtimeNetworking", "ProxyTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore,
+                nioPosix, nioEmbedded,
+                nioHTTP1, nioSSL, "TestTraits",
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings
@@ -441,7 +432,7 @@ let package = Package(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "SocketTestSupport", "TestSupport", asyncHTTPClient, nioCore, nioHTTP1, nioEmbedded, "TestTraits",
+                "SocketTestSupport", "RealtimeHTTP", "TestSupport", nioCore, nioHTTP1, nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -457,8 +448,8 @@ let package = Package(
         .testTarget(
             name: "PusherCommandTests",
             dependencies: [
-                "PusherClient", "ClientTestSupport", "PusherTestServer", "SocketTestSupport", "TestSupport", "TestTLS",
-                crypto, logging, "TestTraits",
+                "PusherClient", "ClientTestSupport", "PusherTestServer", "PusherEncryption", "SocketTestSupport",
+                "TestSupport", "TestTLS", logging, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -494,7 +485,7 @@ let package = Package(
                 "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "ProxyTestSupport",
                 "Simulation", "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging,
                 serviceLifecycle, metrics, metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded,
-                nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto, "TestTraits",
+                nioConcurrencyHelpers, nioSSL, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -1,5 +1,5 @@
-import Crypto
 import Foundation
+import PusherEncryption
 import PusherTestServer
 import SocketTestSupport
 import TestSupport
@@ -13,8 +13,7 @@ struct AuthorizeTests {
     private static let right = "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"
 
     private static func signature(of text: String, secret: String = "7ad3773142a6692b25b8") -> String {
-        HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: Array(secret.utf8)))
-            .map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+        HMACSHA256.hexadecimal(text, secret: secret)
     }
 
     @Test("the tool prints the signed text and the answer, as text and as JSON")

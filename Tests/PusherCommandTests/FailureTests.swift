@@ -94,7 +94,7 @@ struct FailureTests {
 
     @Test("every command reports a connection without TLS to a server with TLS", arguments: commands)
     func plainAgainstTLS(command: [String]) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         try await PusherTestServer.withServer(options: options) { server in

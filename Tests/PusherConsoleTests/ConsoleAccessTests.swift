@@ -1,6 +1,7 @@
 import Foundation
 import NIOHTTP1
 import PusherTestServer
+import RealtimeHTTP
 import TestSupport
 import TestTraits
 import Testing
@@ -15,12 +16,12 @@ struct ConsoleAccessTests {
     func page() async throws {
         try await RunningConsole.run { console async throws in
             let page = try await console.request()
-            #expect(page.status == 200 && page.headers.first(name: "Content-Type") == "text/html; charset=utf-8")
+            #expect(page.status == 200 && page.headers["Content-Type"] == "text/html; charset=utf-8")
             #expect(page.body.hasPrefix("<!doctype html>") && page.body.contains("\"port\":\(console.server.port)"))
-            let policy = try #require(page.headers.first(name: "Content-Security-Policy"))
+            let policy = try #require(page.headers["Content-Security-Policy"])
             #expect(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"))
-            #expect(page.headers.first(name: "Cross-Origin-Resource-Policy") == "same-origin")
-            #expect(page.headers.first(name: "Access-Control-Allow-Origin") == nil)
+            #expect(page.headers["Cross-Origin-Resource-Policy"] == "same-origin")
+            #expect(page.headers["Access-Control-Allow-Origin"] == nil)
             let addresses = page.body.matches(of: #/(?:https?|wss?):\/\/[a-z0-9.\[\]:]*/#).map { String($0.output) }
             #expect(addresses.allSatisfy { $0.contains("127.0.0.1") || $0.contains("www.w3.org") }, "\(addresses)")
             #expect(try await console.request(.GET, "favicon.ico").status == 403)
@@ -32,7 +33,7 @@ struct ConsoleAccessTests {
     func token() async throws {
         try await RunningConsole.run { console async throws in
             let origin = console.origin
-            let wrong: [HTTPHeaders] = [
+            let wrong: [HTTPFields] = [
                 ["Origin": origin], ["Origin": origin, "X-Console-Token": ""],
                 ["Origin": origin, "X-Console-Token": "0123456789abcdef0123456789abcdef"],
             ]
@@ -52,9 +53,9 @@ struct ConsoleAccessTests {
     )
     func foreignOrigin(origin: String) async throws {
         try await RunningConsole.run { console async throws in
-            let headers: HTTPHeaders = ["Origin": origin, "X-Console-Token": try await console.token()]
+            let headers: HTTPFields = ["Origin": origin, "X-Console-Token": try await console.token()]
             let response = try await console.request(.POST, "actions", headers: headers, body: Self.action)
-            #expect(response.status == 403 && response.headers.first(name: "Access-Control-Allow-Origin") == nil)
+            #expect(response.status == 403 && response.headers["Access-Control-Allow-Origin"] == nil)
             let query = "updates?token=\(try await console.token())"
             #expect(try await console.request(.GET, query, headers: ["Origin": origin]).status == 403)
             #expect(try await console.request(.OPTIONS, "actions", headers: headers).status == 403)
@@ -65,7 +66,7 @@ struct ConsoleAccessTests {
     @Test("a request without an origin changes nothing")
     func noOrigin() async throws {
         try await RunningConsole.run { console async throws in
-            let headers: HTTPHeaders = ["X-Console-Token": try await console.token()]
+            let headers: HTTPFields = ["X-Console-Token": try await console.token()]
             #expect(try await console.request(.POST, "actions", headers: headers, body: Self.action).status == 403)
         }
     }
@@ -77,13 +78,13 @@ struct ConsoleAccessTests {
             let port = try #require(console.origin.split(separator: ":").last)
             for host in ["evil.example", "evil.example:\(port)", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:\(port)"] {
                 #expect(try await console.request(headers: ["Host": host]).status == 403, "\(host)")
-                let headers: HTTPHeaders = ["Host": host, "Origin": "http://\(host)", "X-Console-Token": token]
+                let headers: HTTPFields = ["Host": host, "Origin": "http://\(host)", "X-Console-Token": token]
                 #expect(try await console.request(.POST, "actions", headers: headers, body: Self.action).status == 403)
                 let query = "updates?token=\(token)"
                 #expect(try await console.request(.GET, query, headers: ["Host": host]).status == 403)
             }
-            let twice: HTTPHeaders = [("Host", "127.0.0.1:\(port)"), ("Host", "evil.example")].reduce(into: [:]) {
-                $0.add(name: $1.0, value: $1.1)
+            let twice: HTTPFields = [("Host", "127.0.0.1:\(port)"), ("Host", "evil.example")].reduce(into: [:]) {
+                $0.append($1.0, $1.1)
             }
             #expect(try await console.request(headers: twice).status != 200)
             for host in ["localhost:\(port)", "LOCALHOST:\(port)", "[::1]:\(port)"] {

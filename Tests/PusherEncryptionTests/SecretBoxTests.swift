@@ -1,6 +1,6 @@
-import Crypto
 import Foundation
 import PusherEncryption
+import RealtimePrimitives
 import TestSupport
 import TestTraits
 import Testing
@@ -22,10 +22,7 @@ struct SecretBoxTests {
         let key = try #require(SecretKey(base64: vector.key))
         let box = try #require(SecretBox.seal(message, nonce: nonce, key: key))
         #expect(box.count == vector.count + SecretBox.tagSize)
-        #expect(
-            SHA256.hash(data: box).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-                == vector.sha256
-        )
+        #expect(Hexadecimal.digits(of: SHA256.digest(of: box)) == vector.sha256)
         #expect(SecretBox.open(box, nonce: nonce, key: key) == message)
     }
 

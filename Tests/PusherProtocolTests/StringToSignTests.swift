@@ -1,4 +1,4 @@
-import Crypto
+import PusherEncryption
 import PusherProtocol
 import TestTraits
 import Testing
@@ -7,12 +7,8 @@ import Testing
 /// use the same secret.
 @Suite("Strings to sign", .limited)
 struct StringToSignTests {
-    private static var secret: SymmetricKey { SymmetricKey(data: Array("7ad3773142a6692b25b8".utf8)) }
-
     private func signature(of text: String) -> String {
-        HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: Self.secret)
-            .map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-            .joined()
+        HMACSHA256.hexadecimal(text, secret: "7ad3773142a6692b25b8")
     }
 
     @Test(

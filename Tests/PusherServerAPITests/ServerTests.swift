@@ -203,7 +203,7 @@ struct ServerTests {
 
     @Test("a server gets a request only if its key is pinned")
     func pins() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await HTTPTestServer.serving(tls: certificates.serverContext) { _ in
             .answer(200, [:], "{}")
         } _: { server in
@@ -285,7 +285,7 @@ struct ServerTests {
 
     @Test("the error for plain HTTP to a server with TLS suggests TLS, and TLS requires a trusted certificate")
     func plainAgainstTLS() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         try await PusherTestServer.withServer(options: options) { server in

@@ -1,7 +1,8 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import RealtimeHTTP
+import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTraits
@@ -263,22 +264,20 @@ struct CrossOriginTests {
     @Test("on a socket, a page sends a preflight and then gets an authorization")
     func onSocket() async throws {
         try await PusherTestServer.withServer { server in
-            var preflight = HTTPClientRequest(url: server.httpURL + "/pusher/auth")
-            preflight.method = .OPTIONS
-            preflight.headers = [
+            let url = server.httpURL + "/pusher/auth"
+            var headers: HTTPFields = [
                 "Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST",
                 "Access-Control-Request-Headers": "authorization",
             ]
-            let allowed = try await HTTPClient.patient.execute(preflight, timeout: .init(.patience))
-            #expect(allowed.status == .noContent)
-            #expect(allowed.headers.first(name: "Access-Control-Allow-Headers") == "authorization")
-            var request = HTTPClientRequest(url: server.httpURL + "/pusher/auth")
-            request.method = .POST
-            request.headers = ["Origin": "http://localhost:3000", "Authorization": "Bearer t"]
-            request.body = .bytes(ByteBuffer(string: Self.form))
-            let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
-            #expect(response.status == .ok)
-            #expect(response.headers["Access-Control-Allow-Origin"] == ["http://localhost:3000"])
+            let preflight = HTTPRequest.to(url, method: "OPTIONS", headers: headers, body: nil)
+            let allowed = try await AsyncHTTPRequester.ofTests.response(to: preflight)
+            #expect(allowed.status == 204)
+            #expect(allowed.headers["Access-Control-Allow-Headers"] == "authorization")
+            headers = ["Origin": "http://localhost:3000", "Authorization": "Bearer t"]
+            let request = HTTPRequest.to(url, headers: headers, body: Self.form)
+            let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+            #expect(response.status == 200)
+            #expect(response.headers["Access-Control-Allow-Origin"] == "http://localhost:3000")
             #expect(server.authorizationRequests.count == 1)
         }
     }

@@ -1,7 +1,8 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTraits
@@ -15,14 +16,11 @@ struct EndpointsOnSocketsTests {
         _ server: PusherTestServer,
         _ form: String,
         path: String = "/pusher/auth"
-    ) async throws -> (status: UInt, headers: HTTPHeaders, body: String) {
-        var request = HTTPClientRequest(url: server.httpURL + path)
-        request.method = .POST
-        request.headers = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
-        request.body = .bytes(ByteBuffer(string: form))
-        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
-        let body = try await response.body.collect(upTo: 1 << 20)
-        return (response.status.code, response.headers, String(buffer: body))
+    ) async throws -> (status: Int, headers: HTTPFields, body: String) {
+        let headers: HTTPFields = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
+        let request = HTTPRequest.to(server.httpURL + path, headers: headers, body: form)
+        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))
     }
 
     @Test("a client requests an authorization and subscribes with it")
@@ -32,7 +30,7 @@ struct EndpointsOnSocketsTests {
             let socketID = try await client.socketID()
             let form = "socket_id=\(socketID)&channel_name=presence-x&user_id=a"
             let answer = try await authorize(server, form)
-            #expect(answer.status == 200 && answer.headers.first(name: "Content-Type") == "application/json")
+            #expect(answer.status == 200 && answer.headers["Content-Type"] == "application/json")
             let members = try #require(JSONMembers(parsing: answer.body))
             let subscribe = Envelope.subscribe(
                 channel: "presence-x",
@@ -93,7 +91,7 @@ struct EndpointsOnSocketsTests {
             )
             let refused = try await authorize(server, form)
             #expect(refused.status == 503 && refused.body == "later")
-            #expect(refused.headers.first(name: "Retry-After") == "3")
+            #expect(refused.headers["Retry-After"] == "3")
             server.failAuthorizations(1, with: .redirected(to: "/pusher/auth?once"))
             #expect(try await authorize(server, form).status == 200)
             #expect(server.authorizationRequests.map(\.query) == ["", "", "once"])

@@ -1,10 +1,12 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import PusherProtocol
+import RealtimeHTTP
 import RealtimeJSON
+import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import TestTraits
@@ -225,52 +227,40 @@ struct HTTPTransportSocketTests {
 
     @Test("an HTTP client sends a preflight, streams, sends and polls over TLS")
     func tls() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await withServer {
             $0.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         } _: { server in
-            var configuration = HTTPClient.Configuration()
-            var tls = TLSConfiguration.makeClientConfiguration()
-            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(certificates.rootPEM.utf8)))
-            configuration.tlsConfiguration = tls
-            let client = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)
-            do {
-                try await overTLS(server, client)
-                try await client.shutdown()
-            } catch {
-                try await client.shutdown()
-                throw error
-            }
+            let client = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            defer { client.shutdown() }
+            try await overTLS(server, client)
         }
     }
 
-    private func overTLS(_ server: PusherTestServer, _ client: HTTPClient) async throws {
-        func request(_ path: String, _ method: HTTPMethod = .POST, _ body: String = "") async throws
-            -> HTTPClientResponse
-        {
-            var request = HTTPClientRequest(url: "\(server.httpURL)\(Self.session)/\(path)")
-            request.method = method
-            request.headers = ["Origin": "http://localhost", "Content-Type": "application/json"]
-            if method == .OPTIONS { request.headers.add(name: "Access-Control-Request-Method", value: "POST") }
-            request.body = .bytes(ByteBuffer(string: body))
-            return try await client.execute(request, timeout: .init(.patience))
+    private func overTLS(_ server: PusherTestServer, _ client: AsyncHTTPRequester) async throws {
+        func request(_ path: String, _ method: String = "POST", _ body: String = "") -> HTTPRequest {
+            var headers: HTTPFields = ["Origin": "http://localhost", "Content-Type": "application/json"]
+            if method == "OPTIONS" { headers.set("Access-Control-Request-Method", "POST") }
+            return .to("\(server.httpURL)\(Self.session)/\(path)", method: method, headers: headers, body: body)
         }
-        let preflight = try await request("xhr_streaming", .OPTIONS)
-        #expect(preflight.status == .noContent)
-        let stream = try await request("xhr_streaming?protocol=7")
-        #expect(stream.status == .ok && stream.headers["Access-Control-Allow-Origin"] == ["http://localhost"])
+        #expect(try await client.status(request("xhr_streaming", "OPTIONS")) == 204)
         var body = ""
-        for try await bytes in stream.body {
-            body += String(buffer: bytes)
+        for await event in client.events(of: request("xhr_streaming?protocol=7")) {
+            switch event {
+            case .head(let head):
+                #expect(head.status == 200 && head.headers["Access-Control-Allow-Origin"] == "http://localhost")
+            case .body(let bytes): body += String(buffer: bytes)
+            case .end: break
+            case .failed(let error): throw error
+            }
             if body.hasSuffix(greeting()) {
                 let message = JSONWriter.array([JSONWriter.string(Envelope.ping.jsonText)])
-                #expect(try await request("xhr_send", .POST, message).status == .noContent)
+                #expect(try await client.status(request("xhr_send", "POST", message)) == 204)
             }
             if body.hasSuffix(frame(Dialect.pusher.pong)) { server.closeConnections(code: 4100) }
         }
         #expect(body == "o\n" + greeting() + frame(Dialect.pusher.pong) + "c[4100,\"\"]\n")
-        let poll = try await request("xhr?protocol=7")
-        #expect(poll.status == .notFound)
+        #expect(try await client.status(request("xhr?protocol=7")) == 404)
     }
 
     @Test("the server limits its buffer for a client that does not read, and loses no message")

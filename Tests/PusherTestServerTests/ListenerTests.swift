@@ -1,7 +1,8 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
 import SocketTestSupport
 import TestSupport
 import TestTLS
@@ -12,13 +13,14 @@ import Testing
 
 @Suite("The server on real sockets", .limited)
 struct ListenerTests {
-    private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (UInt, String) {
-        var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
-        request.method = HTTPMethod(rawValue: signed.method)
-        if !signed.body.isEmpty { request.body = .bytes(ByteBuffer(string: signed.body)) }
-        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
-        let body = try await response.body.collect(upTo: 1 << 20)
-        return (response.status.code, String(buffer: body))
+    private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (Int, String) {
+        let request = HTTPRequest.to(
+            server.httpURL + signed.pathAndQuery,
+            method: signed.method,
+            body: signed.body.isEmpty ? nil : signed.body
+        )
+        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        return (response.status, String(decoding: response.body, as: UTF8.self))
     }
 
     @Test("a client connects, subscribes and gets events that HTTP requests publish", arguments: ["127.0.0.1", "::1"])
@@ -197,7 +199,7 @@ struct ListenerTests {
 
     @Test("a client connects over TLS")
     func tls() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var options = Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         try await PusherTestServer.withServer(options: options) { server in

@@ -1,8 +1,10 @@
-import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import TestTraits
@@ -47,7 +49,7 @@ struct ProxyTunnelTests {
 
     @Test("the proxy tunnels TLS for a WebSocket and for HTTP")
     func tls() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         var proxyOptions = TestProxy.Options()
@@ -63,22 +65,14 @@ struct ProxyTunnelTests {
             #expect(await client.next() == .text(Dialect.pusher.pong))
         }
         try await withServerAndProxy(options: options, proxyOptions: proxyOptions) { server, proxy in
-            var configuration = HTTPClient.Configuration()
-            configuration.tlsConfiguration = .makeClientConfiguration()
-            configuration.tlsConfiguration?.trustRoots = .certificates(
-                try NIOSSLCertificate.fromPEMBytes(Array(certificates.rootPEM.utf8))
+            let credentials = HTTPProxy.Credentials(username: "ada", password: "a:b c")
+            let client = AsyncHTTPRequester.patient(
+                tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)),
+                proxies: ProxyRules(.server(host: proxy.host, port: proxy.port, credentials: credentials))
             )
-            configuration.proxy = .server(
-                host: proxy.host,
-                port: proxy.port,
-                authorization: .basic(username: "ada", password: "a:b c")
-            )
-            configuration.timeout.connect = .init(.patience)
-            let request = HTTPClientRequest(url: "https://localhost:\(server.port)/no/such/path")
-            let status = try await HTTPClient.withHTTPClient(configuration: configuration) { client in
-                try await client.execute(request, timeout: .init(.patience)).status
-            }
-            #expect(status == .notFound)
+            let request = HTTPRequest.to("https://localhost:\(server.port)/no/such/path", method: "GET", body: nil)
+            #expect(try await client.status(request) == 404)
+            client.shutdown()
             #expect(proxy.requests.map(\.status) == [200] && proxy.requests.map(\.isAuthorized) == [true])
             try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
         }

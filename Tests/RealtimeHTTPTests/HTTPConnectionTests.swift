@@ -99,7 +99,7 @@ struct HTTPConnectionTests {
         arguments: [true, false]
     )
     func untilClose(isClean: Bool) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await withScriptedServer(tls: try certificates.serverContext) { peer in
             _ = await peer.readUpgrade()
             try await peer.write("\(Self.ok)\r\nuntil close")
@@ -229,7 +229,7 @@ struct HTTPConnectionTests {
 
     @Test("an unused connection closes after its time, and over TLS with the end of TLS", arguments: [true, false])
     func idle(usesTLS: Bool) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let closed = Log<String>()
         try await withScriptedServer(tls: usesTLS ? try certificates.serverContext : nil) { peer in
             _ = await peer.readUpgrade()
@@ -345,7 +345,7 @@ struct HTTPConnectionTests {
 
     @Test("while a stream does not read, the server cannot send more than the buffers hold", arguments: [true, false])
     func backPressure(usesTLS: Bool) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let chunk = [UInt8](repeating: 0x78, count: 1 << 20)
         let (total, sent) = (256, NIOLockedValueBox(0))
         try await withScriptedServer(tls: usesTLS ? try certificates.serverContext : nil) { peer in

@@ -30,7 +30,7 @@ struct HTTPLifetimeTests {
 
     @Test("the requester uses HTTP/1.1 with a server that supports HTTP/2")
     func http1() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await HTTPTestServer.serving(tls: try certificates.http2ServerContext) { _ in
             .answer(200)
@@ -42,7 +42,7 @@ struct HTTPLifetimeTests {
 
     @Test("the next request does not wait for the connection of a cancelled request")
     func cancelledWhileConnecting() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
         let requester = AsyncHTTPRequester(tls: TLSContextSource(tls), connectTimeout: .seconds(60))
         try await HTTPTestServer.serving(tls: try certificates.serverContext, silentConnections: 1) { _ in

@@ -241,8 +241,8 @@ struct RedirectTests {
 
     @Test("a redirect to a server whose key is not pinned sends that server nothing")
     func pins() async throws {
-        let certificates = try TestCertificates()
-        let others = try TestCertificates()
+        let certificates = TestCertificates()
+        let others = TestCertificates.ofAnotherAuthority
         try await HTTPTestServer.serving(tls: try others.serverContext) { _ in
             .answer(200)
         } _: { other in

@@ -75,7 +75,7 @@ struct DialTests {
         Self.turns
     )
     func cancelled(stage: Stage, turns: Int) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await withScriptedServer(tls: stage == .wholeTLS ? try certificates.serverContext : nil) { peer in
             switch stage {
             case .slowProxy: try await peer.write("HTTP/1.1 200 ")
@@ -241,7 +241,7 @@ struct DialTests {
         arguments: [true, false]
     )
     func checks(throughProxy: Bool) async throws {
-        let certificates = try TestCertificates(hosts: ["localhost", "right.test"], addresses: [[127, 0, 0, 1]])
+        let certificates = TestCertificates(.rightAndLocalhost)
         let other = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         try await withScriptedServer(tls: try certificates.serverContext) { peer in
             await peer.readToEnd()

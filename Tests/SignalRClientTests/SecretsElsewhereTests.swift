@@ -103,7 +103,7 @@ import Testing
         skipsNegotiation: Bool = false,
         _ answer: @escaping @Sendable (Int) -> String
     ) async throws -> (error: (any Error)?, first: [String], second: [String]) {
-        let (certificates, others) = (try TestCertificates(), try TestCertificates())
+        let (certificates, others) = (TestCertificates(), TestCertificates.ofAnotherAuthority)
         return try await HTTPTestServer.serving(tls: others.serverContext) { _ in
             .answer(500)
         } _: { other in

@@ -47,13 +47,14 @@ package struct StreamedResponse: Sendable {
 }
 
 extension HTTPStreamer {
-    /// Reads a stream to its end.
-    package func streamed(_ request: HTTPRequest, maximumRedirects: Int = 5) async -> StreamedResponse {
+    /// Sends a request. Returns the response piece by piece.
+    package func events(of request: HTTPRequest, maximumRedirects: Int = 5) -> AsyncStream<HTTPStreamEvent> {
         let (events, continuation) = AsyncStream.makeStream(of: HTTPStreamEvent.self)
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let stream = stream(
             request,
             redirects: HTTPStreamRedirects(maximum: maximumRedirects, leavesTLS: false),
-            on: MultiThreadedEventLoopGroup.singleton.next()
+            on: eventLoop
         ) { event in
             continuation.yield(event)
             switch event {
@@ -61,8 +62,16 @@ extension HTTPStreamer {
             case .head, .body: break
             }
         }
+        continuation.onTermination = { reason in
+            if case .cancelled = reason { eventLoop.execute { stream.cancel() } }
+        }
+        return events
+    }
+
+    /// Reads a stream to its end.
+    package func streamed(_ request: HTTPRequest, maximumRedirects: Int = 5) async -> StreamedResponse {
         var response = StreamedResponse()
-        for await event in events {
+        for await event in events(of: request, maximumRedirects: maximumRedirects) {
             switch event {
             case .head(let head): response.head = head
             case .body(let bytes): response.body += String(buffer: bytes)
@@ -70,12 +79,14 @@ extension HTTPStreamer {
             case .failed(let error): response.error = error
             }
         }
-        _ = stream
         return response
     }
 }
 
 extension AsyncHTTPRequester {
+    /// The client of tests that look at the responses of a server.
+    package static let ofTests = patient()
+
     /// A client with a long timeout for connections, for slow machines.
     package static func patient(
         tls: TLSOptions = TLSOptions(),

@@ -1,9 +1,9 @@
-import Crypto
 import Foundation
 import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
 package import NIOSSL
+import RealtimePrimitives
 
 /// Runs `script` for every connection to a listener on loopback, while `body` runs with the listener's port.
 ///
@@ -211,7 +211,7 @@ package final class ScriptedPeer {
 /// Returns the correct answer to an upgrade request.
 package func acceptance(of request: String, extra: String = "") -> String {
     let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(19) ?? ""
-    let digest = Insecure.SHA1.hash(data: Data("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
+    let digest = SHA1.digest(of: Array("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
     return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         + "Sec-WebSocket-Accept: \(Data(digest).base64EncodedString())\r\n\(extra)\r\n"
 }

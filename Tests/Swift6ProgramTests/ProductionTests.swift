@@ -26,7 +26,7 @@ struct ProductionTests {
 
     @Test("a client connects with a proxy, pins and a client certificate, or with headers and query items")
     func network() async throws {
-        let certificates = try TestCertificates(hosts: ["ws.example.test"], addresses: [])
+        let certificates = TestCertificates(.proxied)
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         var proxyOptions = TestProxy.Options()

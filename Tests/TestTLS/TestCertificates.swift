@@ -1,11 +1,27 @@
-import Crypto
-import Foundation
 package import NIOSSL
-import SwiftASN1
-import X509
 
-/// The certificates of one test: an authority, a server and a client.
-package struct TestCertificates {
+/// An authority, and the certificates of a server and a client.
+package struct TestCertificates: Sendable {
+    /// What the server's certificate is for.
+    package enum Server: Sendable {
+        /// `localhost` and 127.0.0.1.
+        case localhost
+        /// As ``localhost``, but expired.
+        case expired
+        /// `example.com`.
+        case example
+        /// `example.com` and 127.0.0.2.
+        case exampleWithAddress
+        /// As ``example``, but expired.
+        case expiredExample
+        /// `localhost`, `right.test` and 127.0.0.1.
+        case rightAndLocalhost
+        /// `ws.example.test`.
+        case proxied
+        /// `other.test`.
+        case other
+    }
+
     /// The authority's certificate.
     package let rootPEM: String
     /// The server's certificate, and its private key.
@@ -17,25 +33,36 @@ package struct TestCertificates {
     package let clientPEM: String
     package let clientKeyPEM: String
 
-    /// Creates an authority, a client certificate, and a server certificate for the given names and IPv4 addresses.
-    /// Each address has four bytes.
-    package init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false)
-        throws
-    {
-        let authority = try Issuer("authority")
-        var server = CertificateRequest(key: P256.Signing.PrivateKey())
-        (server.hosts, server.addresses) = (hosts, addresses)
-        if isExpired { server.days = -20 ... -10 }
-        var client = CertificateRequest(key: P256.Signing.PrivateKey())
-        client.isForClients = true
-        self.rootPEM = try authority.certificate.serializeAsPEM().pemString
-        self.serverPEM = try authority.issue(server, for: "server")
-        self.serverKeyPEM = server.key.pemRepresentation
-        let digest = Crypto.SHA256.hash(data: server.key.publicKey.derRepresentation)
-        self.serverPin = Data(digest).base64EncodedString()
-        self.clientPEM = try authority.issue(client, for: "client")
-        self.clientKeyPEM = client.key.pemRepresentation
+    package init(_ server: Server = .localhost) {
+        rootPEM = StoredCertificates.firstRoot
+        serverPEM =
+            switch server {
+            case .localhost: StoredCertificates.firstLocalhost
+            case .expired: StoredCertificates.firstExpired
+            case .example: StoredCertificates.firstExample
+            case .exampleWithAddress: StoredCertificates.firstExampleWithAddress
+            case .expiredExample: StoredCertificates.firstExpiredExample
+            case .rightAndLocalhost: StoredCertificates.firstRightAndLocalhost
+            case .proxied: StoredCertificates.firstProxied
+            case .other: StoredCertificates.firstOther
+            }
+        serverKeyPEM = StoredCertificates.firstKey
+        serverPin = StoredCertificates.firstPin
+        clientPEM = StoredCertificates.firstClient
+        clientKeyPEM = StoredCertificates.firstClientKey
     }
+
+    private init(second: Void) {
+        rootPEM = StoredCertificates.secondRoot
+        serverPEM = StoredCertificates.secondLocalhost
+        serverKeyPEM = StoredCertificates.secondKey
+        serverPin = StoredCertificates.secondPin
+        clientPEM = StoredCertificates.secondClient
+        clientKeyPEM = StoredCertificates.secondClientKey
+    }
+
+    /// The certificates of another authority, for `localhost` and 127.0.0.1. The keys are different too.
+    package static let ofAnotherAuthority = TestCertificates(second: ())
 
     /// The TLS context of a server that has the server certificate.
     package var serverContext: NIOSSLContext {

@@ -1,9 +1,4 @@
-import Crypto
-import Foundation
-import SwiftASN1
-import X509
-
-/// A server's certificate chain for one test, and the authority that the client trusts.
+/// A server's certificate chain, and the authority that the client trusts.
 package struct TestChain: Sendable {
     /// The defect of the chain, if it has one.
     package enum Kind: String, CaseIterable, Sendable {
@@ -46,50 +41,10 @@ package struct TestChain: Sendable {
     package let chainPEM: String
     package let keyPEM: String
 
-    package init(_ kind: Kind) throws {
-        let root = try Issuer("root")
-        let key = P256.Signing.PrivateKey()
-        var leaf = CertificateRequest(key: key)
-        var issuer = root
-        var between: [Certificate] = []
-        switch kind {
-        case .direct: break
-        case .addressOnly: leaf.hosts = []
-        case .nameOnly: leaf.addresses = []
-        case .expired: leaf.days = -20 ... -10
-        case .notYetValid: leaf.days = 10...20
-        case .otherHost: (leaf.hosts, leaf.addresses) = (["example.com"], [[127, 0, 0, 2]])
-        case .selfSigned: issuer = try Issuer("server", key: key)
-        case .unknownRoot:
-            issuer = try Issuer("unknown root")
-            between = [issuer.certificate]
-        case .forClients: leaf.isForClients = true
-        case .forgedIssuer:
-            issuer = Issuer(name: root.name, key: P256.Signing.PrivateKey(), certificate: root.certificate)
-        case .withIntermediate, .missingIntermediate, .wrongIntermediate, .expiredIntermediate, .serverAsAuthority,
-            .intermediateWithoutFlag:
-            issuer = try Self.intermediate(kind, from: root)
-            if kind == .wrongIntermediate {
-                between = [try Self.intermediate(.withIntermediate, from: root).certificate]
-            } else if kind != .missingIntermediate {
-                between = [issuer.certificate]
-            }
-        }
-        let subject = try DistinguishedName { CommonName("server") }
-        let certificate = try issuer.issue(leaf, for: kind == .selfSigned ? issuer.name : subject)
+    package init(_ kind: Kind) {
         self.kind = kind
-        self.rootPEM = try root.certificate.serializeAsPEM().pemString
-        self.chainPEM = try ([certificate] + between).map { try $0.serializeAsPEM().pemString }.joined(separator: "\n")
-        self.keyPEM = key.pemRepresentation
-    }
-
-    private static func intermediate(_ kind: Kind, from root: Issuer) throws -> Issuer {
-        let key = P256.Signing.PrivateKey()
-        var request = CertificateRequest(key: key)
-        request.isAuthority = kind != .serverAsAuthority && kind != .intermediateWithoutFlag
-        if kind != .serverAsAuthority { (request.hosts, request.addresses) = ([], []) }
-        if kind == .expiredIntermediate { request.days = -20 ... -10 }
-        let name = try DistinguishedName { CommonName("intermediate \(UUID().uuidString)") }
-        return Issuer(name: name, key: key, certificate: try root.issue(request, for: name))
+        rootPEM = StoredCertificates.chainRoot
+        chainPEM = StoredCertificates.chains[kind] ?? ""
+        keyPEM = StoredCertificates.chainKey
     }
 }

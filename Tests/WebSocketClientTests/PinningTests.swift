@@ -20,7 +20,7 @@ struct PinningTests {
         arguments: ["", "sha256/"]
     )
     func match(prefix: String) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let options = TLSOptions(
             trustRoots: .only(pem: certificates.rootPEM),
             pins: [Self.otherPin, prefix + certificates.serverPin]
@@ -40,7 +40,7 @@ struct PinningTests {
         arguments: [TLSOptions.CertificateVerification.full, .noHostnameVerification, .insecurelyTrustAnyCertificate]
     )
     func mismatch(verification: TLSOptions.CertificateVerification) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let options = TLSOptions(
             trustRoots: .only(pem: certificates.rootPEM),
             certificateVerification: verification,
@@ -66,7 +66,7 @@ struct PinningTests {
 
     @Test("the client rejects a pinned certificate of an untrusted authority")
     func authority() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await withScriptedServer(tls: certificates.serverContext) { peer in
             await peer.readToEnd()
         } _: { port in
@@ -82,7 +82,7 @@ struct PinningTests {
 
     @Test("if the server requires a client certificate, the client connects only with a certificate")
     func clientCertificate() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         for showsCertificate in [true, false] {
             let options = TLSOptions(
                 trustRoots: .only(pem: certificates.rootPEM),
@@ -103,7 +103,7 @@ struct PinningTests {
 
     @Test("the client makes no connection, and reports the error, if it cannot set up TLS")
     func noContext() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let mismatch = TLSOptions.ClientCertificate(
             certificateChain: certificates.clientPEM,
             privateKey: certificates.serverKeyPEM
@@ -120,7 +120,7 @@ struct PinningTests {
 
     @Test("the validation of options names invalid pins and certificates, and shows no private key")
     func invalid() throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let pem = certificates.clientPEM
         let invalid: [(TLSOptions, String)] = [
             (TLSOptions(pins: [Self.otherPin, "no base64!"]), "no base64!"), (TLSOptions(pins: ["AAAA"]), "AAAA"),

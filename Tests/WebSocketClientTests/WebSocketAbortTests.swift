@@ -37,7 +37,7 @@ struct WebSocketAbortTests {
 
     @Test("the client aborts a TLS connection at any time", arguments: turns)
     func secured(turns: Int) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let connector = WebSocketConnector(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
         try await withScriptedServer(tls: certificates.serverContext) { peer in
             try await peer.acceptUpgrade()

@@ -11,13 +11,13 @@ import WebSocketClient
 struct WebSocketTLSTests {
     @Test("accepts only a certificate for the name or address of the host", arguments: ["localhost", "127.0.0.1"])
     func full(host: String) async throws {
-        let right = try TestCertificates()
+        let right = TestCertificates()
         let roots = TLSOptions(trustRoots: .only(pem: right.rootPEM))
         #expect(try await failure(right, host: host, roots) == nil)
         let more = TLSOptions(trustRoots: .systemAnd(pem: right.rootPEM))
         #expect(try await failure(right, host: host, more) == nil)
 
-        let wrong = try TestCertificates(hosts: ["example.com"], addresses: [[127, 0, 0, 2]])
+        let wrong = TestCertificates(.exampleWithAddress)
         let wrongRoots = TLSOptions(trustRoots: .only(pem: wrong.rootPEM))
         #expect(
             try await failure(wrong, host: host, wrongRoots)?.contains("the certificate is not for '\(host)'") == true
@@ -26,10 +26,10 @@ struct WebSocketTLSTests {
 
     @Test("the client rejects an untrusted authority")
     func unknownAuthority() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let expected = "not from a trusted authority"
         #expect(try await failure(certificates, TLSOptions())?.contains(expected) == true)
-        let others = TLSOptions(trustRoots: .only(pem: try TestCertificates().rootPEM))
+        let others = TLSOptions(trustRoots: .only(pem: TestCertificates.ofAnotherAuthority.rootPEM))
         #expect(try await failure(certificates, others)?.contains(expected) == true)
         let unnamed = TLSOptions(certificateVerification: .noHostnameVerification)
         #expect(try await failure(certificates, unnamed)?.contains(expected) == true)
@@ -37,14 +37,14 @@ struct WebSocketTLSTests {
 
     @Test("the client rejects an expired certificate, and the error says that it has expired")
     func expired() async throws {
-        let certificates = try TestCertificates(isExpired: true)
+        let certificates = TestCertificates(.expired)
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
         #expect(try await failure(certificates, options)?.contains("the certificate has expired") == true)
     }
 
     @Test("the client checks the authority even if it does not check the host name")
     func noHostnameVerification() async throws {
-        let certificates = try TestCertificates(hosts: ["example.com"], addresses: [])
+        let certificates = TestCertificates(.example)
         let options = TLSOptions(
             trustRoots: .only(pem: certificates.rootPEM),
             certificateVerification: .noHostnameVerification
@@ -54,7 +54,7 @@ struct WebSocketTLSTests {
 
     @Test("the client accepts any certificate with the insecure option")
     func insecure() async throws {
-        let certificates = try TestCertificates(hosts: ["example.com"], addresses: [], isExpired: true)
+        let certificates = TestCertificates(.expiredExample)
         let options = TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate)
         #expect(try await failure(certificates, options) == nil)
     }
@@ -117,7 +117,7 @@ struct WebSocketTLSTests {
 
     @Test("one connector opens several connections that exchange messages and close normally")
     func conversation() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
         let connector = WebSocketConnector(.init(closeTimeout: .seconds(3600), tls: options))
         try await withScriptedServer(tls: certificates.serverContext) { peer in

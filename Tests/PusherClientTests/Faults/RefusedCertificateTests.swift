@@ -36,7 +36,7 @@ struct RefusedCertificateTests {
         arguments: refused
     )
     func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
-        let chain = try TestChain(kind)
+        let chain = TestChain(kind)
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
         try await PusherTestServer.withServer(options: options) { server in
@@ -89,7 +89,7 @@ struct RefusedCertificateTests {
         ]
     )
     func accepted(kind: TestChain.Kind, host: String) async throws {
-        let chain = try TestChain(kind)
+        let chain = TestChain(kind)
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
         try await PusherTestServer.withServer(options: options) { server in
@@ -119,7 +119,7 @@ struct RefusedCertificateTests {
         ]
     )
     func authorization(kind: TestChain.Kind, reason: TLSFailure.Reason) async throws {
-        let chain = try TestChain(kind)
+        let chain = TestChain(kind)
         var backendOptions = PusherTestServer.Options()
         backendOptions.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
         try await PusherTestServer.withServer(options: backendOptions) { backend in
@@ -154,7 +154,7 @@ struct RefusedCertificateTests {
 
     @Test("the error for a missing client certificate has a separate reason")
     func clientCertificate() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await withScriptedServer(tls: certificates.demandingServerContext) { peer in
             await peer.readToEnd()
         } _: { port in

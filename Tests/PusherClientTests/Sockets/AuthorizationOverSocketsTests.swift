@@ -51,7 +51,7 @@ struct AuthorizationOverSocketsTests {
         [false, true]
     )
     func everyKind(strategy: Strategy, useTLS: Bool) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var options = PusherTestServer.Options()
         if useTLS {
             options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)

@@ -71,7 +71,7 @@ struct HTTPOverSocketsTests {
 
     @Test("private channels and client events work over TLS", arguments: transports)
     func overTLS(transport: PusherTransport) async throws {
-        let chain = try TestChain(.direct)
+        let chain = TestChain(.direct)
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
         let tls = TLSOptions(

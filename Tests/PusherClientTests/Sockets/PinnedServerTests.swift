@@ -40,7 +40,7 @@ struct PinnedServerTests {
         arguments: [.webSocket, .httpStreaming, .httpPolling] as [PusherTransport]
     )
     func client(transport: PusherTransport) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         try await PusherTestServer.withServer(options: serverOptions(certificates)) { server in
             let key = server.options.application.key
             var tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [Self.otherPin])
@@ -85,8 +85,8 @@ struct PinnedServerTests {
         arguments: ["endpoint", "batching endpoint", "request builder"]
     )
     func endpoints(kind: String) async throws {
-        let certificates = try TestCertificates()
-        let backendCertificates = try TestCertificates()
+        let certificates = TestCertificates()
+        let backendCertificates = TestCertificates.ofAnotherAuthority
         let roots = TLSOptions.TrustRoots.only(pem: certificates.rootPEM + "\n" + backendCertificates.rootPEM)
         try await PusherTestServer.withServer(options: serverOptions(certificates)) { server in
             try await HTTPTestServer.serving(tls: backendCertificates.serverContext) { _ in

@@ -1,10 +1,11 @@
-import AsyncHTTPClient
 import ClientTestSupport
 import Dispatch
 import NIOCore
 import NIOHTTP1
 import PusherTestServer
+import RealtimeHTTP
 import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import TestTraits
@@ -19,7 +20,7 @@ struct RealServerTests {
         arguments: [false, true]
     )
     func life(useTLS: Bool) async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         var serverOptions = PusherTestServer.Options()
         if useTLS {
             serverOptions.tls = .init(
@@ -51,17 +52,9 @@ struct RealServerTests {
         async throws
     {
         let signed = server.publishRequest(event: "created", data: data, to: ["orders"])
-        var configuration = HTTPClient.Configuration()
-        configuration.tlsConfiguration = try TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
-            .makeConfiguration()
-        configuration.timeout.connect = .init(.patience)
-        var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
-        request.method = .POST
-        request.body = .bytes(ByteBuffer(string: signed.body))
-        let status = try await HTTPClient.withHTTPClient(configuration: configuration) { [request] client in
-            try await client.execute(request, timeout: .init(.patience)).status
-        }
-        #expect(status == .ok)
+        let client = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        defer { client.shutdown() }
+        #expect(try await client.status(.to(server.httpURL + signed.pathAndQuery, body: signed.body)) == 200)
     }
 
     @Test("the client reconnects after its server was stopped and started again")
@@ -104,7 +97,7 @@ struct RealServerTests {
 
     @Test("the client checks the root and host of a certificate, unless the options disable the check")
     func certificates() async throws {
-        let certificates = try TestCertificates(hosts: ["other.test"], addresses: [])
+        let certificates = TestCertificates(.other)
         var serverOptions = PusherTestServer.Options()
         serverOptions.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         try await PusherTestServer.withServer(options: serverOptions) { server in

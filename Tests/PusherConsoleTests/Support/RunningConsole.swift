@@ -1,10 +1,10 @@
-import AsyncHTTPClient
 import ClientTestSupport
 import NIOCore
 import NIOHTTP1
 import PusherClient
 import PusherProtocol
 import PusherTestServer
+import RealtimeHTTP
 import SocketTestSupport
 import TestSupport
 import Testing
@@ -51,24 +51,24 @@ struct RunningConsole: Sendable {
     // MARK: Requests
 
     struct Response: Sendable {
-        let status: UInt
-        let headers: HTTPHeaders
+        let status: Int
+        let headers: HTTPFields
         let body: String
     }
 
     func request(
         _ method: HTTPMethod = .GET,
         _ target: String = "",
-        headers: HTTPHeaders = [:],
+        headers: HTTPFields = [:],
         body: String? = nil
     ) async throws -> Response {
-        var request = HTTPClientRequest(url: url + target)
-        request.method = method
-        request.headers = headers
-        request.body = body.map { .bytes(ByteBuffer(string: $0)) }
-        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
-        let bytes = try await response.body.collect(upTo: 1 << 20)
-        return Response(status: response.status.code, headers: response.headers, body: String(buffer: bytes))
+        let request = HTTPRequest.to(url + target, method: method.rawValue, headers: headers, body: body)
+        let response = try await AsyncHTTPRequester.ofTests.response(to: request)
+        return Response(
+            status: response.status,
+            headers: response.headers,
+            body: String(decoding: response.body, as: UTF8.self)
+        )
     }
 
     /// Returns the token of the page.
@@ -88,7 +88,7 @@ struct RunningConsole: Sendable {
     }
 
     /// Publishes an event on channel `c`, and returns the status of the answer.
-    func publish(_ event: String) async throws -> UInt {
+    func publish(_ event: String) async throws -> Int {
         try await act(#"{"action":"publish","event":"\#(event)","channel":"c","data":"{}"}"#).status
     }
 
@@ -118,14 +118,19 @@ struct RunningConsole: Sendable {
         lastEventID: Int? = nil,
         until matches: (_ updates: [JSONValue]) throws -> Bool
     ) async throws -> [JSONValue] {
-        var request = HTTPClientRequest(url: "\(url)updates?token=\(try await token())&from=\(index ?? 0)")
-        if let lastEventID { request.headers.add(name: "Last-Event-ID", value: "\(lastEventID)") }
-        let response = try await HTTPClient.patient.execute(request, timeout: .init(.patience))
-        #expect(response.status == .ok)
-        #expect(response.headers.first(name: "Content-Type") == "text/event-stream; charset=utf-8")
+        let target = "\(url)updates?token=\(try await token())&from=\(index ?? 0)"
+        var request = HTTPRequest.to(target, method: "GET", body: nil)
+        if let lastEventID { request.headers.set("Last-Event-ID", "\(lastEventID)") }
         var (updates, rest): ([JSONValue], [UInt8]) = ([], [])
-        for try await bytes in response.body {
-            rest += bytes.readableBytesView
+        for await event in AsyncHTTPRequester.ofTests.events(of: request) {
+            switch event {
+            case .head(let head):
+                #expect(head.status == 200)
+                #expect(head.headers["Content-Type"] == "text/event-stream; charset=utf-8")
+            case .body(let bytes): rest += bytes.readableBytesView
+            case .end: break
+            case .failed(let error): throw error
+            }
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = String(decoding: rest[..<end], as: UTF8.self)
                 rest.removeSubrange(...end)

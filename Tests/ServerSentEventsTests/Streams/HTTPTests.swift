@@ -359,7 +359,7 @@ struct HTTPTests {
 
     @Test("a server gets the request of a stream only if its key is pinned")
     func pins() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
@@ -410,7 +410,7 @@ struct HTTPTests {
 
     @Test("the client follows a redirect from TLS to plain HTTP only if the option allows this")
     func tls() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
@@ -438,7 +438,7 @@ struct HTTPTests {
 
     @Test("a reset of a TLS connection does not look like the end of the body")
     func resetWithTLS() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM
@@ -469,7 +469,7 @@ struct HTTPTests {
 
     @Test("the client connects through a proxy, with and without TLS")
     func proxy() async throws {
-        let certificates = try TestCertificates()
+        let certificates = TestCertificates()
         let certificate = EventSourceTestServer.Certificate(
             chain: certificates.serverPEM,
             privateKey: certificates.serverKeyPEM

@@ -14,7 +14,7 @@ func withRelay(
     transports: PusherTransports = .webSocket,
     _ body: (PusherTestServer, PusherTestRelay, Pusher) async throws -> Void
 ) async throws {
-    let chain = try TestChain(.direct)
+    let chain = TestChain(.direct)
     var options = PusherTestServer.Options()
     // On a slow machine too, the server must wait for the client's next request, and not end the old response.
     options.httpTransports.moveTime = .patience

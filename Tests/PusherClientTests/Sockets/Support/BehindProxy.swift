@@ -21,7 +21,7 @@ func withProxy(
     tls: (TestCertificates) -> TLSOptions = { TLSOptions(trustRoots: .only(pem: $0.rootPEM)) },
     _ body: (PusherTestServer, TestProxy, Pusher) async throws -> Void
 ) async throws {
-    let certificates = try TestCertificates(hosts: [proxiedName], addresses: [])
+    let certificates = TestCertificates(.proxied)
     var serverOptions = PusherTestServer.Options()
     if useTLS {
         serverOptions.tls = .init(
