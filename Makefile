@@ -166,8 +166,8 @@ test-thread-sanitizer: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(SKIP),--skip $(suite))
 
-# The suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The other tests
-# step machines or virtual time on one thread. The last two suites need traits, so other runs do not have them.
+# The targets and suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The
+# other tests step machines or virtual time on one thread. The last two suites need traits, so other runs do not have them.
 THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests ServerSentEventsTests SignalRClientTests \
 	PusherSwiftProgramTests Swift6ProgramTests \
 	$(addprefix PusherTestServerTests.,ListenerTests EndpointsOnSocketsTests HTTPTransportSocketTests UnreadingClientTests \
@@ -176,9 +176,10 @@ THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests Server
 		SwitchingOverSocketsTests UnreadingServerTests ClosedPipeTests DisturbedConnectionTests KilledServerTests \
 		LostConnectionTests SilentConnectionTests BroadcastTests EventBufferTests ManyThreadsTests CallbackQueueTests \
 		AwaitedListenerTests SharingTests ReleaseTests LifetimeTests MetricsTests ServiceTests)
+test-threads: export PUSHER_TESTS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
 test-threads: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
-	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(THREADED),--filter $(suite))
+	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) $(foreach suite,$(THREADED),--filter $(suite))
 
 # Compares 200,000 frames, and as many JSON documents. The build contains only the decoders and the generators. The second
 # run uses the code for processors without known vector instructions.

@@ -180,21 +180,4 @@ struct PusherSwiftEncryptionTests {
         #expect(decrypted.elements == (isReadable ? [#"{"message":"hello world"}"#] : []))
         #expect(delegate.undecryptable.elements == (isReadable ? [] : ["\(Self.name) my-event"]))
     }
-
-    @Test(
-        "every event waits for the first key, and is reported as undecryptable if no key arrives",
-        arguments: [event, #"{"message":"hello"}"#]
-    )
-    func beforeKey(data: String) throws {
-        var client = CoreClient.connected()
-        client.subscribe(Self.name)
-        let event = Envelope(event: "my-event", channel: Self.name, data: .string(data))
-        #expect(client.received(event) == [])
-        let transcript = client.authorized(Self.name, .failure(AuthorizationError(.refused, "no key for you")))
-        #expect(transcript.told.words.first == "unreadable \(Self.name) my-event decryptionFailed")
-        let errors = transcript.effects.compactMap { effect -> PusherClientError? in
-            if case .failedToDecrypt(_, _, let error) = effect { error } else { nil }
-        }
-        #expect(errors.map { $0.message.contains("there is no key for the channel") } == [true])
-    }
 }
