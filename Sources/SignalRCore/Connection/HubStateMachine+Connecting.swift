@@ -164,7 +164,7 @@ extension HubStateMachine {
             case .unexpected: attemptFailed(.signalR(.expectedHandshakeResponse), now: now)
             }
         } else if let message = try configuration.hubProtocol.decode(frame) {
-            handle(message, now: now)
+            handle(message, size: frame.count, now: now)
         } else {
             add(.ignored("a message of unknown type"))
         }
@@ -345,6 +345,9 @@ extension HubStateMachine {
         beginKeepAlive()
         add(.publish(.resumed(info)))
         sendHeld(now: now)
+        // Losses can follow each other in less than the delay of an acknowledgement. Without this acknowledgement, the
+        // server's buffer would then fill.
+        acknowledge(now: now)
     }
 
     mutating func resumptionFailed(now: Duration) {
@@ -352,8 +355,10 @@ extension HubStateMachine {
     }
 
     mutating func acknowledge(now: Duration) {
-        guard let resumption = session?.resumption, resumption.link == .up else { return }
-        transmit(.ack(resumption.latest), now: now)
+    /// Acknowledges all messages so far. Without a transport, the acknowledgement follows the resumption.
+        guard case .up = session?.resumption?.link else { return }
+        cancelTimer(.acknowledgement)
+        if let latest = session?.resumption?.acknowledge() { transmit(.ack(latest), now: now) }
     }
 }
 

@@ -232,7 +232,7 @@ final class HubBrain {
                 return
             }
             if case .synchronizing = connection.resumption?.link { return }
-            if message.isTracked, let (isNew, _) = connection.resumption?.received() {
+            if message.isTracked, let (isNew, _) = connection.resumption?.received(size: 0) {
                 acknowledgeSoon(connection)
                 if !isNew { return }
             }
