@@ -88,10 +88,11 @@ public final class HubConnectionBuilder {
 
     // MARK: Log
 
-    /// Sets the lowest level of the log. Default: no log.
+    /// Sets the lowest level of the log. Default: warnings and errors, which a logger of swift-log with the label
+    /// `SignalRClient` writes.
     public func withLogLevel(logLevel: LogLevel) -> HubConnectionBuilder { with { $0.logger.level = logLevel } }
 
-    /// Sets the handler of the log. Default: a handler that writes to the standard output.
+    /// Sets the handler of the log. Default: if a level is set, a handler that writes to the standard output.
     public func withLogHandler(logHandler: any LogHandler) -> HubConnectionBuilder {
         with { $0.logger.handler = logHandler }
     }
@@ -148,7 +149,8 @@ public final class HubConnectionBuilder {
     }
 
     /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it. After the
-    /// client has resumed the connection, calls and streams continue, and no message is lost.
+    /// client has resumed the connection, calls and streams continue, and no message is lost. With
+    /// ``HttpConnectionOptions/skipNegotiation``, the option has no effect.
     public func withStatefulReconnect() -> HubConnectionBuilder {
         withStatefulReconnect(options: StatefulReconnectOptions())
     }
@@ -192,6 +194,9 @@ public final class HubConnectionBuilder {
         options.connectTimeout = connectTimeout ?? options.connectTimeout
         let opener =
             opener
+        if resumption != nil, options.skipNegotiation {
+            logger.log(.warning, "Without a negotiation, there is no stateful reconnect, so the option has no effect.")
+        }
             ?? HttpConnector(url ?? "", options, coder.hubProtocol, logger: logger)
         let origin = ContinuousClock.now
         return HubConnection(

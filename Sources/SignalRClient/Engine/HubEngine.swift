@@ -227,11 +227,8 @@ final class HubEngine: Sendable {
 
     func stream(_ method: String, _ arguments: CallArguments) async throws -> StreamLease {
         if Task.isCancelled { throw CancellationError() }
-        guard state == .connected else {
-            throw SignalRError.invalidOperation(
-                "stream(method:arguments:) needs a connection in the state 'Connected'. Call start() first."
-            )
-        }
+        let state = state
+        guard state == .connected else { throw HubFailure.notConnected("stream(method:arguments:)", in: state).error }
         let id = CallID(nextSerial())
         let (invocation, uploads) = prepare(method, arguments)
         let buffer = StreamBuffer(limit: receiveBufferSize)

@@ -32,8 +32,24 @@ final class HubHTTP: Sendable {
     func renewToken() async throws {
         let isRedirected = state.withLockedValue { $0.isRedirected }
         guard !isRedirected, let factory = options.accessTokenFactory else { return }
-        let token = try await factory()
-        state.withLockedValue { $0.token = token?.isEmpty == true ? nil : token }
+        let token = try await Self.token(factory)
+        state.withLockedValue { $0.token = token }
+    }
+
+    /// Gets a token from the app. An empty token is none.
+    private static func token(_ factory: @Sendable () async throws -> String?) async throws -> String? {
+        do {
+            let token = try await factory()
+            return token?.isEmpty == true ? nil : token
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw SignalRClientError(
+                .accessTokenFailed,
+                "Access token not available: the accessTokenFactory threw an error. See the error's cause.",
+                cause: error
+            )
+        }
     }
 
     /// Handles a redirect. All later requests use the redirect's token.

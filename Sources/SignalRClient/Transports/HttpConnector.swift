@@ -14,6 +14,8 @@ final class HttpConnector: HubTransportOpener {
     private let options: HttpConnectionOptions
     private let client: any HttpClient
     private let pooledClient: PooledHttpClient
+    /// Opens WebSockets. All connections of the client have the same dialer.
+    private let webSockets: WebSocketConnector
     private let hubProtocol: HubProtocol
     private let logger: HubLogger
 
@@ -27,7 +29,11 @@ final class HttpConnector: HubTransportOpener {
         self.options = options
         self.hubProtocol = hubProtocol
         self.logger = logger
-        pooledClient = PooledHttpClient(options)
+        let dialer = options.makeDialer()
+        pooledClient = PooledHttpClient(options, dialer: dialer)
+        var webSocket = WebSocketOptions(maximumMessageSize: options.maximumDeliverySize)
+        if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
+        webSockets = WebSocketConnector(webSocket, dialer: dialer)
         client = options.httpClient ?? pooledClient
     }
 
@@ -80,8 +86,10 @@ final class HttpConnector: HubTransportOpener {
                 return try await open(info, url, current.http, on: eventLoop, receive: receive)
             } catch {
                 if error is CancellationError { throw error }
-                // Another transport must not reach a server that the pins exclude.
-                if let error = error as? SignalRClientError, error.code == .pinMismatch { throw error }
+                // Another transport must not reach a server that the pins or the certificates exclude.
+                if let error = error as? SignalRClientError, [.pinMismatch, .tlsFailed].contains(error.code) {
+                    throw error
+                }
                 logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")
                 reasons.append("\(offered.name): \(error)")
             }
@@ -209,17 +217,11 @@ final class HttpConnector: HubTransportOpener {
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> WebSocketTransport {
-        var webSocket = WebSocketOptions(
-            maximumMessageSize: options.maximumDeliverySize,
-            tls: options.tls,
-            proxy: options.proxy
-        )
-        if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
-        return try await withFreshToken(http) { [webSocket] in
+        try await withFreshToken(http) {
             try await WebSocketTransport.open(
                 http.url(url),
                 headers: http.headers(for: url),
-                options: webSocket,
+                connector: webSockets,
                 isBinary: hubProtocol.isBinary,
                 on: eventLoop,
                 receive: receive

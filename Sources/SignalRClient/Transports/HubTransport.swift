@@ -68,3 +68,20 @@ extension HubFailure {
         }
     }
 }
+
+    /// Makes the failure for a request of an open transport that failed. The connection is then lost.
+    static func lost(_ error: any Error) -> Self {
+        switch HubFailure(error) {
+        case .signalR(.unexpectedResponseCode(let status)):
+            let message = "Connection lost: the server answered a request with HTTP status \(status)."
+            return .client(SignalRClientError(.transportClosed, message, httpStatus: status, cause: error))
+        case .signalR(let failure):
+            return .client(SignalRClientError(.transportClosed, "Connection lost: \(failure)", cause: error))
+        case .client(let failure) where failure.code == .connectionFailed || failure.code == .tlsFailed:
+            let message = "Connection lost: \(failure.message)"
+            let status = failure.httpStatus
+            return .client(SignalRClientError(.transportClosed, message, httpStatus: status, cause: failure.cause))
+        // The other codes say more than the loss.
+        case .client, .cancelled: return HubFailure(error)
+        }
+    }

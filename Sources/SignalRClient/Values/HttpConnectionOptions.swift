@@ -1,3 +1,5 @@
+import RealtimeNetworking
+
 /// The options of a connection.
 public struct HttpConnectionOptions: Sendable {
     /// The handler that writes the log. Default: `nil`, which means the handler of the builder.
@@ -11,7 +13,9 @@ public struct HttpConnectionOptions: Sendable {
     /// Whether the client also sends the token in the query, as `access_token`. Many servers log queries, so set the
     /// option only for servers that do not read the header. Default: `false`.
     public var sendsAccessTokenInQuery = false
-    /// The client for HTTP requests. A WebSocket, and the response with server-sent events, do not use this client.
+    /// The client for HTTP requests. A WebSocket, and the response with server-sent events, do not use this client. If the
+    /// task is cancelled, the call should throw `CancellationError`. With FoundationNetworking (Linux), do not cancel a task
+    /// of `URLSession` from a cancellation handler, because this can stop the whole process.
     /// Default: `nil`, which means the package's own client.
     public var httpClient: (any HttpClient)?
     /// The transports that the client may use. Default: `nil`, which means all.
@@ -41,7 +45,7 @@ public struct HttpConnectionOptions: Sendable {
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
-    /// connection. A transport can deliver several messages together, for example in the answer to a poll. Together,
+    /// connection with ``SignalRClientError/Code/messageTooLarge``. A transport can deliver several messages together, for example in the answer to a poll. Together,
     /// they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
     /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of
@@ -69,6 +73,8 @@ extension HttpConnectionOptions: CustomStringConvertible, CustomDebugStringConve
     /// The allowed transports. Header fields and the proxy's password may be secret.
     public var description: String {
         "HttpConnectionOptions(transport: \(transport.map { "\($0)" } ?? "all"), \(headers?.count ?? 0) headers)"
+
+    func makeDialer() -> Dialer { Dialer(tlsContexts: TLSContextSource(tls), proxies: ProxyRules(proxy)) }
     }
     /// The same as ``description``.
     public var debugDescription: String { description }

@@ -16,7 +16,7 @@ extension HubStateMachine {
     package mutating func send(_ id: WaiterID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session != nil else {
-                return machine.add(.finishSend(id, .notConnected("send(method:arguments:)")))
+                return machine.add(.finishSend(id, .notConnected("send(method:arguments:)", in: machine.state)))
             }
             machine.transmit(.invocation(invocation), receipt: id, now: now)
             machine.beginUploads(invocation, of: nil)
@@ -78,7 +78,7 @@ extension HubStateMachine {
         case .invocation: (message, operation) = (.invocation(invocation), "invoke(method:arguments:)")
         case .stream: (message, operation) = (.streamInvocation(invocation), "stream(method:arguments:)")
         }
-        guard session != nil else { return add(.finishCall(id, .failure(.notConnected(operation)))) }
+        guard session != nil else { return add(.finishCall(id, .failure(.notConnected(operation, in: state)))) }
         session?.calls[id] = kind
         transmit(message, now: now)
         beginUploads(invocation, of: id)

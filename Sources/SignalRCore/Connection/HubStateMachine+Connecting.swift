@@ -68,11 +68,10 @@ extension HubStateMachine {
                     try machine.handle(frame, now: now)
                 }
             } catch {
-                let failure = HubFailure.client(.protocolViolation, error.description)
                 if machine.session == nil {
-                    machine.attemptFailed(failure, now: now)
+                    machine.attemptFailed(error.failure, now: now)
                 } else {
-                    machine.lost(failure, now: now)
+                    machine.lost(error.failure, now: now)
                 }
             }
         }
@@ -344,12 +343,12 @@ extension HubStateMachine {
         cancelTimer(.resumeDeadline)
         beginKeepAlive()
         add(.publish(.resumed(info)))
-        sendHeld(now: now)
         // Losses can follow each other in less than the delay of an acknowledgement. Without this acknowledgement, the
         // server's buffer would then fill.
         acknowledge(now: now)
     }
 
+        sendHeld(now: now)
     mutating func resumptionFailed(now: Duration) {
         lost(.client(.transportClosed, "Connection lost: the client could not resume it."), now: now)
     }
