@@ -217,6 +217,7 @@ public final class HubConnectionBuilder {
             )
         )
     }
+                    uploadBufferSize: options.uploadBufferSize,
 }
 
 extension HubConnectionBuilder: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -19,6 +19,12 @@ final class HubEngine: Sendable {
         }
     }
 
+    private enum Waiter {
+        case call(CheckedContinuation<Void, any Error>)
+        /// An item of an upload, with its size.
+        case item(UploadWindow, Int)
+    }
+
     private struct LoopState {
         var machine: Machine
         var transport: (attempt: AttemptID, transport: any HubTransport)?
@@ -27,7 +33,7 @@ final class HubEngine: Sendable {
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
-        var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
+        var waiters: [WaiterID: Waiter] = [:]
         /// The policies for further attempts, by the waiting call of `start(retrying:)`.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
@@ -40,7 +46,12 @@ final class HubEngine: Sendable {
         /// The timer after which calls without a handler do not wait for one.
         var holding: Scheduled<Void>?
 
-        var waitingCallCount: Int { waiters.count + calls.count + uploads.count + uploading.count }
+        /// Whether the current step has sent messages that the transport may still hold.
+        var hasSent = false
+
+        var waitingCallCount: Int {
+            waiters.count + calls.count + uploads.count + uploading.count
+        }
     }
 
     struct Callbacks: Sendable {
@@ -70,6 +81,7 @@ final class HubEngine: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
     private let handlerQueue: SerialQueue
+    private let uploadBufferSize: Int
     /// The queue for callbacks about the connection. The queue is separate from the handlers' queue, so a slow handler
     /// does not delay these callbacks.
     private let callbackQueue = SerialQueue(limit: .max)
@@ -89,6 +101,7 @@ final class HubEngine: Sendable {
     }
 
     init(
+        var uploadBufferSize = HttpConnectionOptions().uploadBufferSize
         _ options: Options,
         opener: any HubTransportOpener,
         on eventLoop: any EventLoop,
@@ -105,6 +118,7 @@ final class HubEngine: Sendable {
         self.opener = opener
         self.eventLoop = eventLoop
         self.now = now
+        uploadBufferSize = options.uploadBufferSize
         timers = ClockedTimers(on: eventLoop, now: now)
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
@@ -278,7 +292,7 @@ final class HubEngine: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             onLoop { [self] in
                 loopState.value.uploads.merge(uploads) { $1 }
-                loopState.value.waiters[id] = continuation
+                loopState.value.waiters[id] = .call(continuation)
                 step(input)
             }
             if Task.isCancelled { onCancelled?() }
@@ -339,6 +353,10 @@ final class HubEngine: Sendable {
         case .finishStop(let id): finish(id, nil)
         case .finishCall(let id, let result): finish(id, result)
         case .deliverItem(let id, let item): deliver(item, to: id)
+        if loopState.value.hasSent {
+            loopState.value.hasSent = false
+            loopState.value.transport?.transport.flush()
+        }
         case .beginUploads(let ids): for id in ids { beginUpload(id) }
         case .cancelUpload(let id): loopState.value.uploading.removeValue(forKey: id)?.cancel()
         case .deliver(let invocation, let session): deliver(invocation, session)
@@ -507,8 +525,13 @@ final class HubEngine: Sendable {
         // Releasing a policy can run the app's `deinit` code, so it happens after the state has changed.
         let policy = loopState.value.startPolicies.removeValue(forKey: id)
         _ = policy
-        guard let continuation = loopState.value.waiters.removeValue(forKey: id) else { return }
-        if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        switch loopState.value.waiters.removeValue(forKey: id) {
+        case .call(let continuation)?:
+            if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        case .item(let window, let size)?:
+            if let error { window.fail(error) } else { window.release(size) }
+        case nil: break
+        }
     }
 
     private func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
@@ -548,12 +571,12 @@ final class HubEngine: Sendable {
             var text: String?
             do {
                 try await upload.run { [self] item in
-                    let receipt = WaiterID(nextSerial())
-                    try Task.checkCancellation()
-                    try await wait(receipt) { $0.upload(id, item: item, receipt: receipt, now: $1) }
+                    if try await window.add(item) { onLoop { [self] in send(window, of: id) } }
+        loopState.value.hasSent = true
                 }
             } catch {
-                text = "\(error)"
+                // As with a handler, any other error may contain secrets.
+                text = (error as? HubError)?.message ?? "The client's stream failed."
             }
             let error = text
             onLoop { [self] in
@@ -606,6 +629,7 @@ final class HubEngine: Sendable {
     /// The time for which a call waits for a handler. It begins with the connection.
     static let holdingTime = Duration.seconds(5)
 
+            let window = UploadWindow(limit: uploadBufferSize)
     /// Adds a handler. The handler first gets the calls that waited for it. Any thread may call this method.
     func addHandler(
         _ method: String,
@@ -624,6 +648,17 @@ final class HubEngine: Sendable {
         }
         return id
     }
+    /// Sends the items that an upload has added.
+    private func send(_ window: UploadWindow, of id: CallID) {
+        let items = window.take().map { (item: $0, receipt: WaiterID(nextSerial())) }
+        for (item, receipt) in items {
+            loopState.value.waiters[receipt] = .item(window, UploadWindow.size(of: item))
+        }
+        step { machine, now in
+            items.flatMap { machine.upload(id, item: $0.item, receipt: $0.receipt, now: now) }
+        }
+    }
+
 
     /// Runs the calls that waited for a handler.
     private func callHeld(_ lookup: HandlerRegistry.Lookup) async {

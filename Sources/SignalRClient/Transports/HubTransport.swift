@@ -3,15 +3,23 @@ package import SignalRCore
 
 /// A transport that carries the bytes of a connection. The caller makes all calls on the event loop.
 package protocol HubTransport: Sendable {
-    /// Sends bytes after the bytes of earlier calls. The promise succeeds when the socket has taken the bytes, or when
-    /// the server has accepted the request that contains them.
+    /// Sends bytes after the bytes of earlier calls. The transport may wait for ``flush()``. The promise succeeds when the
+    /// socket has taken the bytes, or when the server has accepted the request that contains them.
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
+
+    /// Sends the bytes of all earlier calls.
+    func flush()
 
     /// Sends the waiting bytes, and closes the transport as the server expects. The event `.closed` follows.
     func close()
 
     /// Aborts the transport at once, without an event.
     func abort()
+}
+
+extension HubTransport {
+    /// Does nothing, because most transports do not wait.
+    package func flush() {}
 }
 
 /// An event of a transport. The transport reports events on the event loop, in order, and `.closed` is the last event.

@@ -103,8 +103,9 @@ final class WebSocketTransport: HubTransport {
         } else {
             connection.send(String(decoding: bytes, as: UTF8.self), promise: promise)
         }
-        connection.flush()
     }
+
+    func flush() { connection.flush() }
 
     func close() { connection.close(code: .normalClosure, reason: "") }
 

@@ -57,6 +57,10 @@ public struct HttpConnectionOptions: Sendable {
 
     /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.
     package var connectTimeout: Duration?
+    /// The maximum number of bytes of one upload's items that the transport has not taken yet. At this number, the client
+    /// waits before it asks your sequence for the next element. An item has 64 additional bytes. Default: 64 KiB.
+    public var uploadBufferSize = 65_536
+
 
     /// The maximum number of bytes that a transport delivers at once: a WebSocket message, an event, or the answer to a
     /// request. Each can contain several messages.
