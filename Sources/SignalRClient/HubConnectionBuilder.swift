@@ -160,6 +160,15 @@ public final class HubConnectionBuilder {
         with { $0.resumption = options }
     }
 
+    /// Sets how the client refreshes tokens that expire, if the hub names their lifetime. Default: the client asks the
+    /// ``HttpConnectionOptions/accessTokenFactory`` 5 minutes before the expiry, or after half of a shorter lifetime.
+    public func withAuthenticationRefresh(options: AuthenticationRefreshOptions) -> HubConnectionBuilder {
+        with { builder in
+            builder.machine.refreshesAuthentication = options.isAutomatic
+            builder.machine.refreshLead = Duration(clampingSeconds: options.refreshBeforeExpiration)
+        }
+    }
+
     /// Sets the time limit for closing the transport, for tests.
     package func withCloseTimeout(_ timeout: Duration) -> HubConnectionBuilder {
         with { $0.machine.closeTimeout = timeout }
@@ -185,6 +194,9 @@ public final class HubConnectionBuilder {
         var logger = logger
         if let level = options.logLevel { logger.level = logger.level ?? level }
         if let handler = options.logHandler { logger.handler = handler }
+        if resumption != nil, options.skipNegotiation {
+            logger.log(.warning, "Without a negotiation, there is no stateful reconnect, so the option has no effect.")
+        }
         var configuration = machine
         configuration.hubProtocol = coder.hubProtocol
         configuration.reconnects = retryPolicy != nil
@@ -194,9 +206,6 @@ public final class HubConnectionBuilder {
         options.connectTimeout = connectTimeout ?? options.connectTimeout
         let opener =
             opener
-        if resumption != nil, options.skipNegotiation {
-            logger.log(.warning, "Without a negotiation, there is no stateful reconnect, so the option has no effect.")
-        }
             ?? HttpConnector(url ?? "", options, coder.hubProtocol, logger: logger)
         let origin = ContinuousClock.now
         return HubConnection(
@@ -208,6 +217,7 @@ public final class HubConnectionBuilder {
                     wantsResumption: resumption != nil,
                     invocationTimeout: invocationTimeout.map(Duration.init(clampingSeconds:)),
                     receiveBufferSize: options.receiveBufferSize,
+                    uploadBufferSize: options.uploadBufferSize,
                     logger: logger,
                     logsContent: options.logMessageContent ?? false
                 ),
@@ -217,7 +227,6 @@ public final class HubConnectionBuilder {
             )
         )
     }
-                    uploadBufferSize: options.uploadBufferSize,
 }
 
 extension HubConnectionBuilder: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

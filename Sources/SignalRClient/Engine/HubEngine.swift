@@ -33,6 +33,9 @@ final class HubEngine: Sendable {
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
+        var refresh: (@Sendable () async throws -> Duration?)?
+        var refreshing: (id: RefreshID, task: Task<Void, Never>)?
+        var refreshWaiters: [WaiterID: CheckedContinuation<Duration?, any Error>] = [:]
         var waiters: [WaiterID: Waiter] = [:]
         /// The policies for further attempts, by the waiting call of `start(retrying:)`.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
@@ -50,7 +53,7 @@ final class HubEngine: Sendable {
         var hasSent = false
 
         var waitingCallCount: Int {
-            waiters.count + calls.count + uploads.count + uploading.count
+            refreshWaiters.count + waiters.count + calls.count + uploads.count + uploading.count
         }
     }
 
@@ -58,6 +61,8 @@ final class HubEngine: Sendable {
         var closed: [@Sendable ((any Error)?) async -> Void] = []
         var reconnecting: [@Sendable ((any Error)?) async -> Void] = []
         var reconnected: [@Sendable () async -> Void] = []
+        var refreshed: [@Sendable (TimeInterval?) async -> Void] = []
+        var refreshFailed: [@Sendable (any Error) async -> Void] = []
     }
 
     private struct Shared {
@@ -76,12 +81,12 @@ final class HubEngine: Sendable {
     private let wantsResumption: Bool
     private let invocationTimeout: Duration?
     private let receiveBufferSize: Int
+    private let uploadBufferSize: Int
     private let logsContent: Bool
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
     private let handlerQueue: SerialQueue
-    private let uploadBufferSize: Int
     /// The queue for callbacks about the connection. The queue is separate from the handlers' queue, so a slow handler
     /// does not delay these callbacks.
     private let callbackQueue = SerialQueue(limit: .max)
@@ -96,12 +101,12 @@ final class HubEngine: Sendable {
         var wantsResumption: Bool
         var invocationTimeout: Duration?
         var receiveBufferSize: Int
+        var uploadBufferSize = HttpConnectionOptions().uploadBufferSize
         var logger: HubLogger
         var logsContent: Bool
     }
 
     init(
-        var uploadBufferSize = HttpConnectionOptions().uploadBufferSize
         _ options: Options,
         opener: any HubTransportOpener,
         on eventLoop: any EventLoop,
@@ -113,12 +118,12 @@ final class HubEngine: Sendable {
         wantsResumption = options.wantsResumption
         invocationTimeout = options.invocationTimeout
         receiveBufferSize = options.receiveBufferSize
+        uploadBufferSize = options.uploadBufferSize
         logsContent = options.logsContent
         handlerQueue = SerialQueue(limit: options.receiveBufferSize)
         self.opener = opener
         self.eventLoop = eventLoop
         self.now = now
-        uploadBufferSize = options.uploadBufferSize
         timers = ClockedTimers(on: eventLoop, now: now)
         loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
     }
@@ -173,6 +178,7 @@ final class HubEngine: Sendable {
             let state = loopState.value
             return state.waitingCallCount + timers.count + state.timedOut.count + state.startPolicies.count
                 + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
+                + (state.refreshing == nil ? 0 : 1)
         }.get()
     }
 
@@ -205,6 +211,28 @@ final class HubEngine: Sendable {
         let id = WaiterID(nextSerial())
         // `stop` has no result, because stopping never fails.
         try? await wait(id) { $0.stop(id, now: $1) }
+    }
+
+    func refreshAuthentication() async throws -> Duration? {
+        let id = WaiterID(nextSerial())
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                onLoop { [self] in
+                    loopState.value.refreshWaiters[id] = continuation
+                    step { $0.refresh(id, now: $1) }
+                }
+                if Task.isCancelled { cancelWaiting(id) }
+            }
+        } onCancel: {
+            cancelWaiting(id)
+        }
+    }
+
+    /// Ends the wait for a refresh. The refresh itself continues.
+    private func cancelWaiting(_ id: WaiterID) {
+        onLoop { [self] in
+            loopState.value.refreshWaiters.removeValue(forKey: id)?.resume(throwing: CancellationError())
+        }
     }
 
     func send(_ method: String, _ arguments: CallArguments) async throws {
@@ -325,6 +353,10 @@ final class HubEngine: Sendable {
         // The engine updates the state first, so consumers of a status already see the matching state.
         shared.withLockedValue { $0.state = state }
         for action in actions { run(action, now: now) }
+        if loopState.value.hasSent {
+            loopState.value.hasSent = false
+            loopState.value.transport?.transport.flush()
+        }
         loopState.value.isStepping = false
     }
 
@@ -349,14 +381,26 @@ final class HubEngine: Sendable {
             )
             let delay = policy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
             step { $0.retryDecided(question, delay: delay, now: $1) }
+        case .refreshAuthentication(let id): refresh(id)
+        case .cancelRefresh(let id):
+            guard let refreshing = loopState.value.refreshing, refreshing.id == id else { return }
+            loopState.value.refreshing = nil
+            refreshing.task.cancel()
+        case .finishRefresh(let id, let result):
+            loopState.value.refreshWaiters.removeValue(forKey: id)?.resume(with: result.mapError { $0.error })
+        case .announceRefreshed(let lifetime):
+            for callback in shared.withLockedValue({ $0.callbacks.refreshed }) {
+                _ = callbackQueue.add { await callback(lifetime.map { $0 / .seconds(1) }) }
+            }
+        case .announceRefreshFailed(let failure):
+            logger.log(.warning, "The client could not refresh the authentication: \(failure.error)")
+            for callback in shared.withLockedValue({ $0.callbacks.refreshFailed }) {
+                _ = callbackQueue.add { await callback(failure.error) }
+            }
         case .finishStart(let id, let failure), .finishSend(let id, let failure): finish(id, failure?.error)
         case .finishStop(let id): finish(id, nil)
         case .finishCall(let id, let result): finish(id, result)
         case .deliverItem(let id, let item): deliver(item, to: id)
-        if loopState.value.hasSent {
-            loopState.value.hasSent = false
-            loopState.value.transport?.transport.flush()
-        }
         case .beginUploads(let ids): for id in ids { beginUpload(id) }
         case .cancelUpload(let id): loopState.value.uploading.removeValue(forKey: id)?.cancel()
         case .deliver(let invocation, let session): deliver(invocation, session)
@@ -395,7 +439,7 @@ final class HubEngine: Sendable {
     // MARK: Transports
 
     private func open(_ attempt: AttemptID) {
-        loopState.value.reopen = nil
+        (loopState.value.reopen, loopState.value.refresh) = (nil, nil)
         let task = Task { [self] in
             do {
                 let transport = try await opener.open(
@@ -412,13 +456,13 @@ final class HubEngine: Sendable {
     }
 
     private func reopen(_ attempt: AttemptID) {
-        let reopen = loopState.value.reopen
+        let (reopen, refresh) = (loopState.value.reopen, loopState.value.refresh)
         let task = Task { [self] in
             do {
                 guard let reopen else { throw SignalRError.cannotSentUntilTransportConnected }
                 let info = TransportInfo(connectionID: nil, transport: .webSockets, canBeResumed: true)
                 let transport = try await reopen(receiver(attempt))
-                opened(attempt, OpenedTransport(transport, info, reopen: reopen))
+                opened(attempt, OpenedTransport(transport, info, reopen: reopen, refresh: refresh))
             } catch {
                 failed(attempt, HubFailure(error))
             }
@@ -431,7 +475,7 @@ final class HubEngine: Sendable {
             guard loopState.value.opening?.attempt == attempt else { return opened.transport.abort() }
             loopState.value.opening = nil
             loopState.value.transport = (attempt, opened.transport)
-            loopState.value.reopen = opened.reopen
+            (loopState.value.reopen, loopState.value.refresh) = (opened.reopen, opened.refresh)
             step(firesDueTimers: false) { $0.opened(attempt, opened.info, now: $1) }
             let early = loopState.value.early
             (loopState.value.early, loopState.value.earlySize) = ([], 0)
@@ -445,6 +489,23 @@ final class HubEngine: Sendable {
             forgetOpening()
             step(firesDueTimers: false) { $0.failed(attempt, failure, now: $1) }
         }
+    }
+
+    private func refresh(_ id: RefreshID) {
+        let refresh = loopState.value.refresh
+        let task = Task { [self] in
+            let result: Result<Duration?, HubFailure>
+            do {
+                result = .success(try await refresh?())
+            } catch {
+                result = .failure(HubFailure(error))
+            }
+            onLoop { [self] in
+                if loopState.value.refreshing?.id == id { loopState.value.refreshing = nil }
+                step(firesDueTimers: false) { $0.refreshed(id, result, now: $1) }
+            }
+        }
+        loopState.value.refreshing = (id, task)
     }
 
     private func receiver(_ attempt: AttemptID) -> OpenedTransport.Receiver {
@@ -508,6 +569,7 @@ final class HubEngine: Sendable {
             return
         }
         logContent("Sent", bytes)
+        loopState.value.hasSent = true
         guard let receipt else { return transport.send(bytes, promise: nil) }
         let promise = eventLoop.makePromise(of: Void.self)
         promise.futureResult.whenComplete { [self] result in
@@ -568,11 +630,11 @@ final class HubEngine: Sendable {
     private func beginUpload(_ id: CallID) {
         guard let upload = loopState.value.uploads.removeValue(forKey: id) else { return }
         loopState.value.uploading[id] = Task { [self] in
+            let window = UploadWindow(limit: uploadBufferSize)
             var text: String?
             do {
                 try await upload.run { [self] item in
                     if try await window.add(item) { onLoop { [self] in send(window, of: id) } }
-        loopState.value.hasSent = true
                 }
             } catch {
                 // As with a handler, any other error may contain secrets.
@@ -583,6 +645,17 @@ final class HubEngine: Sendable {
                 loopState.value.uploading[id] = nil
                 step { $0.endUpload(id, error: error, now: $1) }
             }
+        }
+    }
+
+    /// Sends the items that an upload has added.
+    private func send(_ window: UploadWindow, of id: CallID) {
+        let items = window.take().map { (item: $0, receipt: WaiterID(nextSerial())) }
+        for (item, receipt) in items {
+            loopState.value.waiters[receipt] = .item(window, UploadWindow.size(of: item))
+        }
+        step { machine, now in
+            items.flatMap { machine.upload(id, item: $0.item, receipt: $0.receipt, now: now) }
         }
     }
 
@@ -629,7 +702,6 @@ final class HubEngine: Sendable {
     /// The time for which a call waits for a handler. It begins with the connection.
     static let holdingTime = Duration.seconds(5)
 
-            let window = UploadWindow(limit: uploadBufferSize)
     /// Adds a handler. The handler first gets the calls that waited for it. Any thread may call this method.
     func addHandler(
         _ method: String,
@@ -648,17 +720,6 @@ final class HubEngine: Sendable {
         }
         return id
     }
-    /// Sends the items that an upload has added.
-    private func send(_ window: UploadWindow, of id: CallID) {
-        let items = window.take().map { (item: $0, receipt: WaiterID(nextSerial())) }
-        for (item, receipt) in items {
-            loopState.value.waiters[receipt] = .item(window, UploadWindow.size(of: item))
-        }
-        step { machine, now in
-            items.flatMap { machine.upload(id, item: $0.item, receipt: $0.receipt, now: now) }
-        }
-    }
-
 
     /// Runs the calls that waited for a handler.
     private func callHeld(_ lookup: HandlerRegistry.Lookup) async {

@@ -8,7 +8,7 @@ import WebSocketClient
 final class HttpConnector: HubTransportOpener {
     private static let maximumRedirects = 100
     /// A lower limit for messages does not apply to the server's answer to a negotiation. In bytes.
-    private static let minimumAnswerSize = 65_536
+    static let minimumAnswerSize = 65_536
 
     private let url: String
     private let options: HttpConnectionOptions
@@ -77,13 +77,20 @@ final class HttpConnector: HubTransportOpener {
             }
             prepared = nil
             do {
-                let info = TransportInfo(
+                var info = TransportInfo(
                     connectionID: current.negotiation.connectionID,
                     transport: transport,
                     canBeResumed: current.negotiation.canBeResumed && transport == .webSockets
                 )
-                let url = ConnectionURL.transport(current.url, token: current.negotiation.connectionToken)
-                return try await open(info, url, current.http, on: eventLoop, receive: receive)
+                info.canBeRefreshed = current.http.canRenewToken
+                info.tokenLifetime = current.negotiation.tokenLifetime
+                let token = current.negotiation.connectionToken
+                let url = ConnectionURL.transport(current.url, token: token)
+                var opened = try await open(info, url, current.http, on: eventLoop, receive: receive)
+                opened.refresh = { [http = current.http, hub = current.url] in
+                    try await http.refreshAuthentication(hub, connectionToken: token)
+                }
+                return opened
             } catch {
                 if error is CancellationError { throw error }
                 // Another transport must not reach a server that the pins or the certificates exclude.

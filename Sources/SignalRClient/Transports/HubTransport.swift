@@ -37,15 +37,20 @@ package struct OpenedTransport: Sendable {
     package var info: TransportInfo
     /// Opens another transport for the same connection.
     package var reopen: @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+    /// Asks the app for a token, sends it to the server, and returns the time until it expires. `nil` if the connection
+    /// cannot be refreshed.
+    package var refresh: (@Sendable () async throws -> Duration?)?
 
     package init(
         _ transport: any HubTransport,
         _ info: TransportInfo,
-        reopen: @escaping @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+        reopen: @escaping @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport,
+        refresh: (@Sendable () async throws -> Duration?)? = nil
     ) {
         self.transport = transport
         self.info = info
         self.reopen = reopen
+        self.refresh = refresh
     }
 }
 
@@ -75,7 +80,6 @@ extension HubFailure {
         default: self = .client(SignalRClientError(.connectionFailed, "\(error)", cause: error))
         }
     }
-}
 
     /// Makes the failure for a request of an open transport that failed. The connection is then lost.
     static func lost(_ error: any Error) -> Self {
@@ -93,3 +97,4 @@ extension HubFailure {
         case .client, .cancelled: return HubFailure(error)
         }
     }
+}

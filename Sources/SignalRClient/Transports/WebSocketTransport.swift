@@ -118,11 +118,11 @@ extension HubFailure {
     /// - Parameter limit: The limit for the size of a WebSocket message.
     fileprivate init?(_ closure: WebSocketClosure, limit: Int) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
-        let message: String
         if closure.error?.code == .messageTooBig {
             self = .client(.messageTooLarge(limit: limit))
             return
         }
+        let message: String
         if let error = closure.error {
             message = error.message
         } else if let code = closure.code {

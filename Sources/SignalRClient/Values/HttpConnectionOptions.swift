@@ -8,7 +8,8 @@ public struct HttpConnectionOptions: Sendable {
     public var logLevel: LogLevel?
     /// The closure that returns the bearer token, or `nil` for no token. The client calls the closure for each
     /// negotiation, or for each attempt without a negotiation. The client calls the closure again if the server answers
-    /// with 401. Default: `nil`.
+    /// with 401, and for each refresh: see ``HubConnection/refreshAuthentication()``. If the closure throws, connecting fails
+    /// with ``SignalRClientError/Code/accessTokenFailed``. Default: `nil`.
     public var accessTokenFactory: (@Sendable () async throws -> String?)?
     /// Whether the client also sends the token in the query, as `access_token`. Many servers log queries, so set the
     /// option only for servers that do not read the header. Default: `false`.
@@ -21,7 +22,8 @@ public struct HttpConnectionOptions: Sendable {
     /// The transports that the client may use. Default: `nil`, which means all.
     public var transport: HttpTransportType?
     /// Whether the client connects by WebSocket without a negotiation. If `true`, ``transport`` must be `.webSockets`.
-    /// Without a negotiation, there is no connection id, and Azure SignalR Service does not work. Default: `false`.
+    /// Without a negotiation, there is no connection id, and stateful reconnect, refreshed tokens and Azure SignalR Service
+    /// do not work. Default: `false`.
     public var skipNegotiation = false
     /// The header fields of all requests. The app's fields replace the client's own fields. If the server's answer to a
     /// negotiation leads to another origin, the client sends only `Accept`, `Cache-Control`, `Last-Event-ID` and the
@@ -55,12 +57,12 @@ public struct HttpConnectionOptions: Sendable {
     /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
 
-    /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.
-    package var connectTimeout: Duration?
     /// The maximum number of bytes of one upload's items that the transport has not taken yet. At this number, the client
     /// waits before it asks your sequence for the next element. An item has 64 additional bytes. Default: 64 KiB.
     public var uploadBufferSize = 65_536
 
+    /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.
+    package var connectTimeout: Duration?
 
     /// The maximum number of bytes that a transport delivers at once: a WebSocket message, an event, or the answer to a
     /// request. Each can contain several messages.
@@ -71,14 +73,14 @@ public struct HttpConnectionOptions: Sendable {
 
     /// Creates options.
     public init() {}
+
+    func makeDialer() -> Dialer { Dialer(tlsContexts: TLSContextSource(tls), proxies: ProxyRules(proxy)) }
 }
 
 extension HttpConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The allowed transports. Header fields and the proxy's password may be secret.
     public var description: String {
         "HttpConnectionOptions(transport: \(transport.map { "\($0)" } ?? "all"), \(headers?.count ?? 0) headers)"
-
-    func makeDialer() -> Dialer { Dialer(tlsContexts: TLSContextSource(tls), proxies: ProxyRules(proxy)) }
     }
     /// The same as ``description``.
     public var debugDescription: String { description }

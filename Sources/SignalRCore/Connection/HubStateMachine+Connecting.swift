@@ -183,6 +183,7 @@ extension HubStateMachine {
         // The first ping tells the server to expect further pings.
         if info.needsKeepAlive { transmit(.ping, now: now) }
         beginKeepAlive()
+        beginAuthentication(now: now)
         add(.publish(.connected(info)))
         if let start { add(.finishStart(start.id, nil)) } else { add(.announceReconnected) }
     }
@@ -253,6 +254,7 @@ extension HubStateMachine {
         for held in session.resumption?.held ?? [] {
             if let receipt = held.receipt { add(.finishSend(receipt, failure)) }
         }
+        endRefreshes(of: session, failure)
         for call in session.calls.keys.sorted(by: { $0.number < $1.number }) {
             add(.finishCall(call, .failure(failure)))
         }
@@ -346,15 +348,15 @@ extension HubStateMachine {
         // Losses can follow each other in less than the delay of an acknowledgement. Without this acknowledgement, the
         // server's buffer would then fill.
         acknowledge(now: now)
+        sendHeld(now: now)
     }
 
-        sendHeld(now: now)
     mutating func resumptionFailed(now: Duration) {
         lost(.client(.transportClosed, "Connection lost: the client could not resume it."), now: now)
     }
 
-    mutating func acknowledge(now: Duration) {
     /// Acknowledges all messages so far. Without a transport, the acknowledgement follows the resumption.
+    mutating func acknowledge(now: Duration) {
         guard case .up = session?.resumption?.link else { return }
         cancelTimer(.acknowledgement)
         if let latest = session?.resumption?.acknowledge() { transmit(.ack(latest), now: now) }

@@ -68,16 +68,16 @@ extension SignalRClientError.Code {
     public static let messageTooLarge = Self(rawValue: "messageTooLarge")
     /// Your `accessTokenFactory` threw an error, which is the ``SignalRClientError/cause``.
     public static let accessTokenFailed = Self(rawValue: "accessTokenFailed")
+    /// The server refused the token of a refresh. ``SignalRClientError/httpStatus`` has the reason: 401 for a token that
+    /// the server does not accept, 403 for a token of another user, 404 if the server does not know the connection, or if
+    /// the hub refreshes no tokens. The connection stays open until the old token expires.
+    public static let authenticationRefreshRefused = Self(rawValue: "authenticationRefreshRefused")
     /// A request failed, or the client could not open a connection.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// Your code consumes messages too slowly, so the waiting messages exceed the limit.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
 }
 
-extension SignalRClientError.Code: CustomStringConvertible {
-    /// The code's name.
-    public var description: String { rawValue }
-}
 extension SignalRClientError {
     /// The error for a message of the server that is larger than the limit, over any transport.
     package static func messageTooLarge(limit: Int) -> Self {
@@ -88,6 +88,10 @@ extension SignalRClientError {
     }
 }
 
+extension SignalRClientError.Code: CustomStringConvertible {
+    /// The code's name.
+    public var description: String { rawValue }
+}
 
 /// Two errors are equal if all their properties except the cause are equal.
 extension SignalRClientError: Hashable {
