@@ -103,6 +103,11 @@ import Testing
         }
     }
 
+    @Test("milliseconds are not rounded up to the year 10,000")
+    func end() {
+        #expect(ISO8601.textWithMilliseconds(Date(timeIntervalSinceReferenceDate: 252_423_993_599.9996)) == nil)
+    }
+
     @Test("reads years before 1582 in the Gregorian calendar, like .NET, also with many digits")
     func early() throws {
         for text in ["0001-01-01T00:00:00", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.00000000000000000Z"] {

@@ -129,9 +129,12 @@ import Testing
         world.open(.longPolling.expiring(after: .seconds(10)))
         world.receiveHandshake()
         _ = world.take()
+        world.refresh()
+        _ = world.take()
         world.input { $0.refreshed(old, .success(.seconds(1)), now: $1) }
         #expect(world.take() == [])
-        world.advance(by: .seconds(5))
+        world.answerRefresh(.success(.seconds(10)))
+        #expect(world.take().first == .announceRefreshed(.seconds(10)))
         #expect(world.refreshes.count == 2)
     }
 
