@@ -141,11 +141,14 @@ import Testing
         try await withExpiringTokens(route) { connection, server in
             let ends = Inbox<(any Error)?>()
             connection.onClosed { ends.add($0) }
+            // The first ping is on its way until a call has passed it. Afterwards, the server would not know the connection.
+            try await connection.invoke(method: "nothing")
             server.expireTokens()
             let error = try await ends.next()
             #expect(error == nil)
         }
         try await withExpiringTokens(route, { $0.withAutomaticReconnect([0]) }) { connection, server in
+            try await connection.invoke(method: "nothing")
             server.expireTokens()
             await server.waitForConnections(2)
             try await connection.waitUntilConnected()
