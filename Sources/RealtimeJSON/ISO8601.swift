@@ -1,13 +1,13 @@
 import CRealtimeJSON
 
 #if canImport(FoundationEssentials)
-    import FoundationEssentials
+    package import FoundationEssentials
 #else
-    import Foundation
+    package import Foundation
 #endif
 
 /// Dates as text. The usual forms are read here, because Foundation takes microseconds for each.
-enum ISO8601 {
+package enum ISO8601 {
     /// Reads `2026-11-28T09:30:00Z`, or with fractions of a second, or with another offset than `Z`. Returns nil for any
     /// other form, which may be valid too.
     ///
@@ -17,8 +17,9 @@ enum ISO8601 {
             text[10] == UInt8(ascii: "T"), text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"),
             let year = number(text, 0, 4), let month = number(text, 5, 2), let day = number(text, 8, 2),
             let hour = number(text, 11, 2), let minute = number(text, 14, 2), let second = number(text, 17, 2),
-            // Foundation's calendar is another one before 1582.
-            year >= 1600, 1...12 ~= month, day >= 1, day <= dayCount(month, year), hour < 24, minute < 60, second < 60
+            // Before 1582, Foundation's calendar is the Julian one. .NET's calendar is the Gregorian one for all years.
+            year >= (allowsFractions ? 1 : 1600), 1...12 ~= month, day >= 1, day <= dayCount(month, year), hour < 24,
+            minute < 60, second < 60
         else { return nil }
         var fraction = 0.0
         var index = 19
@@ -91,7 +92,94 @@ enum ISO8601 {
             whole.removeSubrange(dot..<digits.endIndex)
         }
         let hasZone = whole.hasSuffix("Z") || whole.dropFirst(19).contains { "+-".contains($0) }
-        guard let date = unusualDate(hasZone ? whole : whole + "Z") else { return nil }
+        if !hasZone { whole += "Z" }
+        let usual = Array(whole.utf8).withUnsafeBufferPointer { Self.date($0, allowsFractions: true) }
+        guard let date = usual ?? unusualDate(whole) else { return nil }
         return date + fraction
+    }
+
+    // MARK: Writing
+
+    /// The first second of the year 1, and the first second after the year 9999, in seconds since the beginning of 2001.
+    private static let writable = -63_113_904_000.0..<252_423_993_600.0
+
+    /// Writes a date in UTC, in the form of .NET: `2026-11-28T09:30:00.777Z`. The seconds have as few decimal digits as
+    /// the exact date needs, and at most seven, because .NET counts in ticks of 100 ns. The calendar is the Gregorian one
+    /// for all years. Returns nil for a date outside the years 1 to 9999.
+    package static func text(_ date: Date) -> String? {
+        let time = date.timeIntervalSinceReferenceDate
+        let whole = time.rounded(.down)
+        guard writable.contains(whole) else { return nil }
+        var power = 1.0
+        for digits in 0..<7 {
+            let fraction = ((time - whole) * power).rounded()
+            if whole + fraction / power == time { return text(whole, fraction: Int(fraction), digits: digits) }
+            power *= 10
+        }
+        return text(whole, fraction: Int(((time - whole) * power).rounded()), digits: 7)
+    }
+
+    /// Writes a date in UTC with three decimal digits, which are rounded. Returns nil for a date outside the years 1 to
+    /// 9999.
+    package static func textWithMilliseconds(_ date: Date) -> String? {
+        let time = date.timeIntervalSinceReferenceDate
+        let whole = time.rounded(.down)
+        guard writable.contains(whole) else { return nil }
+        return text(whole, fraction: Int(((time - whole) * 1000).rounded()), digits: 3)
+    }
+
+    /// - Parameters:
+    ///   - whole: A number of seconds since the beginning of 2001.
+    ///   - fraction: The fraction of the second, in units of the last digit. After rounding, it can be a whole second.
+    private static func text(_ whole: Double, fraction: Int, digits: Int) -> String? {
+        var power = 1
+        for _ in 0..<digits { power *= 10 }
+        let carry = fraction >= power ? 1 : 0
+        let seconds = Int(whole) + carry
+        let fraction = fraction - carry * power
+        guard writable.contains(Double(seconds)) else { return nil }
+        // The days are counted from 0000-03-01, so that each year ends with its leap day.
+        let sinceYear0 = seconds + 730_791 * 86_400
+        let time = sinceYear0 % 86_400
+        let (year, month, day) = civil(sinceYear0 / 86_400)
+        var bytes = [UInt8](repeating: UInt8(ascii: "0"), count: 20 + (digits == 0 ? 0 : digits + 1))
+        func write(_ value: Int, at index: Int, count: Int) {
+            var value = value
+            for offset in (0..<count).reversed() {
+                bytes[index + offset] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10)
+                value /= 10
+            }
+        }
+        write(year, at: 0, count: 4)
+        bytes[4] = UInt8(ascii: "-")
+        write(month, at: 5, count: 2)
+        bytes[7] = UInt8(ascii: "-")
+        write(day, at: 8, count: 2)
+        bytes[10] = UInt8(ascii: "T")
+        write(time / 3_600, at: 11, count: 2)
+        bytes[13] = UInt8(ascii: ":")
+        write(time / 60 % 60, at: 14, count: 2)
+        bytes[16] = UInt8(ascii: ":")
+        write(time % 60, at: 17, count: 2)
+        if digits > 0 {
+            bytes[19] = UInt8(ascii: ".")
+            write(fraction, at: 20, count: digits)
+        }
+        bytes[bytes.count - 1] = UInt8(ascii: "Z")
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the date of a day.
+    ///
+    /// - Parameter day: The number of days since 0000-03-01.
+    private static func civil(_ day: Int) -> (year: Int, month: Int, day: Int) {
+        // 400 years have 146,097 days. The last day of a century, of four years and of a year is the leap day, or is
+        // missing.
+        let dayOfEra = day % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let month = (5 * dayOfYear + 2) / 153
+        let year = day / 146_097 * 400 + yearOfEra
+        return (month < 10 ? year : year + 1, month < 10 ? month + 3 : month - 9, dayOfYear - (153 * month + 2) / 5 + 1)
     }
 }

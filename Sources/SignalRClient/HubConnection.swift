@@ -74,6 +74,25 @@ public actor HubConnection {
     /// An object that is released with the connection, for tests.
     package nonisolated var engineObject: AnyObject { engine }
 
+    // MARK: Tokens that expire
+
+    /// Gets a token from your ``HttpConnectionOptions/accessTokenFactory``, and sends it to the server, which then uses it
+    /// for the open connection. The connection, its id and its calls continue.
+    ///
+    /// The client calls this method itself before the token expires, if the hub names the lifetime of tokens in its answer
+    /// to the negotiation (.NET 11, `EnableAuthenticationRefresh`). Call it for example after a change of the user's
+    /// rights. If the task is cancelled, the call throws at once, and the refresh continues.
+    ///
+    /// - Returns: The time until the new token expires, in seconds; `nil` if the server named none.
+    /// - Throws: ``SignalRClientError`` with the code ``SignalRClientError/Code/authenticationRefreshRefused`` if the server
+    ///   refuses the token, the code ``SignalRClientError/Code/accessTokenFailed`` if your closure throws, and another code
+    ///   if the request fails or the connection ends. ``SignalRError/invalidOperation(_:)`` if there is no connection, no
+    ///   closure, or no negotiation, and if the negotiation has led to another server.
+    @discardableResult
+    public nonisolated func refreshAuthentication() async throws -> TimeInterval? {
+        try await engine.refreshAuthentication().map { $0 / .seconds(1) }
+    }
+
     // MARK: Calling the server
 
     /// Calls a method of the server without waiting for an answer. Returns when the transport has taken the message.
@@ -252,6 +271,18 @@ public actor HubConnection {
     @preconcurrency
     public nonisolated func onReconnected(handler: @escaping @Sendable () async -> Void) {
         engine.addCallback { $0.reconnected.append(handler) }
+    }
+
+    /// Registers a callback that runs when the server has accepted a new token for the open connection. The argument is
+    /// the time until the token expires, in seconds; `nil` if the server named none. See ``refreshAuthentication()``.
+    public nonisolated func onAuthenticationRefreshed(handler: @escaping @Sendable (TimeInterval?) async -> Void) {
+        engine.addCallback { $0.refreshed.append(handler) }
+    }
+
+    /// Registers a callback that runs when the client could not refresh the authentication. The connection stays open until
+    /// the old token expires. Until then, the client tries again, each time after half of the remaining time.
+    public nonisolated func onAuthenticationRefreshFailed(handler: @escaping @Sendable (any Error) async -> Void) {
+        engine.addCallback { $0.refreshFailed.append(handler) }
     }
 }
 

@@ -88,10 +88,11 @@ public final class HubConnectionBuilder {
 
     // MARK: Log
 
-    /// Sets the lowest level of the log. Default: no log.
+    /// Sets the lowest level of the log. Default: warnings and errors, which a logger of swift-log with the label
+    /// `SignalRClient` writes.
     public func withLogLevel(logLevel: LogLevel) -> HubConnectionBuilder { with { $0.logger.level = logLevel } }
 
-    /// Sets the handler of the log. Default: a handler that writes to the standard output.
+    /// Sets the handler of the log. Default: if a level is set, a handler that writes to the standard output.
     public func withLogHandler(logHandler: any LogHandler) -> HubConnectionBuilder {
         with { $0.logger.handler = logHandler }
     }
@@ -148,7 +149,8 @@ public final class HubConnectionBuilder {
     }
 
     /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it. After the
-    /// client has resumed the connection, calls and streams continue, and no message is lost.
+    /// client has resumed the connection, calls and streams continue, and no message is lost. With
+    /// ``HttpConnectionOptions/skipNegotiation``, the option has no effect.
     public func withStatefulReconnect() -> HubConnectionBuilder {
         withStatefulReconnect(options: StatefulReconnectOptions())
     }
@@ -156,6 +158,15 @@ public final class HubConnectionBuilder {
     /// Makes the client resume the same connection after the loss of a WebSocket, if the server permits it.
     public func withStatefulReconnect(options: StatefulReconnectOptions) -> HubConnectionBuilder {
         with { $0.resumption = options }
+    }
+
+    /// Sets how the client refreshes tokens that expire, if the hub names their lifetime. Default: the client asks the
+    /// ``HttpConnectionOptions/accessTokenFactory`` 5 minutes before the expiry, or after half of a shorter lifetime.
+    public func withAuthenticationRefresh(options: AuthenticationRefreshOptions) -> HubConnectionBuilder {
+        with { builder in
+            builder.machine.refreshesAuthentication = options.isAutomatic
+            builder.machine.refreshLead = Duration(clampingSeconds: options.refreshBeforeExpiration)
+        }
     }
 
     /// Sets the time limit for closing the transport, for tests.
@@ -183,6 +194,9 @@ public final class HubConnectionBuilder {
         var logger = logger
         if let level = options.logLevel { logger.level = logger.level ?? level }
         if let handler = options.logHandler { logger.handler = handler }
+        if resumption != nil, options.skipNegotiation {
+            logger.log(.warning, "Without a negotiation, there is no stateful reconnect, so the option has no effect.")
+        }
         var configuration = machine
         configuration.hubProtocol = coder.hubProtocol
         configuration.reconnects = retryPolicy != nil
@@ -203,6 +217,7 @@ public final class HubConnectionBuilder {
                     wantsResumption: resumption != nil,
                     invocationTimeout: invocationTimeout.map(Duration.init(clampingSeconds:)),
                     receiveBufferSize: options.receiveBufferSize,
+                    uploadBufferSize: options.uploadBufferSize,
                     logger: logger,
                     logsContent: options.logMessageContent ?? false
                 ),

@@ -228,6 +228,11 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
+    /// Lets the authentication of all connections expire now, as after ``TestHubOptions/tokenLifetime``.
+    public func expireTokens() {
+        enter { brain in for connection in Array(brain.connections.values) { brain.expire(connection) } }
+    }
+
     /// Sends raw bytes to all clients.
     public func sendBytes(_ bytes: [UInt8]) {
         enter { brain in for connection in brain.connections.values { brain.write(bytes, to: connection) } }

@@ -6,8 +6,8 @@ import SignalRCore
 public struct TestHubCall: Sendable {
     /// The id of the caller's connection.
     public let connectionID: String
-    /// The header fields of the caller's negotiation or upgrade. The names are in lower case. Empty for a hub in
-    /// memory.
+    /// The header fields of the caller's negotiation or upgrade, with the `authorization` of the last refresh. The names are
+    /// in lower case. Empty for a hub in memory.
     public let headers: [String: String]
     let token: String
     let coder: HubCoder

@@ -24,6 +24,10 @@ public struct TestHubOptions: Sendable {
     /// The bearer token that the server requires in all requests. Default: `nil`, which means that requests need no
     /// token.
     public var requiredToken: String?
+    /// The time after which the authentication of a connection expires, in seconds. The server tells clients the whole
+    /// seconds, and accepts refreshes. At the expiry, it closes the connection with a Close message that allows a reconnect.
+    /// Default: `nil`, which means that nothing expires, and that a refresh gets status 404.
+    public var tokenLifetime: Double?
 
     /// Creates options.
     public init() {}
@@ -43,6 +47,8 @@ public enum TestHubStep: Hashable, Sendable, CaseIterable {
     case post
     /// The request that deletes a connection.
     case delete
+    /// The request that refreshes the authentication.
+    case refresh
 }
 
 /// A fault of the server.
@@ -51,6 +57,8 @@ public enum TestHubFault: Hashable, Sendable {
     case status(Int)
     /// The server answers with status 200 and this body.
     case body(String)
+    /// The server answers with this HTTP status and this body.
+    case answer(Int, String)
     /// The server does not answer.
     case silence
 }

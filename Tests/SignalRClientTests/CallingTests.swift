@@ -83,15 +83,24 @@ import Testing
         }
     }
 
-    @Test func aFailedUploadTellsTheServer() async throws {
-        struct Failure: Error {}
-        try await withConnection { connection, _ in
-            let upload = AsyncThrowingStream<Int, any Error> { continuation in
-                continuation.yield(1)
-                continuation.finish(throwing: Failure())
-            }
-            await #expect(throws: SignalRError.self) {
-                let _: Int = try await connection.invoke(method: "add_stream", arguments: upload)
+    @Test func theServerLearnsOnlyTheTextOfAHubError() async throws {
+        struct Failure: Error { var secret = "hidden" }
+        for (error, text) in [
+            (Failure(), "The client's stream failed."), (HubError("no more"), "no more"),
+            (SignalRClientError(.callEnded, "hidden"), "The client's stream failed."),
+        ] as [(any Error, String)] {
+            try await withConnection { connection, server in
+                let upload = AsyncThrowingStream<Int, any Error> { continuation in
+                    continuation.yield(1)
+                    continuation.finish(throwing: error)
+                }
+                await #expect(throws: SignalRError.self) {
+                    let _: Int = try await connection.invoke(method: "add_stream", arguments: upload)
+                }
+                let texts = server.messages.compactMap { message in
+                    if case .completion(_, .error(let text), _) = message { text } else { nil }
+                }
+                #expect(texts == [text])
             }
         }
     }

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
+import NIOPosix
 import SignalRCore
 import SignalRTestServer
 import TestTraits
@@ -134,7 +135,59 @@ import Testing
             server.sendBytes(Array((0..<20).map { _ in message(900) }.joined()))
             #expect(await texts.next(20).allSatisfy { $0.utf8.count == 900 })
             server.sendBytes(message(1_000))
-            #expect(code(try await ends.next()) == .protocolViolation)
+            let error = try await ends.next() as? SignalRClientError
+            let text = "Connection lost: the server sent a message of more than 1000 bytes. Raise maximumMessageSize."
+            #expect(error?.code == .messageTooLarge && error?.message == text)
         }
+    }
+
+    @Test(arguments: Route.all.filter { $0.hubProtocol == .json && !$0.isInMemory })
+    func theLimitOfATransportHasTheSameError(_ route: Route) async throws {
+        try await withServer { server in
+            var options = HttpConnectionOptions()
+            options.transport = route.transport
+            options.maximumMessageSize = 1_000
+            options.receiveBufferSize = 1_000
+            let connection = HubConnectionBuilder.patient.withUrl(url: server.url, options: options).build()
+            let ends = Inbox<(any Error)?>()
+            connection.onClosed { ends.add($0) }
+            try await connection.start()
+            server.sendBytes(Array(repeating: UInt8(ascii: "x"), count: 5_000))
+            let error = try await ends.next() as? SignalRClientError
+            let text = "Connection lost: the server sent a message of more than 2000 bytes. Raise maximumMessageSize."
+            #expect(error?.code == .messageTooLarge && error?.message == text)
+        }
+    }
+
+    /// A server that answers only the first poll, and records the methods of the other requests.
+    private final class RecordingServer: HttpClient {
+        let methods = NIOLockedValueBox<[HttpMethod]>([])
+        private let isFirst = NIOLockedValueBox(true)
+
+        func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
+            let isFirst = isFirst.withLockedValue { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard isFirst || request.method != .GET else {
+                for await _ in AsyncStream<Void>.makeStream().stream {}
+                throw CancellationError()
+            }
+            if request.method != .GET { methods.withLockedValue { $0.append(request.method) } }
+            return (.string(""), HttpResponse(statusCode: 200))
+        }
+    }
+
+    @Test func anAbortedConnectionIsDeletedOnTheServer() async throws {
+        let (server, url) = (RecordingServer(), "http://hub.test/hub")
+        let transport = try await LongPollingTransport.open(
+            HubHTTP(HttpConnectionOptions(), server, hub: url),
+            url,
+            timeout: nil,
+            isBinary: false,
+            on: MultiThreadedEventLoopGroup.singleton.next()
+        ) { _ in }
+        transport.abort()
+        #expect(await turns { server.methods.withLockedValue { $0 } == [.DELETE] })
     }
 }

@@ -1,5 +1,8 @@
+import Foundation
 import NIOConcurrencyHelpers
+import NIOCore
 import SignalRClient
+import SignalRCore
 import SignalRTestServer
 import SocketTestSupport
 import TestTraits
@@ -150,6 +153,70 @@ import Testing
             #expect(ids.count >= 2)
             await connection.stop()
         }
+    }
+
+    @Test func theSecondTransportUsesTheTokenOfItsOwnNegotiation() async throws {
+        try await withServer { server in
+            await server.fail(.webSocket, .status(500))
+            let connection = connection(server)
+            try await connection.start()
+            #expect(connection.transport == .serverSentEvents && connection.connectionId == "id-2")
+            #expect(server.requests.filter { $0.uri.contains("/negotiate") }.count == 2)
+            let ids = server.requests.filter { !$0.uri.contains("/negotiate") }
+                .map { $0.uri.replacingOccurrences(of: "/hub?id=", with: "") }
+            #expect(ids.prefix(2) == ["token%2F1%2B", "token%2F2%2B"])
+            await connection.stop()
+        }
+    }
+
+    @Test func aTokenThatTheAppCannotGetIsNamed() async throws {
+        struct Failure: Error { var secret = "hidden" }
+        try await withServer { server in
+            let connection = connection(server) { $0.accessTokenFactory = { throw Failure() } }
+            let error = try #require(await startError(connection) as? SignalRClientError)
+            #expect(error.code == .accessTokenFailed && error.cause is Failure)
+            #expect(
+                error.message
+                    == "Access token not available: the accessTokenFactory threw an error. See the error's cause."
+            )
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    /// An opener whose transport opens when the test says so, regardless of a cancellation.
+    private final class LateOpener: HubTransportOpener, HubTransport {
+        let aborts = NIOLockedValueBox(0)
+        private let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let begun = Inbox<Void>()
+
+        func open(
+            wantsResumption: Bool,
+            on eventLoop: any EventLoop,
+            receive: @escaping OpenedTransport.Receiver
+        ) async throws -> OpenedTransport {
+            begun.add(())
+            await Task { for await _ in gate { break } }.value
+            let info = TransportInfo(connectionID: nil, transport: .webSockets)
+            return OpenedTransport(self, info) { _ in self }
+        }
+
+        func openNow() { open.yield() }
+        func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) { promise?.succeed() }
+        func close() {}
+        func abort() { aborts.withLockedValue { $0 += 1 } }
+    }
+
+    @Test func aTransportThatOpensAfterTheStopIsAborted() async throws {
+        let opener = LateOpener()
+        let connection = HubConnectionBuilder.patient.withUrl(url: "http://127.0.0.1").withOpener(opener).build()
+        let start = Task { await startError(connection) }
+        try await opener.begun.next()
+        await connection.stop()
+        #expect(await start.value as? SignalRError == .connectionAborted)
+        opener.openNow()
+        #expect(await turns { opener.aborts.withLockedValue { $0 } == 1 })
+        #expect(await connection.state() == .Stopped)
+        #expect(try await connection.residueCount() == 0)
     }
 
     @Test func theErrorNamesEveryTransport() async throws {

@@ -96,7 +96,8 @@ import Testing
             // has sent the call.
             try? await connection.send(method: "call_me", arguments: "nobody")
             let error = try await inbox.next()
-            #expect(error as? SignalRError == .unexpectedResponseCode(status))
+            #expect(code(error) == .transportClosed)
+            #expect((error as? SignalRClientError)?.httpStatus == status)
             #expect(await connection.state() == .Stopped)
         }
     }

@@ -22,6 +22,39 @@ import Testing
         }
     }
 
+    @Test(arguments: Route.all) func aLossHasOneCodeOnAllTransports(_ route: Route) async throws {
+        let ends = Inbox<(any Error)?>()
+        try await withConnection(route, mayEnd: true) { connection, server in
+            connection.onClosed { ends.add($0) }
+            server.dropConnections()
+            let error = try await ends.next()
+            #expect(code(error) == .transportClosed, "\(String(describing: error))")
+        }
+    }
+
+    @Test func aCallWhileReconnectingSaysSo() async throws {
+        try await withConnection(Route.all[0], { $0.withAutomaticReconnect([3600]) }) { connection, server in
+            server.dropConnections()
+            await wait(connection) { if case .reconnecting = $0 { true } else { false } }
+            func reason(_ call: () async throws -> Void) async -> String {
+                do {
+                    try await call()
+                    return "no error"
+                } catch {
+                    return "\(error)"
+                }
+            }
+            let reasons = [
+                await reason { try await connection.send(method: "nothing") },
+                await reason { try await connection.invoke(method: "nothing") },
+                await reason { _ = try await connection.stream("counter", 1, of: Int.self) },
+            ]
+            for text in reasons {
+                #expect(text.hasSuffix("the client is reconnecting. Call waitUntilConnected() first."), "\(text)")
+            }
+        }
+    }
+
     @Test func eachReconnectHasAFreshToken() async throws {
         try await withServer { server in
             let count = NIOLockedValueBox(0)

@@ -13,8 +13,13 @@ import Testing
     private final class ScriptedHttpClient: HttpClient {
         let requests = NIOLockedValueBox<[HttpRequest]>([])
         private let answers: [String]
+        private let statuses: [Int]
 
-        init(_ answers: [String]) { self.answers = answers }
+        /// - Parameter statuses: The statuses of the answers. Default: 200 for each.
+        init(_ answers: [String], statuses: [Int] = []) {
+            self.answers = answers
+            self.statuses = statuses
+        }
 
         func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
             let index = requests.withLockedValue { requests in
@@ -22,16 +27,18 @@ import Testing
                 return requests.count - 1
             }
             guard answers.indices.contains(index) else { return (.string(""), HttpResponse(statusCode: 500)) }
-            return (.string(answers[index]), HttpResponse(statusCode: 200, cookies: ["session=hidden"]))
+            let status = statuses.indices.contains(index) ? statuses[index] : 200
+            return (.string(answers[index]), HttpResponse(statusCode: status, cookies: ["session=hidden"]))
         }
     }
 
     private func start(
         _ url: String,
         _ answers: [String],
+        statuses: [Int] = [],
         _ change: (inout HttpConnectionOptions) -> Void = { _ in }
     ) async -> (error: (any Error)?, requests: [HttpRequest]) {
-        let client = ScriptedHttpClient(answers)
+        let client = ScriptedHttpClient(answers, statuses: statuses)
         var options = HttpConnectionOptions()
         options.httpClient = client
         options.transport = .longPolling
@@ -87,6 +94,24 @@ import Testing
         #expect(requests[1].headers["X-Api-Key"] == "key" && requests[1].headers["X-Trace"] == "1")
         // The app's token is for the first URL only, and the app's cookie replaces the server's cookie.
         #expect(requests[1].headers["Authorization"] == nil && requests[1].headers["Cookie"] == "a=b")
+    }
+
+    @Test(arguments: [#","accessToken":"theirs""#, ""])
+    func anotherOriginThatWantsATokenGetsNoneOfTheApp(_ token: String) async {
+        let answers = [#"{"url":"https://other.test/hub"\#(token)}"#, "", ""]
+        let tokens = NIOLockedValueBox(0)
+        let (error, requests) = await start("https://hub.test/hub", answers, statuses: [200, 401, 401]) { options in
+            options.headers = nil
+            options.accessTokenFactory = {
+                tokens.withLockedValue { $0 += 1 }
+                return "mine"
+            }
+        }
+        #expect((error as? SignalRClientError)?.httpStatus == 401)
+        #expect(requests.map { $0.headers["Authorization"] } == ["Bearer mine", token.isEmpty ? nil : "Bearer theirs"])
+        // The cookie belongs to the first server.
+        #expect(requests.last?.headers["Cookie"] == nil)
+        #expect(tokens.withLockedValue { $0 } == 1)
     }
 
     // MARK: Pins
@@ -175,6 +200,33 @@ import Testing
         // The server's answers are not those of a hub, but they show that the requests arrived.
         #expect(reached.error != nil)
         #expect(reached.first.prefix(2) == ["/hub/negotiate", "/hub"])
+    }
+
+    @Test(arguments: ["WebSockets", "ServerSentEvents"], [true, false])
+    func aServerThatTLSExcludesIsReachedOverNoOtherTransport(_ name: String, isPinned: Bool) async throws {
+        let (certificates, others) = (TestCertificates(), TestCertificates.ofAnotherAuthority)
+        try await HTTPTestServer.serving(tls: certificates.serverContext) { _ in
+            .answer(200)
+        } _: { server in
+            let transports = [name, "LongPolling"].map { #"{"transport":"\#($0)","transferFormats":["Text"]}"# }
+            // The app's own client checks no certificates. It would make the polls.
+            let client = ScriptedHttpClient([
+                #"{"connectionId":"x","availableTransports":[\#(transports.joined(separator: ","))]}"#
+            ])
+            var options = HttpConnectionOptions()
+            options.httpClient = client
+            options.tls = TLSOptions(
+                trustRoots: .only(pem: (isPinned ? certificates : others).rootPEM),
+                pins: isPinned ? [Self.otherPin] : []
+            )
+            options.proxy = .direct
+            let url = "https://localhost:\(server.port)/hub"
+            let connection = HubConnectionBuilder.patient.withUrl(url: url, options: options).build()
+            let error = await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            #expect(error?.code == (isPinned ? .pinMismatch : .tlsFailed), "\(String(describing: error))")
+            #expect(client.requests.withLockedValue { $0.count } == 1)
+            #expect(server.requests.isEmpty)
+        }
     }
 
     @Test(arguments: [true, false])

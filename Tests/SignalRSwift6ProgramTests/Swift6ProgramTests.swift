@@ -3,6 +3,10 @@ import SignalRTestServer
 import TestTraits
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// Tests of programs in Swift 6 mode.
 @Suite(.limited) struct SignalRSwift6ProgramTests {
     static let expected = [
@@ -38,6 +42,40 @@ import Testing
         options.httpClient = CannedHttpClient()
         let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1:1/hub", options: options).build()
         await #expect(throws: SignalRError.negotiationError("canned")) { try await connection.start() }
+    }
+
+    /// The client of the overview.
+    struct SessionClient: HttpClient {
+        func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
+            guard let url = URL(string: request.url) else { throw URLError(.badURL) }
+            var sent = URLRequest(url: url, timeoutInterval: request.timeout)
+            sent.httpMethod = request.method.rawValue
+            sent.allHTTPHeaderFields = request.headers
+            switch request.content {
+            case .string(let text)?: sent.httpBody = Data(text.utf8)
+            case .data(let data)?: sent.httpBody = data
+            case nil: break
+            }
+            let answer = try await Task { [sent] in try await URLSession.shared.data(for: sent) }.value
+            guard let response = answer.1 as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            return (.data(answer.0), HttpResponse(statusCode: response.statusCode))
+        }
+    }
+
+    @Test func anHttpClientOverURLSessionConnectsAndStops() async throws {
+        let server = try await SignalRTestServer.start()
+        var options = HttpConnectionOptions()
+        options.httpClient = SessionClient()
+        options.transport = .longPolling
+        for _ in 0..<10 {
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            try await connection.start()
+            let sum: Int = try await connection.invoke(method: "add", arguments: 40, 2)
+            #expect(sum == 42)
+            await connection.stop()
+        }
+        await server.waitForEnds(10)
+        await server.shutdown()
     }
 
     @Test func aMissingURLIsAnErrorOfTheStart() async {

@@ -80,7 +80,7 @@ struct WebSocketTLSTests {
             let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: true, path: "/"))
             let end = try #require(await socket.next())
             #expect(
-                end.error == .tlsFailed && end.message.contains("does not speak TLS on that port (useTLS)"),
+                end.error == .tlsFailed && end.message.contains("does not speak TLS on that port."),
                 "\(end)"
             )
             #expect(try await socket.abort() == [])

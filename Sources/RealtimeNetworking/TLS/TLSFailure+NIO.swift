@@ -90,7 +90,7 @@ extension TLSFailure {
         if stack.contains(.eofDuringHandshake) { return connectionEnded(cause) }
         let text = text(stack)
         if text.contains("WRONG_VERSION_NUMBER") {
-            return TLSFailure(.notTLS, "the server does not speak TLS on that port (useTLS)", cause: cause)
+            return TLSFailure(.notTLS, "the server does not speak TLS on that port", cause: cause)
         }
         if text.contains("PROTOCOL_VERSION") || text.contains("UNSUPPORTED_PROTOCOL") {
             return TLSFailure(.unsupportedVersion, "the server does not speak TLS 1.2 or later", cause: cause)

@@ -19,6 +19,12 @@ final class HubEngine: Sendable {
         }
     }
 
+    private enum Waiter {
+        case call(CheckedContinuation<Void, any Error>)
+        /// An item of an upload, with its size.
+        case item(UploadWindow, Int)
+    }
+
     private struct LoopState {
         var machine: Machine
         var transport: (attempt: AttemptID, transport: any HubTransport)?
@@ -27,7 +33,10 @@ final class HubEngine: Sendable {
         var early: [HubTransportEvent] = []
         var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
-        var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
+        var refresh: (@Sendable () async throws -> Duration?)?
+        var refreshing: (id: RefreshID, task: Task<Void, Never>)?
+        var refreshWaiters: [WaiterID: CheckedContinuation<Duration?, any Error>] = [:]
+        var waiters: [WaiterID: Waiter] = [:]
         /// The policies for further attempts, by the waiting call of `start(retrying:)`.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
@@ -40,13 +49,20 @@ final class HubEngine: Sendable {
         /// The timer after which calls without a handler do not wait for one.
         var holding: Scheduled<Void>?
 
-        var waitingCallCount: Int { waiters.count + calls.count + uploads.count + uploading.count }
+        /// Whether the current step has sent messages that the transport may still hold.
+        var hasSent = false
+
+        var waitingCallCount: Int {
+            refreshWaiters.count + waiters.count + calls.count + uploads.count + uploading.count
+        }
     }
 
     struct Callbacks: Sendable {
         var closed: [@Sendable ((any Error)?) async -> Void] = []
         var reconnecting: [@Sendable ((any Error)?) async -> Void] = []
         var reconnected: [@Sendable () async -> Void] = []
+        var refreshed: [@Sendable (TimeInterval?) async -> Void] = []
+        var refreshFailed: [@Sendable (any Error) async -> Void] = []
     }
 
     private struct Shared {
@@ -65,6 +81,7 @@ final class HubEngine: Sendable {
     private let wantsResumption: Bool
     private let invocationTimeout: Duration?
     private let receiveBufferSize: Int
+    private let uploadBufferSize: Int
     private let logsContent: Bool
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
@@ -84,6 +101,7 @@ final class HubEngine: Sendable {
         var wantsResumption: Bool
         var invocationTimeout: Duration?
         var receiveBufferSize: Int
+        var uploadBufferSize = HttpConnectionOptions().uploadBufferSize
         var logger: HubLogger
         var logsContent: Bool
     }
@@ -100,6 +118,7 @@ final class HubEngine: Sendable {
         wantsResumption = options.wantsResumption
         invocationTimeout = options.invocationTimeout
         receiveBufferSize = options.receiveBufferSize
+        uploadBufferSize = options.uploadBufferSize
         logsContent = options.logsContent
         handlerQueue = SerialQueue(limit: options.receiveBufferSize)
         self.opener = opener
@@ -159,6 +178,7 @@ final class HubEngine: Sendable {
             let state = loopState.value
             return state.waitingCallCount + timers.count + state.timedOut.count + state.startPolicies.count
                 + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
+                + (state.refreshing == nil ? 0 : 1)
         }.get()
     }
 
@@ -191,6 +211,28 @@ final class HubEngine: Sendable {
         let id = WaiterID(nextSerial())
         // `stop` has no result, because stopping never fails.
         try? await wait(id) { $0.stop(id, now: $1) }
+    }
+
+    func refreshAuthentication() async throws -> Duration? {
+        let id = WaiterID(nextSerial())
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                onLoop { [self] in
+                    loopState.value.refreshWaiters[id] = continuation
+                    step { $0.refresh(id, now: $1) }
+                }
+                if Task.isCancelled { cancelWaiting(id) }
+            }
+        } onCancel: {
+            cancelWaiting(id)
+        }
+    }
+
+    /// Ends the wait for a refresh. The refresh itself continues.
+    private func cancelWaiting(_ id: WaiterID) {
+        onLoop { [self] in
+            loopState.value.refreshWaiters.removeValue(forKey: id)?.resume(throwing: CancellationError())
+        }
     }
 
     func send(_ method: String, _ arguments: CallArguments) async throws {
@@ -227,11 +269,8 @@ final class HubEngine: Sendable {
 
     func stream(_ method: String, _ arguments: CallArguments) async throws -> StreamLease {
         if Task.isCancelled { throw CancellationError() }
-        guard state == .connected else {
-            throw SignalRError.invalidOperation(
-                "stream(method:arguments:) needs a connection in the state 'Connected'. Call start() first."
-            )
-        }
+        let state = state
+        guard state == .connected else { throw HubFailure.notConnected("stream(method:arguments:)", in: state).error }
         let id = CallID(nextSerial())
         let (invocation, uploads) = prepare(method, arguments)
         let buffer = StreamBuffer(limit: receiveBufferSize)
@@ -281,7 +320,7 @@ final class HubEngine: Sendable {
         try await withCheckedThrowingContinuation { continuation in
             onLoop { [self] in
                 loopState.value.uploads.merge(uploads) { $1 }
-                loopState.value.waiters[id] = continuation
+                loopState.value.waiters[id] = .call(continuation)
                 step(input)
             }
             if Task.isCancelled { onCancelled?() }
@@ -314,6 +353,10 @@ final class HubEngine: Sendable {
         // The engine updates the state first, so consumers of a status already see the matching state.
         shared.withLockedValue { $0.state = state }
         for action in actions { run(action, now: now) }
+        if loopState.value.hasSent {
+            loopState.value.hasSent = false
+            loopState.value.transport?.transport.flush()
+        }
         loopState.value.isStepping = false
     }
 
@@ -338,6 +381,22 @@ final class HubEngine: Sendable {
             )
             let delay = policy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
             step { $0.retryDecided(question, delay: delay, now: $1) }
+        case .refreshAuthentication(let id): refresh(id)
+        case .cancelRefresh(let id):
+            guard let refreshing = loopState.value.refreshing, refreshing.id == id else { return }
+            loopState.value.refreshing = nil
+            refreshing.task.cancel()
+        case .finishRefresh(let id, let result):
+            loopState.value.refreshWaiters.removeValue(forKey: id)?.resume(with: result.mapError { $0.error })
+        case .announceRefreshed(let lifetime):
+            for callback in shared.withLockedValue({ $0.callbacks.refreshed }) {
+                _ = callbackQueue.add { await callback(lifetime.map { $0 / .seconds(1) }) }
+            }
+        case .announceRefreshFailed(let failure):
+            logger.log(.warning, "The client could not refresh the authentication: \(failure.error)")
+            for callback in shared.withLockedValue({ $0.callbacks.refreshFailed }) {
+                _ = callbackQueue.add { await callback(failure.error) }
+            }
         case .finishStart(let id, let failure), .finishSend(let id, let failure): finish(id, failure?.error)
         case .finishStop(let id): finish(id, nil)
         case .finishCall(let id, let result): finish(id, result)
@@ -380,7 +439,7 @@ final class HubEngine: Sendable {
     // MARK: Transports
 
     private func open(_ attempt: AttemptID) {
-        loopState.value.reopen = nil
+        (loopState.value.reopen, loopState.value.refresh) = (nil, nil)
         let task = Task { [self] in
             do {
                 let transport = try await opener.open(
@@ -397,13 +456,13 @@ final class HubEngine: Sendable {
     }
 
     private func reopen(_ attempt: AttemptID) {
-        let reopen = loopState.value.reopen
+        let (reopen, refresh) = (loopState.value.reopen, loopState.value.refresh)
         let task = Task { [self] in
             do {
                 guard let reopen else { throw SignalRError.cannotSentUntilTransportConnected }
                 let info = TransportInfo(connectionID: nil, transport: .webSockets, canBeResumed: true)
                 let transport = try await reopen(receiver(attempt))
-                opened(attempt, OpenedTransport(transport, info, reopen: reopen))
+                opened(attempt, OpenedTransport(transport, info, reopen: reopen, refresh: refresh))
             } catch {
                 failed(attempt, HubFailure(error))
             }
@@ -416,7 +475,7 @@ final class HubEngine: Sendable {
             guard loopState.value.opening?.attempt == attempt else { return opened.transport.abort() }
             loopState.value.opening = nil
             loopState.value.transport = (attempt, opened.transport)
-            loopState.value.reopen = opened.reopen
+            (loopState.value.reopen, loopState.value.refresh) = (opened.reopen, opened.refresh)
             step(firesDueTimers: false) { $0.opened(attempt, opened.info, now: $1) }
             let early = loopState.value.early
             (loopState.value.early, loopState.value.earlySize) = ([], 0)
@@ -430,6 +489,23 @@ final class HubEngine: Sendable {
             forgetOpening()
             step(firesDueTimers: false) { $0.failed(attempt, failure, now: $1) }
         }
+    }
+
+    private func refresh(_ id: RefreshID) {
+        let refresh = loopState.value.refresh
+        let task = Task { [self] in
+            let result: Result<Duration?, HubFailure>
+            do {
+                result = .success(try await refresh?())
+            } catch {
+                result = .failure(HubFailure(error))
+            }
+            onLoop { [self] in
+                if loopState.value.refreshing?.id == id { loopState.value.refreshing = nil }
+                step(firesDueTimers: false) { $0.refreshed(id, result, now: $1) }
+            }
+        }
+        loopState.value.refreshing = (id, task)
     }
 
     private func receiver(_ attempt: AttemptID) -> OpenedTransport.Receiver {
@@ -493,6 +569,7 @@ final class HubEngine: Sendable {
             return
         }
         logContent("Sent", bytes)
+        loopState.value.hasSent = true
         guard let receipt else { return transport.send(bytes, promise: nil) }
         let promise = eventLoop.makePromise(of: Void.self)
         promise.futureResult.whenComplete { [self] result in
@@ -510,8 +587,13 @@ final class HubEngine: Sendable {
         // Releasing a policy can run the app's `deinit` code, so it happens after the state has changed.
         let policy = loopState.value.startPolicies.removeValue(forKey: id)
         _ = policy
-        guard let continuation = loopState.value.waiters.removeValue(forKey: id) else { return }
-        if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        switch loopState.value.waiters.removeValue(forKey: id) {
+        case .call(let continuation)?:
+            if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+        case .item(let window, let size)?:
+            if let error { window.fail(error) } else { window.release(size) }
+        case nil: break
+        }
     }
 
     private func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
@@ -548,21 +630,32 @@ final class HubEngine: Sendable {
     private func beginUpload(_ id: CallID) {
         guard let upload = loopState.value.uploads.removeValue(forKey: id) else { return }
         loopState.value.uploading[id] = Task { [self] in
+            let window = UploadWindow(limit: uploadBufferSize)
             var text: String?
             do {
                 try await upload.run { [self] item in
-                    let receipt = WaiterID(nextSerial())
-                    try Task.checkCancellation()
-                    try await wait(receipt) { $0.upload(id, item: item, receipt: receipt, now: $1) }
+                    if try await window.add(item) { onLoop { [self] in send(window, of: id) } }
                 }
             } catch {
-                text = "\(error)"
+                // As with a handler, any other error may contain secrets.
+                text = (error as? HubError)?.message ?? "The client's stream failed."
             }
             let error = text
             onLoop { [self] in
                 loopState.value.uploading[id] = nil
                 step { $0.endUpload(id, error: error, now: $1) }
             }
+        }
+    }
+
+    /// Sends the items that an upload has added.
+    private func send(_ window: UploadWindow, of id: CallID) {
+        let items = window.take().map { (item: $0, receipt: WaiterID(nextSerial())) }
+        for (item, receipt) in items {
+            loopState.value.waiters[receipt] = .item(window, UploadWindow.size(of: item))
+        }
+        step { machine, now in
+            items.flatMap { machine.upload(id, item: $0.item, receipt: $0.receipt, now: now) }
         }
     }
 

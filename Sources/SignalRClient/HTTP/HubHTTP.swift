@@ -32,8 +32,24 @@ final class HubHTTP: Sendable {
     func renewToken() async throws {
         let isRedirected = state.withLockedValue { $0.isRedirected }
         guard !isRedirected, let factory = options.accessTokenFactory else { return }
-        let token = try await factory()
-        state.withLockedValue { $0.token = token?.isEmpty == true ? nil : token }
+        let token = try await Self.token(factory)
+        state.withLockedValue { $0.token = token }
+    }
+
+    /// Gets a token from the app. An empty token is none.
+    private static func token(_ factory: @Sendable () async throws -> String?) async throws -> String? {
+        do {
+            let token = try await factory()
+            return token?.isEmpty == true ? nil : token
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw SignalRClientError(
+                .accessTokenFailed,
+                "Access token not available: the accessTokenFactory threw an error. See the error's cause.",
+                cause: error
+            )
+        }
     }
 
     /// Handles a redirect. All later requests use the redirect's token.
@@ -44,12 +60,39 @@ final class HubHTTP: Sendable {
         }
     }
 
-    /// Returns the header fields of a request.
-    func headers(for url: String) -> [String: String] {
-        let origin = HTTPOrigin(url)
-        let (token, cookies) = state.withLockedValue { state in
-            (state.token, origin.flatMap { state.cookies[$0] } ?? [:])
+    /// Whether the app can get another token for this connection. After a redirect, the server's own token counts.
+    var canRenewToken: Bool { options.accessTokenFactory != nil && !state.withLockedValue { $0.isRedirected } }
+
+    /// Gets another token from the app, and sends it to the server, which then uses it for the open connection. All later
+    /// requests use the new token.
+    ///
+    /// - Parameters:
+    ///   - url: The hub's URL.
+    ///   - connectionToken: The secret that identifies the connection.
+    /// - Returns: The time until the new token expires; `nil` if the server names none.
+    func refreshAuthentication(_ url: String, connectionToken: String) async throws -> Duration? {
+        guard canRenewToken, let factory = options.accessTokenFactory else { return nil }
+        let token = try await Self.token(factory)
+        var request = makeRequest(.POST, ConnectionURL.refresh(url), body: nil, timeout: nil, token: token)
+        request.headers[AuthenticationRefresh.tokenField] = connectionToken
+        request.maximumResponseSize = HttpConnector.minimumAnswerSize
+        let (content, response) = try await client.send(request: request)
+        guard response.statusCode == 200 else {
+            throw AuthenticationRefresh.refusal(status: response.statusCode, body: content.bytes)
         }
+        keep(response.cookies, of: url)
+        state.withLockedValue { $0.token = token }
+        return AuthenticationRefresh.lifetime(content.bytes)
+    }
+
+    private var token: String? { state.withLockedValue { $0.token } }
+
+    /// Returns the header fields of a request.
+    func headers(for url: String) -> [String: String] { headers(for: url, token: token) }
+
+    private func headers(for url: String, token: String?) -> [String: String] {
+        let origin = HTTPOrigin(url)
+        let cookies = state.withLockedValue { state in origin.flatMap { state.cookies[$0] } ?? [:] }
         var headers = ["User-Agent": "pusher-client-swift SignalRClient", "X-Requested-With": "XMLHttpRequest"]
         if let token { headers["Authorization"] = "Bearer \(token)" }
         if !cookies.isEmpty {
@@ -68,8 +111,10 @@ final class HubHTTP: Sendable {
     }
 
     /// Returns the URL, with the token if the options require it.
-    func url(_ url: String) -> String {
-        guard options.sendsAccessTokenInQuery, let token = state.withLockedValue({ $0.token }) else { return url }
+    func url(_ url: String) -> String { self.url(url, token: token) }
+
+    private func url(_ url: String, token: String?) -> String {
+        guard options.sendsAccessTokenInQuery, let token else { return url }
         return ConnectionURL.adding("access_token", token, to: url)
     }
 
@@ -85,15 +130,14 @@ final class HubHTTP: Sendable {
         maximumResponseSize: Int? = nil
     ) async throws -> (status: Int, body: [UInt8]) {
         func sendOnce() async throws -> (status: Int, body: [UInt8]) {
-            var request = makeRequest(method, url, body: body, timeout: timeout)
+            var request = makeRequest(method, url, body: body, timeout: timeout, token: token)
             request.maximumResponseSize = maximumResponseSize
             let (content, response) = try await client.send(request: request)
             keep(response.cookies, of: url)
             return (response.statusCode, content.bytes)
         }
         let response = try await sendOnce()
-        guard response.status == 401, options.accessTokenFactory != nil, !state.withLockedValue({ $0.isRedirected })
-        else { return response }
+        guard response.status == 401, canRenewToken else { return response }
         try await renewToken()
         return try await sendOnce()
     }
@@ -102,15 +146,16 @@ final class HubHTTP: Sendable {
         _ method: HttpMethod,
         _ url: String,
         body: (bytes: [UInt8], isBinary: Bool)?,
-        timeout: TimeInterval?
+        timeout: TimeInterval?,
+        token: String?
     ) -> HttpRequest {
-        var headers = headers(for: url)
+        var headers = headers(for: url, token: token)
         if let body {
             headers["Content-Type"] = body.isBinary ? "application/octet-stream" : "text/plain;charset=UTF-8"
         }
         return HttpRequest(
             method: method,
-            url: self.url(url),
+            url: self.url(url, token: token),
             content: body.map { body in
                 body.isBinary ? .data(Data(body.bytes)) : .string(String(decoding: body.bytes, as: UTF8.self))
             },

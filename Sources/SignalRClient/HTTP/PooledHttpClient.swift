@@ -1,3 +1,4 @@
+import NIOPosix
 import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
@@ -10,10 +11,11 @@ final class PooledHttpClient: HttpClient {
     let requester: AsyncHTTPRequester
     private let maximumResponseSize: Int
 
-    init(_ options: HttpConnectionOptions) {
+    /// - Parameter dialer: Makes the connections. Default: a dialer of its own.
+    init(_ options: HttpConnectionOptions, dialer: Dialer? = nil) {
         requester = AsyncHTTPRequester(
-            tls: TLSContextSource(options.tls),
-            proxies: ProxyRules(options.proxy),
+            dialer: dialer ?? options.makeDialer(),
+            on: MultiThreadedEventLoopGroup.singleton.next(),
             connectTimeout: options.connectTimeout ?? .seconds(10)
         )
         maximumResponseSize = options.maximumDeliverySize
@@ -38,12 +40,16 @@ final class PooledHttpClient: HttpClient {
             if error.kind == .timedOut, !error.isUnsent { throw SignalRError.httpTimeoutError }
             let url = HTTPRequest.printable(url: error.url ?? request.url)
             throw SignalRClientError(
-                error.kind == .pinMismatch ? .pinMismatch : .connectionFailed,
+                error.code,
                 "Request to \(url) failed: \(error.message).\(error.adviceAboutTLS(for: url))",
                 cause: error
             )
         }
         guard !response.isCut else {
+            // Only polls have no limit of their own.
+            if request.maximumResponseSize == nil {
+                throw SignalRClientError.messageTooLarge(limit: maximumResponseSize)
+            }
             throw SignalRClientError(
                 .connectionFailed,
                 "Request failed: the response has more than \(maximumResponseSize) bytes.",
@@ -60,6 +66,17 @@ final class PooledHttpClient: HttpClient {
             }
         let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
         return (body, HttpResponse(statusCode: response.status, cookies: cookies))
+    }
+}
+
+extension HTTPRequestError {
+    /// The code for a request without an answer.
+    var code: SignalRClientError.Code {
+        switch kind {
+        case .pinMismatch: .pinMismatch
+        case .failed where cause is TLSFailure && isUnsent: .tlsFailed
+        case .invalidRequest, .timedOut, .failed, .redirectRefused, .shutDown: .connectionFailed
+        }
     }
 }
 

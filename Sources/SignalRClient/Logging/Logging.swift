@@ -60,9 +60,10 @@ public struct SwiftLogHandler: LogHandler {
 
 /// The log of one connection.
 struct HubLogger: Sendable {
-    /// The lowest level that is logged; `nil` for no log.
+    /// The lowest level that is logged; `nil` for the default: warnings.
     var level: LogLevel?
-    var handler: any LogHandler = PrintingLogHandler()
+    /// The handler; `nil` for the default.
+    var handler: (any LogHandler)?
 
     func log(
         _ level: LogLevel,
@@ -71,7 +72,9 @@ struct HubLogger: Sendable {
         function: String = #function,
         line: UInt = #line
     ) {
-        guard let lowest = self.level, level.rawValue >= lowest.rawValue else { return }
+        guard level.rawValue >= (self.level ?? .warning).rawValue else { return }
+        let handler =
+            handler ?? (self.level == nil ? SwiftLogHandler(Logger(label: "SignalRClient")) : PrintingLogHandler())
         handler.log(logLevel: level, message: message(), file: file, function: function, line: line)
     }
 }

@@ -16,6 +16,8 @@ final class EventTransport: HubTransport {
 
     /// The URL for errors, without secrets.
     private let address: String
+    /// The maximum size of an event, in bytes.
+    private let limit: Int
     private let sender: PostSender
     private let receive: OpenedTransport.Receiver
     private let eventLoop: any EventLoop
@@ -31,6 +33,7 @@ final class EventTransport: HubTransport {
     ) {
         self.sender = sender
         self.address = address
+        self.limit = limit
         self.receive = receive
         self.eventLoop = eventLoop
         let state = State(parser: EventStreamParser(limit: limit), opened: opened)
@@ -113,10 +116,9 @@ final class EventTransport: HubTransport {
             end(.client(SignalRClientError(.transportClosed, message)))
         case .failed(let error):
             let place = error.url.map { " to \(HTTPRequest.printable(url: $0))" } ?? ""
-            let what = state.value.opened == nil ? "lost" : "failed"
-            let message = "Connection\(place) \(what): \(error.message)."
-            let code: SignalRClientError.Code = error.kind == .pinMismatch ? .pinMismatch : .transportClosed
-            end(.client(SignalRClientError(code, message, cause: error)))
+            let isOpen = state.value.opened == nil
+            let message = "Connection\(place) \(isOpen ? "lost" : "failed"): \(error.message)."
+            end(.client(SignalRClientError(isOpen ? .transportClosed : error.code, message, cause: error)))
         }
     }
 
@@ -131,7 +133,7 @@ final class EventTransport: HubTransport {
                 if case .event(let event) = element { frames += event.data.utf8 }
             }
         } catch {
-            return end(.client(SignalRClientError(.protocolViolation, "Protocol violation: an event is too large.")))
+            return end(.client(.messageTooLarge(limit: limit)))
         }
         if !frames.isEmpty { receive(.bytes(frames)) }
     }

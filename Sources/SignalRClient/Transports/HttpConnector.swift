@@ -8,12 +8,14 @@ import WebSocketClient
 final class HttpConnector: HubTransportOpener {
     private static let maximumRedirects = 100
     /// A lower limit for messages does not apply to the server's answer to a negotiation. In bytes.
-    private static let minimumAnswerSize = 65_536
+    static let minimumAnswerSize = 65_536
 
     private let url: String
     private let options: HttpConnectionOptions
     private let client: any HttpClient
     private let pooledClient: PooledHttpClient
+    /// Opens WebSockets. All connections of the client have the same dialer.
+    private let webSockets: WebSocketConnector
     private let hubProtocol: HubProtocol
     private let logger: HubLogger
 
@@ -27,7 +29,11 @@ final class HttpConnector: HubTransportOpener {
         self.options = options
         self.hubProtocol = hubProtocol
         self.logger = logger
-        pooledClient = PooledHttpClient(options)
+        let dialer = options.makeDialer()
+        pooledClient = PooledHttpClient(options, dialer: dialer)
+        var webSocket = WebSocketOptions(maximumMessageSize: options.maximumDeliverySize)
+        if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
+        webSockets = WebSocketConnector(webSocket, dialer: dialer)
         client = options.httpClient ?? pooledClient
     }
 
@@ -71,17 +77,26 @@ final class HttpConnector: HubTransportOpener {
             }
             prepared = nil
             do {
-                let info = TransportInfo(
+                var info = TransportInfo(
                     connectionID: current.negotiation.connectionID,
                     transport: transport,
                     canBeResumed: current.negotiation.canBeResumed && transport == .webSockets
                 )
-                let url = ConnectionURL.transport(current.url, token: current.negotiation.connectionToken)
-                return try await open(info, url, current.http, on: eventLoop, receive: receive)
+                info.canBeRefreshed = current.http.canRenewToken
+                info.tokenLifetime = current.negotiation.tokenLifetime
+                let token = current.negotiation.connectionToken
+                let url = ConnectionURL.transport(current.url, token: token)
+                var opened = try await open(info, url, current.http, on: eventLoop, receive: receive)
+                opened.refresh = { [http = current.http, hub = current.url] in
+                    try await http.refreshAuthentication(hub, connectionToken: token)
+                }
+                return opened
             } catch {
                 if error is CancellationError { throw error }
-                // Another transport must not reach a server that the pins exclude.
-                if let error = error as? SignalRClientError, error.code == .pinMismatch { throw error }
+                // Another transport must not reach a server that the pins or the certificates exclude.
+                if let error = error as? SignalRClientError, [.pinMismatch, .tlsFailed].contains(error.code) {
+                    throw error
+                }
                 logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")
                 reasons.append("\(offered.name): \(error)")
             }
@@ -209,17 +224,11 @@ final class HttpConnector: HubTransportOpener {
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> WebSocketTransport {
-        var webSocket = WebSocketOptions(
-            maximumMessageSize: options.maximumDeliverySize,
-            tls: options.tls,
-            proxy: options.proxy
-        )
-        if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
-        return try await withFreshToken(http) { [webSocket] in
+        try await withFreshToken(http) {
             try await WebSocketTransport.open(
                 http.url(url),
                 headers: http.headers(for: url),
-                options: webSocket,
+                connector: webSockets,
                 isBinary: hubProtocol.isBinary,
                 on: eventLoop,
                 receive: receive

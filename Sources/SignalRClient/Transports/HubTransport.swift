@@ -3,15 +3,23 @@ package import SignalRCore
 
 /// A transport that carries the bytes of a connection. The caller makes all calls on the event loop.
 package protocol HubTransport: Sendable {
-    /// Sends bytes after the bytes of earlier calls. The promise succeeds when the socket has taken the bytes, or when
-    /// the server has accepted the request that contains them.
+    /// Sends bytes after the bytes of earlier calls. The transport may wait for ``flush()``. The promise succeeds when the
+    /// socket has taken the bytes, or when the server has accepted the request that contains them.
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
+
+    /// Sends the bytes of all earlier calls.
+    func flush()
 
     /// Sends the waiting bytes, and closes the transport as the server expects. The event `.closed` follows.
     func close()
 
     /// Aborts the transport at once, without an event.
     func abort()
+}
+
+extension HubTransport {
+    /// Does nothing, because most transports do not wait.
+    package func flush() {}
 }
 
 /// An event of a transport. The transport reports events on the event loop, in order, and `.closed` is the last event.
@@ -29,15 +37,20 @@ package struct OpenedTransport: Sendable {
     package var info: TransportInfo
     /// Opens another transport for the same connection.
     package var reopen: @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+    /// Asks the app for a token, sends it to the server, and returns the time until it expires. `nil` if the connection
+    /// cannot be refreshed.
+    package var refresh: (@Sendable () async throws -> Duration?)?
 
     package init(
         _ transport: any HubTransport,
         _ info: TransportInfo,
-        reopen: @escaping @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+        reopen: @escaping @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport,
+        refresh: (@Sendable () async throws -> Duration?)? = nil
     ) {
         self.transport = transport
         self.info = info
         self.reopen = reopen
+        self.refresh = refresh
     }
 }
 
@@ -65,6 +78,23 @@ extension HubFailure {
         case let error as SignalRClientError: self = .client(error)
         case is CancellationError: self = .cancelled
         default: self = .client(SignalRClientError(.connectionFailed, "\(error)", cause: error))
+        }
+    }
+
+    /// Makes the failure for a request of an open transport that failed. The connection is then lost.
+    static func lost(_ error: any Error) -> Self {
+        switch HubFailure(error) {
+        case .signalR(.unexpectedResponseCode(let status)):
+            let message = "Connection lost: the server answered a request with HTTP status \(status)."
+            return .client(SignalRClientError(.transportClosed, message, httpStatus: status, cause: error))
+        case .signalR(let failure):
+            return .client(SignalRClientError(.transportClosed, "Connection lost: \(failure)", cause: error))
+        case .client(let failure) where failure.code == .connectionFailed || failure.code == .tlsFailed:
+            let message = "Connection lost: \(failure.message)"
+            let status = failure.httpStatus
+            return .client(SignalRClientError(.transportClosed, message, httpStatus: status, cause: failure.cause))
+        // The other codes say more than the loss.
+        case .client, .cancelled: return HubFailure(error)
         }
     }
 }

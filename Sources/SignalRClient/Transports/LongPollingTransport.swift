@@ -108,12 +108,12 @@ final class LongPollingTransport: HubTransport {
                 switch response.status {
                 case 200: report(response.body)
                 case 204: return end(nil)
-                default: return end(.signalR(.unexpectedResponseCode(response.status)))
+                default: return end(.lost(SignalRError.unexpectedResponseCode(response.status)))
                 }
             } catch let error as CancellationError {
                 return end(HubFailure(error))
             } catch {
-                guard error.isTimeout else { return end(HubFailure(error)) }
+                guard error.isTimeout else { return end(.lost(error)) }
                 unanswered += 1
                 if unanswered == Self.maximumUnanswered { return end(silence(error)) }
             }

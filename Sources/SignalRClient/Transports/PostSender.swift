@@ -80,7 +80,7 @@ final class PostSender: Sendable {
             } catch {
                 // If the request was cancelled, the transport has ended. The code reports the error that ended the
                 // transport, because this error is more useful than the cancellation.
-                let failure = state.withLockedValue { $0.end } ?? HubFailure(error)
+                let failure = state.withLockedValue { $0.end } ?? .lost(error)
                 for promise in promises { promise.fail(failure) }
                 end(failure, reports: true)
             }

@@ -17,7 +17,7 @@ final class WebSocketTransport: HubTransport {
     static func open(
         _ url: String,
         headers: [String: String],
-        options: WebSocketOptions,
+        connector: WebSocketConnector,
         isBinary: Bool,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
@@ -27,14 +27,19 @@ final class WebSocketTransport: HubTransport {
                 url: url,
                 headers: headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
             )
-            let connector = WebSocketConnector(options, proxies: ProxyRules(options.proxy))
-            return try await open(options.connectTimeout, isBinary: isBinary, on: eventLoop, receive: receive) {
+            return try await open(connector.options, isBinary: isBinary, on: eventLoop, receive: receive) {
                 events in
                 connector.connect(to: request, on: eventLoop, receive: events)
             }
         } catch let error as WebSocketError {
+            let code: SignalRClientError.Code =
+                switch error.code {
+                case .pinMismatch: .pinMismatch
+                case .tlsFailed: .tlsFailed
+                default: .connectionFailed
+                }
             throw SignalRClientError(
-                error.code == .pinMismatch ? .pinMismatch : .connectionFailed,
+                code,
                 "WebSocket not opened. \(error.message)",
                 httpStatus: error.httpStatus,
                 closeCode: error.closeCode?.rawValue,
@@ -44,12 +49,13 @@ final class WebSocketTransport: HubTransport {
     }
 
     private static func open(
-        _ timeout: Duration,
+        _ options: WebSocketOptions,
         isBinary: Bool,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver,
         connect: @Sendable (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) async throws -> WebSocketTransport {
+        let (timeout, limit) = (options.connectTimeout, options.maximumMessageSize)
         let opened = eventLoop.makePromise(of: Void.self)
         let isOpen = NIOLockedValueBox(false)
         let connection = connect { event in
@@ -65,7 +71,7 @@ final class WebSocketTransport: HubTransport {
                     closure.error ?? WebSocketError(.connectionClosed, "Connection lost: the server closed it.")
                 )
                 // A failed attempt does not report `.closed`, because there was no transport.
-                if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
+                if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure, limit: limit))) }
             }
         }
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
@@ -97,8 +103,9 @@ final class WebSocketTransport: HubTransport {
         } else {
             connection.send(String(decoding: bytes, as: UTF8.self), promise: promise)
         }
-        connection.flush()
     }
+
+    func flush() { connection.flush() }
 
     func close() { connection.close(code: .normalClosure, reason: "") }
 
@@ -107,8 +114,14 @@ final class WebSocketTransport: HubTransport {
 
 extension HubFailure {
     /// Creates the failure, or `nil` if the server closed the connection properly.
-    fileprivate init?(_ closure: WebSocketClosure) {
+    ///
+    /// - Parameter limit: The limit for the size of a WebSocket message.
+    fileprivate init?(_ closure: WebSocketClosure, limit: Int) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
+        if closure.error?.code == .messageTooBig {
+            self = .client(.messageTooLarge(limit: limit))
+            return
+        }
         let message: String
         if let error = closure.error {
             message = error.message

@@ -1,3 +1,5 @@
+import RealtimeNetworking
+
 /// The options of a connection.
 public struct HttpConnectionOptions: Sendable {
     /// The handler that writes the log. Default: `nil`, which means the handler of the builder.
@@ -6,18 +8,22 @@ public struct HttpConnectionOptions: Sendable {
     public var logLevel: LogLevel?
     /// The closure that returns the bearer token, or `nil` for no token. The client calls the closure for each
     /// negotiation, or for each attempt without a negotiation. The client calls the closure again if the server answers
-    /// with 401. Default: `nil`.
+    /// with 401, and for each refresh: see ``HubConnection/refreshAuthentication()``. If the closure throws, connecting fails
+    /// with ``SignalRClientError/Code/accessTokenFailed``. Default: `nil`.
     public var accessTokenFactory: (@Sendable () async throws -> String?)?
     /// Whether the client also sends the token in the query, as `access_token`. Many servers log queries, so set the
     /// option only for servers that do not read the header. Default: `false`.
     public var sendsAccessTokenInQuery = false
-    /// The client for HTTP requests. A WebSocket, and the response with server-sent events, do not use this client.
+    /// The client for HTTP requests. A WebSocket, and the response with server-sent events, do not use this client. If the
+    /// task is cancelled, the call should throw `CancellationError`. With FoundationNetworking (Linux), do not cancel a task
+    /// of `URLSession` from a cancellation handler, because this can stop the whole process.
     /// Default: `nil`, which means the package's own client.
     public var httpClient: (any HttpClient)?
     /// The transports that the client may use. Default: `nil`, which means all.
     public var transport: HttpTransportType?
     /// Whether the client connects by WebSocket without a negotiation. If `true`, ``transport`` must be `.webSockets`.
-    /// Without a negotiation, there is no connection id, and Azure SignalR Service does not work. Default: `false`.
+    /// Without a negotiation, there is no connection id, and stateful reconnect, refreshed tokens and Azure SignalR Service
+    /// do not work. Default: `false`.
     public var skipNegotiation = false
     /// The header fields of all requests. The app's fields replace the client's own fields. If the server's answer to a
     /// negotiation leads to another origin, the client sends only `Accept`, `Cache-Control`, `Last-Event-ID` and the
@@ -41,7 +47,7 @@ public struct HttpConnectionOptions: Sendable {
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
-    /// connection. A transport can deliver several messages together, for example in the answer to a poll. Together,
+    /// connection with ``SignalRClientError/Code/messageTooLarge``. A transport can deliver several messages together, for example in the answer to a poll. Together,
     /// they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
     /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of
@@ -50,6 +56,10 @@ public struct HttpConnectionOptions: Sendable {
     /// each argument and item. The client does not make the server wait, because this would also delay the answers to
     /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
+
+    /// The maximum number of bytes of one upload's items that the transport has not taken yet. At this number, the client
+    /// waits before it asks your sequence for the next element. An item has 64 additional bytes. Default: 64 KiB.
+    public var uploadBufferSize = 65_536
 
     /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.
     package var connectTimeout: Duration?
@@ -63,6 +73,8 @@ public struct HttpConnectionOptions: Sendable {
 
     /// Creates options.
     public init() {}
+
+    func makeDialer() -> Dialer { Dialer(tlsContexts: TLSContextSource(tls), proxies: ProxyRules(proxy)) }
 }
 
 extension HttpConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

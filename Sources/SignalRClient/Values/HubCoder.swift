@@ -73,7 +73,14 @@ package struct HubCoder: Sendable {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
             var container = encoder.singleValueContainer()
-            try container.encode(date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+            guard let text = ISO8601.text(date) else {
+                let reason = "The date is not in the years 1 to 9999."
+                throw EncodingError.invalidValue(
+                    date,
+                    EncodingError.Context(codingPath: encoder.codingPath, debugDescription: reason)
+                )
+            }
+            try container.encode(text)
         }
         return encoder
     }

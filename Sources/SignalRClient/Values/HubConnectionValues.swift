@@ -80,6 +80,19 @@ public struct StatefulReconnectOptions: Sendable {
     public init() {}
 }
 
+/// The options for tokens that expire. See ``HubConnectionBuilder/withAuthenticationRefresh(options:)``.
+public struct AuthenticationRefreshOptions: Hashable, Sendable {
+    /// Whether the client refreshes the authentication before it expires. If `false`, only
+    /// ``HubConnection/refreshAuthentication()`` does. Default: `true`.
+    public var isAutomatic = true
+    /// The time before the expiry at which the client refreshes the authentication, in seconds. If the lifetime is shorter
+    /// than twice this time, the client waits for half of the lifetime. Default: 300.
+    public var refreshBeforeExpiration: TimeInterval = 300
+
+    /// Creates options.
+    public init() {}
+}
+
 /// The rule that converts names of Swift properties to keys of MessagePack maps. The rule does not change the keys of
 /// dictionaries.
 public enum MessagePackKeys: Sendable {

@@ -37,6 +37,11 @@ package struct QuestionID: Hashable, Sendable {
     package var number: UInt64
 }
 
+/// The id of a refresh of the connection's authentication.
+package struct RefreshID: Hashable, Sendable {
+    package var number: UInt64
+}
+
 package struct TimerID: Hashable, Sendable {
     package enum Kind: Hashable, Sendable, CaseIterable {
         /// The time limit for the server's answer to the handshake.
@@ -55,6 +60,8 @@ package struct TimerID: Hashable, Sendable {
         case resumeDeadline
         /// The time limit for closing the transport.
         case closing
+        /// The time at which the client refreshes the authentication.
+        case refresh
     }
 
     package var kind: Kind
@@ -87,6 +94,10 @@ package struct TransportInfo: Hashable, Sendable {
     package var transport: HttpTransportType
     /// Whether the server allows resuming the connection.
     package var canBeResumed: Bool
+    /// Whether the client can refresh the authentication of the connection.
+    package var canBeRefreshed = false
+    /// The time until the authentication expires; `nil` if the server named none.
+    package var tokenLifetime: Duration?
 
     package init(connectionID: String?, transport: HttpTransportType, canBeResumed: Bool = false) {
         self.connectionID = connectionID

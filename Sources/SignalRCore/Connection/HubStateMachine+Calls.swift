@@ -16,7 +16,7 @@ extension HubStateMachine {
     package mutating func send(_ id: WaiterID, _ invocation: HubInvocation, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session != nil else {
-                return machine.add(.finishSend(id, .notConnected("send(method:arguments:)")))
+                return machine.add(.finishSend(id, .notConnected("send(method:arguments:)", in: machine.state)))
             }
             machine.transmit(.invocation(invocation), receipt: id, now: now)
             machine.beginUploads(invocation, of: nil)
@@ -78,7 +78,7 @@ extension HubStateMachine {
         case .invocation: (message, operation) = (.invocation(invocation), "invoke(method:arguments:)")
         case .stream: (message, operation) = (.streamInvocation(invocation), "stream(method:arguments:)")
         }
-        guard session != nil else { return add(.finishCall(id, .failure(.notConnected(operation)))) }
+        guard session != nil else { return add(.finishCall(id, .failure(.notConnected(operation, in: state)))) }
         session?.calls[id] = kind
         transmit(message, now: now)
         beginUploads(invocation, of: id)
@@ -141,8 +141,9 @@ extension HubStateMachine {
 
     // MARK: Receiving
 
-    mutating func handle(_ message: HubMessage, now: Duration) {
-        if session?.resumption != nil, !track(message) { return }
+    /// - Parameter size: The size of the message, in bytes.
+    mutating func handle(_ message: HubMessage, size: Int, now: Duration) {
+        if session?.resumption != nil, !track(message, size: size, now: now) { return }
         switch message {
         case .invocation(let invocation):
             if let session { add(.deliver(invocation, session.id)) }
@@ -185,14 +186,19 @@ extension HubStateMachine {
     }
 
     /// Counts a message of a resumable connection. Returns whether the machine should handle the message.
-    private mutating func track(_ message: HubMessage) -> Bool {
+    private mutating func track(_ message: HubMessage, size: Int, now: Duration) -> Bool {
         if case .sequence = message { return true }
         // The machine ignores a message that arrives before the server's Sequence message, because the message's number
         // is unknown.
         if case .synchronizing = session?.resumption?.link { return false }
-        guard message.isTracked, let (isNew, isAcknowledged) = session?.resumption?.received() else { return true }
-        if isAcknowledged, timers[.acknowledgement] == nil {
-            setTimer(.acknowledgement, after: Self.acknowledgementDelay)
+        guard message.isTracked, let (isNew, acknowledgement) = session?.resumption?.received(size: size) else {
+            return true
+        }
+        switch acknowledgement {
+        case .never: break
+        case .soon:
+            if timers[.acknowledgement] == nil { setTimer(.acknowledgement, after: Self.acknowledgementDelay) }
+        case .atOnce: acknowledge(now: now)
         }
         return isNew
     }

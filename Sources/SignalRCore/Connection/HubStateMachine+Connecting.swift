@@ -68,11 +68,10 @@ extension HubStateMachine {
                     try machine.handle(frame, now: now)
                 }
             } catch {
-                let failure = HubFailure.client(.protocolViolation, error.description)
                 if machine.session == nil {
-                    machine.attemptFailed(failure, now: now)
+                    machine.attemptFailed(error.failure, now: now)
                 } else {
-                    machine.lost(failure, now: now)
+                    machine.lost(error.failure, now: now)
                 }
             }
         }
@@ -164,7 +163,7 @@ extension HubStateMachine {
             case .unexpected: attemptFailed(.signalR(.expectedHandshakeResponse), now: now)
             }
         } else if let message = try configuration.hubProtocol.decode(frame) {
-            handle(message, now: now)
+            handle(message, size: frame.count, now: now)
         } else {
             add(.ignored("a message of unknown type"))
         }
@@ -184,6 +183,7 @@ extension HubStateMachine {
         // The first ping tells the server to expect further pings.
         if info.needsKeepAlive { transmit(.ping, now: now) }
         beginKeepAlive()
+        beginAuthentication(now: now)
         add(.publish(.connected(info)))
         if let start { add(.finishStart(start.id, nil)) } else { add(.announceReconnected) }
     }
@@ -254,6 +254,7 @@ extension HubStateMachine {
         for held in session.resumption?.held ?? [] {
             if let receipt = held.receipt { add(.finishSend(receipt, failure)) }
         }
+        endRefreshes(of: session, failure)
         for call in session.calls.keys.sorted(by: { $0.number < $1.number }) {
             add(.finishCall(call, .failure(failure)))
         }
@@ -344,6 +345,9 @@ extension HubStateMachine {
         cancelTimer(.resumeDeadline)
         beginKeepAlive()
         add(.publish(.resumed(info)))
+        // Losses can follow each other in less than the delay of an acknowledgement. Without this acknowledgement, the
+        // server's buffer would then fill.
+        acknowledge(now: now)
         sendHeld(now: now)
     }
 
@@ -351,9 +355,11 @@ extension HubStateMachine {
         lost(.client(.transportClosed, "Connection lost: the client could not resume it."), now: now)
     }
 
+    /// Acknowledges all messages so far. Without a transport, the acknowledgement follows the resumption.
     mutating func acknowledge(now: Duration) {
-        guard let resumption = session?.resumption, resumption.link == .up else { return }
-        transmit(.ack(resumption.latest), now: now)
+        guard case .up = session?.resumption?.link else { return }
+        cancelTimer(.acknowledgement)
+        if let latest = session?.resumption?.acknowledge() { transmit(.ack(latest), now: now) }
     }
 }
 

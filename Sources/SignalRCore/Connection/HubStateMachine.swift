@@ -16,6 +16,10 @@ package struct HubStateMachine: Sendable {
         package var maximumMessageSize = 16 << 20
         /// The maximum number of unacknowledged bytes, if the client can resume the connection.
         package var resumptionBufferSize = 100_000
+        /// Whether the client refreshes the authentication before it expires.
+        package var refreshesAuthentication = true
+        /// The longest time before the expiry at which the client refreshes the authentication.
+        package var refreshLead: Duration = .seconds(300)
 
         package init(_ hubProtocol: HubProtocol) { self.hubProtocol = hubProtocol }
     }
@@ -43,6 +47,14 @@ package struct HubStateMachine: Sendable {
             reason: HubFailure?,
             start: WaiterID? = nil
         )
+
+        /// Ask the app for a token, and send it to the server. ``refreshed(_:_:now:)`` answers the action.
+        case refreshAuthentication(RefreshID)
+        case cancelRefresh(RefreshID)
+        case finishRefresh(WaiterID, Result<Duration?, HubFailure>)
+        /// The authentication is valid for this time; `nil` if the server named none.
+        case announceRefreshed(Duration?)
+        case announceRefreshFailed(HubFailure)
 
         case finishStart(WaiterID, HubFailure?)
         case finishStop(WaiterID)
@@ -131,6 +143,7 @@ package struct HubStateMachine: Sendable {
         var lastSent: Duration
         var lastReceived: Duration
         var resumption: Resumption?
+        var authentication = Authentication()
     }
 
     package let configuration: Configuration
@@ -243,6 +256,7 @@ package struct HubStateMachine: Sendable {
             case .resume: machine.reopen()
             case .resumeDeadline: machine.resumptionFailed(now: now)
             case .closing: machine.closingEnded(now: now)
+            case .refresh: machine.beginRefresh(for: [])
             }
         }
     }

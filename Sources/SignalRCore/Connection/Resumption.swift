@@ -23,6 +23,10 @@ package struct Resumption: Sendable {
     /// The maximum limit of unacknowledged bytes, and the maximum number of bytes that wait for space.
     package static let maximumBufferSize = 16 << 20
 
+    /// The number of bytes after which the client acknowledges at once. ASP.NET Core keeps at most 100,000 bytes by
+    /// default, and sends nothing more until then.
+    package static let acknowledgementSize = 32_768
+
     /// The limit of unacknowledged bytes. Above this limit, messages wait until the server has acknowledged earlier
     /// messages.
     let limit: Int
@@ -35,6 +39,8 @@ package struct Resumption: Sendable {
     private var heldBytes = 0
     private var next: UInt64 = 1
     package private(set) var latest: UInt64 = 0
+    /// The number of bytes of new messages since the last acknowledgement.
+    private var unansweredBytes = 0
 
     /// - Parameter limit: The limit. Above ``maximumBufferSize``, a new transport might refuse the buffer, because the
     ///   client sends the whole buffer at once.
@@ -76,15 +82,33 @@ package struct Resumption: Sendable {
     /// The number of the first message to send over a new transport.
     package var firstToSend: UInt64 { unacknowledged.first?.number ?? sentCount + 1 }
 
+    /// When the client has to acknowledge a message of the server.
+    package enum Acknowledgement: Hashable, Sendable {
+        case never
+        /// Together with later messages.
+        case soon
+        case atOnce
+    }
+
     /// Counts a numbered message of the server.
     ///
-    /// - Returns: Whether the message is new, and whether the client should acknowledge it.
-    package mutating func received() -> (isNew: Bool, isAcknowledged: Bool) {
+    /// - Returns: Whether the message is new, and when the client has to acknowledge it.
+    package mutating func received(size: Int) -> (isNew: Bool, acknowledgement: Acknowledgement) {
         let number = next
         next += 1
-        guard number > latest else { return (false, number == latest) }
+        guard number > latest else {
+            // The server repeats only messages whose acknowledgement was lost.
+            return (false, number == latest ? .soon : .never)
+        }
         latest = number
-        return (true, true)
+        unansweredBytes += size
+        return (true, unansweredBytes >= Self.acknowledgementSize ? .atOnce : .soon)
+    }
+
+    /// Returns the number of the last message, which the client acknowledges now; `nil` if there was none.
+    package mutating func acknowledge() -> UInt64? {
+        unansweredBytes = 0
+        return latest == 0 ? nil : latest
     }
 
     /// Handles the number of the server's next message. Returns `false` if the server cannot have reached this number

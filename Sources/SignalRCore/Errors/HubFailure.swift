@@ -25,8 +25,15 @@ extension HubFailure {
         "Invocation canceled due to the underlying connection being closed."
     )
 
-    static func notConnected(_ operation: String) -> Self {
-        .signalR(.invalidOperation("\(operation) needs a connection in the state 'Connected'. Call start() first."))
+    /// The error of a call without a connection.
+    package static func notConnected(_ operation: String, in state: HubStateMachine.State) -> Self {
+        let reason =
+            switch state {
+            case .stopped, .connected: "needs a connection in the state 'Connected'. Call start() first."
+            case .connecting: "needs a connection, and the client is still connecting. Call waitUntilConnected() first."
+            case .reconnecting: "needs a connection, and the client is reconnecting. Call waitUntilConnected() first."
+            }
+        return .signalR(.invalidOperation("\(operation) \(reason)"))
     }
 
     static let notStopped = signalR(

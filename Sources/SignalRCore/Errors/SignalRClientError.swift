@@ -42,7 +42,7 @@ public struct SignalRClientError: Error, Sendable {
 extension SignalRClientError.Code {
     /// The server closed the connection with a Close message.
     public static let serverClosed = Self(rawValue: "serverClosed")
-    /// The connection was lost without a Close message from the server.
+    /// The connection was lost without a Close message from the server. The code is the same for all transports.
     public static let transportClosed = Self(rawValue: "transportClosed")
     /// The connection closed without an error before a call, stream or upload was complete.
     public static let callEnded = Self(rawValue: "callEnded")
@@ -61,10 +61,31 @@ extension SignalRClientError.Code {
     /// The server's public key is not in `tls.pins`. The client has sent nothing. The error's message contains the key's
     /// pin.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
+    /// TLS failed before the client sent anything, for example because of the server's certificate. The client does not
+    /// try another transport.
+    public static let tlsFailed = Self(rawValue: "tlsFailed")
+    /// The server sent a message that is larger than `HttpConnectionOptions.maximumMessageSize`.
+    public static let messageTooLarge = Self(rawValue: "messageTooLarge")
+    /// Your `accessTokenFactory` threw an error, which is the ``SignalRClientError/cause``.
+    public static let accessTokenFailed = Self(rawValue: "accessTokenFailed")
+    /// The server refused the token of a refresh. ``SignalRClientError/httpStatus`` has the reason: 401 for a token that
+    /// the server does not accept, 403 for a token of another user, 404 if the server does not know the connection, or if
+    /// the hub refreshes no tokens. The connection stays open until the old token expires.
+    public static let authenticationRefreshRefused = Self(rawValue: "authenticationRefreshRefused")
     /// A request failed, or the client could not open a connection.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// Your code consumes messages too slowly, so the waiting messages exceed the limit.
     public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
+}
+
+extension SignalRClientError {
+    /// The error for a message of the server that is larger than the limit, over any transport.
+    package static func messageTooLarge(limit: Int) -> Self {
+        Self(
+            .messageTooLarge,
+            "Connection lost: the server sent a message of more than \(limit) bytes. Raise maximumMessageSize."
+        )
+    }
 }
 
 extension SignalRClientError.Code: CustomStringConvertible {

@@ -67,9 +67,7 @@ package struct HubFrameReader: Sendable {
     }
 
     private func check(_ count: Int) throws(HubProtocolViolation) {
-        guard count <= limit else {
-            throw HubProtocolViolation("a message is larger than \(limit) bytes")
-        }
+        guard count <= limit else { throw .tooLarge(limit: limit) }
     }
 
     private mutating func drop(_ count: Int) {

@@ -81,6 +81,19 @@ extension HubMessage {
 /// The error for bytes that break the rules of the protocol. After this error, the connection cannot continue.
 package struct HubProtocolViolation: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String
+    /// The limit for the size of a message, if the message is larger.
+    package private(set) var exceededLimit: Int?
 
     package init(_ description: String) { self.description = description }
+
+    static func tooLarge(limit: Int) -> Self {
+        var violation = Self("a message is larger than \(limit) bytes")
+        violation.exceededLimit = limit
+        return violation
+    }
+
+    /// The failure of the connection.
+    var failure: HubFailure {
+        exceededLimit.map { .client(.messageTooLarge(limit: $0)) } ?? .client(.protocolViolation, description)
+    }
 }

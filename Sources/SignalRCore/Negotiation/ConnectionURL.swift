@@ -13,6 +13,12 @@ package enum ConnectionURL {
         return url
     }
 
+    /// Returns the URL for refreshing the authentication.
+    package static func refresh(_ base: String) -> String {
+        let (path, query, _) = split(base)
+        return path + (path.hasSuffix("/") ? "" : "/") + "refresh" + (query.map { "?" + $0 } ?? "")
+    }
+
     /// Returns the URL of a transport. If the client skipped the negotiation, the URL has no token.
     package static func transport(_ base: String, token: String?) -> String {
         guard let token else { return base }

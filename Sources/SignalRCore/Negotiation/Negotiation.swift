@@ -21,6 +21,7 @@ package enum NegotiationAnswer: Hashable, Sendable {
                 text[name] = try value.requiredString()
             case "negotiateVersion": version = value.unsigned ?? 0
             case "ProtocolVersion": isOldServer = true
+            case "tokenLifetimeSeconds": negotiation.tokenLifetime = value.seconds
             case "useStatefulReconnect": negotiation.canBeResumed = value.bool ?? false
             case "availableTransports":
                 for transport in try value.requiredElements() {
@@ -53,6 +54,8 @@ package struct Negotiation: Hashable, Sendable {
     /// The transports in the server's order of preference.
     package var transports: [OfferedTransport] = []
     package var canBeResumed = false
+    /// The time until the client's authentication expires; `nil` if it does not expire, or cannot be refreshed.
+    package var tokenLifetime: Duration?
 
     package init() {}
 }

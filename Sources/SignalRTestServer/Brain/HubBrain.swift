@@ -61,7 +61,25 @@ final class HubBrain {
         let id = "id-\(serial)"
         let connection = ServerConnection(id: id, token: hasToken ? "token/\(serial)+" : id, headers: headers)
         connections[connection.token] = connection
+        authenticate(connection)
         return connection
+    }
+
+    /// Begins the lifetime of a connection's authentication.
+    func authenticate(_ connection: ServerConnection) {
+        connection.authentication?.cancel()
+        guard let lifetime = options.tokenLifetime else { return }
+        let token = connection.token
+        let time = TimeAmount(Duration(clampingSeconds: lifetime))
+        connection.authentication = eventLoop.scheduleTask(in: time) { [entrance] in
+            entrance.enter { brain in if let connection = brain.connections[token] { brain.expire(connection) } }
+        }
+    }
+
+    /// Ends a connection whose authentication has expired.
+    func expire(_ connection: ServerConnection) {
+        guard connection.link == nil else { return close(connection, error: nil, allowReconnect: true) }
+        end(connection)
     }
 
     /// Sets the transport of a connection.
@@ -108,6 +126,8 @@ final class HubBrain {
         connection.isEnded = true
         connection.expiry?.cancel()
         connection.expiry = nil
+        connection.authentication?.cancel()
+        connection.authentication = nil
         if connections[connection.token] === connection { connections[connection.token] = nil }
         for task in connection.running.values { task.cancel() }
         for upload in connection.uploads.values { upload.finish(throwing: CancellationError()) }
@@ -232,7 +252,7 @@ final class HubBrain {
                 return
             }
             if case .synchronizing = connection.resumption?.link { return }
-            if message.isTracked, let (isNew, _) = connection.resumption?.received() {
+            if message.isTracked, let (isNew, _) = connection.resumption?.received(size: 0) {
                 acknowledgeSoon(connection)
                 if !isNew { return }
             }

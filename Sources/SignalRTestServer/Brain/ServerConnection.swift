@@ -7,11 +7,13 @@ import SignalRCore
 final class ServerConnection {
     let id: String
     let token: String
-    let headers: [String: String]
+    var headers: [String: String]
     /// The transport to the client; `nil` while the client has no transport.
     var link: (any ServerLink)?
     /// The timer that ends a resumable connection without a transport.
     var expiry: Scheduled<Void>?
+    /// The timer that ends the connection when its authentication expires.
+    var authentication: Scheduled<Void>?
     /// The messages that the server sent before the first transport was open.
     var early: [[UInt8]] = []
     var earlySize = 0

@@ -15,16 +15,36 @@ struct InMemoryOpener: HubTransportOpener {
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> OpenedTransport {
         let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
-        let (id, token, canBeResumed) = try await transport.connect()
-        let info = TransportInfo(
+        let (id, token, options) = try await transport.connect()
+        var info = TransportInfo(
             connectionID: id,
             transport: .webSockets,
-            canBeResumed: wantsResumption && canBeResumed
+            canBeResumed: wantsResumption && options.allowsStatefulReconnect
         )
+        info.tokenLifetime = options.tokenLifetime.map(Duration.init(clampingSeconds:))
+        info.canBeRefreshed = info.tokenLifetime != nil
         return OpenedTransport(transport, info) { [server] receive in
             let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
             try await transport.reconnect(token)
             return transport
+        } refresh: { [server, info] in
+            try await Self.refresh(token, of: server)
+            return info.tokenLifetime
+        }
+    }
+
+    /// Refreshes the authentication, which has no token in memory.
+    private static func refresh(_ token: String, of server: SignalRTestServer) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            server.enter { brain in
+                guard let connection = brain.connections[token] else {
+                    return continuation.resume(throwing: AuthenticationRefresh.refusal(status: 404, body: []))
+                }
+                brain.authenticate(connection)
+                continuation.resume()
+            } closed: {
+                continuation.resume(throwing: InMemoryTransport.shutdownError)
+            }
         }
     }
 }
@@ -48,14 +68,12 @@ private final class InMemoryTransport: HubTransport {
         state = NIOLockedValueBox(State(receive: receive))
     }
 
-    func connect() async throws -> (id: String, token: String, canBeResumed: Bool) {
+    func connect() async throws -> (id: String, token: String, options: TestHubOptions) {
         try await withCheckedThrowingContinuation { continuation in
             server.enter { [self] brain in
                 let connection = brain.makeConnection(headers: [:])
                 attach(to: connection, of: brain)
-                continuation.resume(
-                    returning: (connection.id, connection.token, brain.options.allowsStatefulReconnect)
-                )
+                continuation.resume(returning: (connection.id, connection.token, brain.options))
             } closed: {
                 continuation.resume(throwing: Self.shutdownError)
             }
@@ -76,7 +94,7 @@ private final class InMemoryTransport: HubTransport {
         }
     }
 
-    private static let shutdownError = SignalRClientError(
+    static let shutdownError = SignalRClientError(
         .connectionFailed,
         "Connection failed: the test server was shut down."
     )

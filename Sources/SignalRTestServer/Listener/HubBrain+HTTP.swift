@@ -36,15 +36,17 @@ extension HubBrain {
             switch fault {
             case .status(let status): return exchange.respond(.text(status, ""))
             case .body(let body): return exchange.respond(.text(200, body))
+            case .answer(let status, let body): return exchange.respond(.text(status, body))
             case .silence: return
             }
         }
         if isSilent { return }
         if step == .negotiate { return exchange.respond(negotiate(request)) }
+        if step == .refresh { return exchange.respond(refresh(request)) }
         guard let token = request.query["id"] else { return exchange.respond(.text(400, "")) }
         guard let connection = connections[token] else { return exchange.respond(.text(404, "")) }
         switch step {
-        case .negotiate: break
+        case .negotiate, .refresh: break
         case .webSocket: exchange.respond(.text(409, ""))
         case .serverSentEvents: openEvents(connection, exchange)
         case .poll: poll(connection, exchange)
@@ -87,9 +89,28 @@ extension HubBrain {
         let body = """
             {"negotiateVersion":\(version),"connectionId":"\(connection.id)"\(token),\
             "availableTransports":[\(transports.joined(separator: ","))]\
-            \(wantsResumption && options.allowsStatefulReconnect ? #","useStatefulReconnect":true"# : "")}
+            \(wantsResumption && options.allowsStatefulReconnect ? #","useStatefulReconnect":true"# : "")\
+            \(tokenLifetime.map { #","tokenLifetimeSeconds":\#($0)"# } ?? "")}
             """
         return .text(200, body, [("Content-Type", "application/json"), ("Set-Cookie", "server=a; Path=/; HttpOnly")])
+    }
+
+    /// The lifetime of tokens in whole seconds, as in ASP.NET Core.
+    private var tokenLifetime: Int? { options.tokenLifetime.flatMap { Int(exactly: max($0, 0).rounded(.down)) } }
+
+    private func refresh(_ request: ReceivedRequest) -> HubResponse {
+        guard request.method == "POST" else { return .text(405, "") }
+        guard let tokenLifetime else { return .text(404, "") }
+        let json = [("Content-Type", "application/json")]
+        guard let token = request.headers["x-signalr-connection-token"] else {
+            return .text(400, #"{"error":"missing_connection_token"}"#, json)
+        }
+        guard let connection = connections[token] else {
+            return .text(404, #"{"error":"connection_not_found"}"#, json)
+        }
+        connection.headers["authorization"] = request.headers["authorization"]
+        authenticate(connection)
+        return .text(200, #"{"tokenLifetimeSeconds":\#(tokenLifetime)}"#, json)
     }
 
     // MARK: Faults

@@ -85,6 +85,7 @@ extension ReceivedRequest {
     /// The kind of the request.
     var step: TestHubStep {
         if path.hasSuffix("/negotiate") { return .negotiate }
+        if path.hasSuffix("/refresh") { return .refresh }
         if headers["upgrade"]?.lowercased() == "websocket" { return .webSocket }
         if headers["accept"]?.contains("text/event-stream") == true { return .serverSentEvents }
         switch method {
@@ -94,10 +95,10 @@ extension ReceivedRequest {
         }
     }
 
-    /// Whether the path is the hub's path, or the path of its negotiation.
+    /// Whether the path is the hub's path, or the path of its negotiation or of its refresh.
     var isForHub: Bool {
         let path = path.hasSuffix("/") ? String(path.dropLast()) : path
-        return path == SignalRTestServer.path || path == SignalRTestServer.path + "/negotiate"
+        return ["", "/negotiate", "/refresh"].contains { path == SignalRTestServer.path + $0 }
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PusherClient
+import RealtimeJSON
 
 /// One run of `pusher listen`.
 struct Listening: Sendable {
@@ -297,16 +298,22 @@ struct WallTime {
 
     /// The time of day with milliseconds, in this machine's time zone.
     var clock: String {
-        let parts = Calendar.current.dateComponents([.hour, .minute, .second, .nanosecond], from: date)
+        // `DateComponents` has truncated nanoseconds, so the code rounds first, and takes only whole seconds from it.
+        let milliseconds = (date.timeIntervalSinceReferenceDate * 1_000).rounded()
+        let seconds = (milliseconds / 1_000).rounded(.down)
+        let parts = Calendar.current.dateComponents(
+            [.hour, .minute, .second],
+            from: Date(timeIntervalSinceReferenceDate: seconds)
+        )
         return String(
             format: "%02d:%02d:%02d.%03d",
             parts.hour ?? 0,
             parts.minute ?? 0,
             parts.second ?? 0,
-            (parts.nanosecond ?? 0) / 1_000_000
+            Int(milliseconds - seconds * 1_000)
         )
     }
 
     /// The date and time with milliseconds, in UTC.
-    var iso8601: String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+    var iso8601: String { ISO8601.textWithMilliseconds(date) ?? "" }
 }

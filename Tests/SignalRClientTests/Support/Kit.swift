@@ -113,6 +113,16 @@ final class Inbox<Element: Sendable>: Sendable {
     func next() async throws -> Element { try #require(await next(1).first) }
 }
 
+/// Waits until the condition is true, for at most 100,000 turns of other tasks. A test whose condition can stay false then
+/// fails, instead of waiting for the time limit of all tests.
+func turns(until isMet: () async throws -> Bool) async rethrows -> Bool {
+    for _ in 0..<100_000 {
+        if try await isMet() { return true }
+        await Task.yield()
+    }
+    return false
+}
+
 /// Waits until the status meets the condition.
 func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Bool) async {
     for await status in connection.states where isMet(status) { return }

@@ -98,7 +98,7 @@ import Testing
         guard case .finishCall(call, .failure(.signalR(.invalidOperation(let text)))) = world.take().last else {
             return #expect(Bool(false), "The call has not failed.")
         }
-        #expect(text.contains("'Connected'"))
+        #expect(text.contains("the client is reconnecting"))
     }
 
     @Test func aFailedHandshakeIsGivenToThePolicy() throws {

@@ -234,4 +234,94 @@ import Testing
         #expect(world.take().last == .announceClosed(nil))
         #expect(world.machine.state == .stopped)
     }
+
+    // MARK: Acknowledging
+
+    /// Loses the transport, and resumes the connection at once. The server's next message has the number.
+    private func resume(_ world: inout World, next number: UInt64) {
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        world.receive(.sequence(number))
+    }
+
+    @Test func acknowledgesAtOnceAfterAResumption() {
+        var world = connected()
+        for number in 1...10 {
+            world.receive(item(number))
+            world.advance(by: .milliseconds(900))
+            _ = world.take()
+            resume(&world, next: UInt64(number) + 1)
+            #expect(world.take().written == [.sequence(1), .ack(UInt64(number))])
+        }
+        // The acknowledgement that was due after the last message is the one above.
+        world.advance(by: .seconds(2))
+        #expect(world.take() == [])
+    }
+
+    @Test func aResumptionWithoutMessagesAcknowledgesNothing() {
+        var world = connected()
+        resume(&world, next: 1)
+        #expect(world.take().written == [.sequence(1)])
+    }
+
+    @Test func acknowledgesAgainIfTheServerRepeatsOnlyKnownMessages() {
+        var world = connected()
+        world.receive(item(1), item(2))
+        world.advance(by: .seconds(1))
+        resume(&world, next: 1)
+        _ = world.take()
+        world.receive(item(1))
+        world.advance(by: .seconds(2))
+        #expect(world.take() == [])
+        world.receive(item(2))
+        world.advance(by: .seconds(1))
+        #expect(world.take().written == [.ack(2)])
+    }
+
+    @Test func acknowledgesAtOnceAfter32Kilobytes() {
+        var world = connected()
+        let text = String(repeating: "x", count: 10_000)
+        func large(_ number: Int) -> HubMessage {
+            .invocation(HubInvocation(target: "\(number)", arguments: [json("\"\(text)\"")]))
+        }
+        for round in 0..<5 {
+            let first = round * 4
+            world.receive(large(first + 1), large(first + 2), large(first + 3))
+            #expect(world.take().written == [])
+            world.receive(large(first + 4))
+            #expect(world.take().written == [.ack(UInt64(first + 4))])
+        }
+        world.advance(by: .seconds(5))
+        #expect(world.take() == [])
+    }
+
+    // MARK: Limits
+
+    @Test func moreThan16MiBMayWaitOneAfterTheOther() throws {
+        var world = connected(bufferSize: 1)
+        world.send("first")
+        for number in 1...20 {
+            #expect(try answer(&world) == [])
+            world.receive(.ack(UInt64(number)))
+            // The acknowledged message makes space for the answer.
+            #expect(world.take().count == 1)
+        }
+        #expect(world.machine.state == .connected)
+    }
+
+    @Test func theTimeoutOfASilentServerDoesNotEndTheResumption() {
+        var world = connected()
+        world.advance(by: .seconds(25))
+        world.close()
+        world.advance(by: .seconds(6))
+        // The new transport opens 31 s after the server's last message.
+        world.open(.resumable)
+        world.advance(by: .seconds(3))
+        #expect(world.machine.state == .connected)
+        world.receive(.sequence(1))
+        // From now on, the server has another 30 s.
+        world.advance(by: .milliseconds(29_999))
+        #expect(world.machine.state == .connected)
+    }
 }

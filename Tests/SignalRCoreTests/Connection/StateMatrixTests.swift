@@ -9,6 +9,7 @@ import Testing
         case stopped, opening, handshaking, connected, longPolling, asking, waiting, reconnecting, reconnectHandshaking
         case startAsking, startWaiting, startRetrying, startRetryHandshaking
         case closing, closingBeforeStart, resuming, reopening, synchronizing, serverClosing
+        case refreshing
 
         func build(reconnects: Bool) -> World {
             var world = World(reconnects: reconnects || needsPolicy)
@@ -42,6 +43,10 @@ import Testing
                 world.close()
                 if self != .resuming { world.advance(by: .zero) }
                 if self == .synchronizing { world.open(.resumable) }
+            case .refreshing:
+                world.connect(.resumable.expiring(after: .seconds(10)))
+                world.refresh()
+                world.refresh()
             case .serverClosing:
                 world.connect()
                 world.receive(.close(error: "bye", allowReconnect: false))
@@ -87,6 +92,9 @@ import Testing
                 for call in world.calls { world.input { $0.cancelCall(call, now: $1) } }
             }
         ),
+        ("opened, expiring", { $0.open(.resumable.expiring(after: .seconds(4))) }), ("refresh", { $0.refresh() }),
+        ("refreshed", { $0.answerRefresh(.success(.seconds(2))) }),
+        ("not refreshed", { $0.answerRefresh(.failure(.test)) }),
         ("decision", { $0.decide(.seconds(1)) }), ("no decision", { $0.decide(nil) }),
         ("next timer", { world in if let due = world.nextTimer { world.advance(by: due - world.now) } }),
         ("a minute", { $0.advance(by: .seconds(60)) }),
@@ -118,7 +126,8 @@ import Testing
             case 1 where world.machine.state == .connecting, 2 where world.machine.state == .reconnecting:
                 world.decide(.zero)
                 world.advance(by: .zero)
-                world.open(generator.oneIn(2) ? .resumable : .webSocket)
+                let info = generator.oneIn(2) ? TransportInfo.resumable : .webSocket
+                world.open(generator.oneIn(2) ? info : info.expiring(after: .seconds(3)))
                 world.receiveHandshake()
             case 3:
                 guard let call = world.calls.randomElement(using: &generator) else { continue }

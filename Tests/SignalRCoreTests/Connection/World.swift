@@ -19,6 +19,8 @@ struct World {
     private(set) var calls: Set<CallID> = []
     private(set) var lastSession: SessionID?
     private(set) var questions: [QuestionID] = []
+    private(set) var refreshes: [RefreshID] = []
+    private var runningRefresh: RefreshID?
     private var serial: UInt64 = 0
     private(set) var violations: [String] = []
 
@@ -145,6 +147,19 @@ struct World {
         _ = take()
     }
 
+    @discardableResult mutating func refresh() -> WaiterID {
+        let id = waiter()
+        input { $0.refresh(id, now: $1) }
+        return id
+    }
+
+    /// Answers the latest refresh.
+    mutating func answerRefresh(_ result: Result<Duration?, HubFailure>) {
+        guard let id = refreshes.last else { return }
+        if runningRefresh == id { runningRefresh = nil }
+        input { $0.refreshed(id, result, now: $1) }
+    }
+
     // MARK: Time
 
     var nextTimer: Duration? { timers.values.min() }
@@ -186,13 +201,19 @@ struct World {
             if !live.contains(id) { violations.append("writes to a transport that is not there") }
             if let receipt { finish(receipt) }
         case .askRetryPolicy(let id, _, _, _, _): questions.append(id)
-        case .finishStart(let id, _), .finishStop(let id), .finishSend(let id, _): finish(id)
+        case .finishStart(let id, _), .finishStop(let id), .finishSend(let id, _), .finishRefresh(let id, _):
+            finish(id)
+        case .refreshAuthentication(let id):
+            if runningRefresh != nil { violations.append("two refreshes at once") }
+            refreshes.append(id)
+            runningRefresh = id
+        case .cancelRefresh(let id): if runningRefresh == id { runningRefresh = nil }
         case .finishCall(let id, _):
             if calls.remove(id) == nil { violations.append("ends the call \(id) twice") }
         case .deliverItem(let id, _): if !calls.contains(id) { violations.append("an item after the end of \(id)") }
         case .deliver(_, let session): lastSession = session
         case .beginUploads, .cancelUpload, .announceReconnecting, .announceReconnected, .announceClosed, .publish,
-            .ignored:
+            .announceRefreshed, .announceRefreshFailed, .ignored:
             break
         }
         actions.append(action)
@@ -220,6 +241,7 @@ struct World {
         if machine.state != .stopped { violations.append("\(machine.state) after stop()") }
         if !live.isEmpty { violations.append("a transport after stop()") }
         if !timers.isEmpty { violations.append("timers after stop(): \(timers)") }
+        if runningRefresh != nil { violations.append("a refresh after stop()") }
         if !waiting.isEmpty { violations.append("calls never return: \(waiting)") }
         if !calls.isEmpty { violations.append("calls never end: \(calls)") }
     }
@@ -236,6 +258,13 @@ extension TransportInfo {
     static let webSocket = TransportInfo(connectionID: "c", transport: .webSockets)
     static let longPolling = TransportInfo(connectionID: "c", transport: .longPolling)
     static let resumable = TransportInfo(connectionID: "c", transport: .webSockets, canBeResumed: true)
+
+    /// The same transport with a token that expires.
+    func expiring(after lifetime: Duration?) -> Self {
+        var info = self
+        (info.canBeRefreshed, info.tokenLifetime) = (true, lifetime)
+        return info
+    }
 }
 
 extension [HubStateMachine.Action] {
