@@ -151,6 +151,37 @@ struct ErrorTextTests {
         #expect(warnings.last?.contains("the invocation has 2 arguments, and the handler takes 1") == true)
     }
 
+    @Test("without a level, the log has the warnings and nothing else")
+    func defaultLevel() async throws {
+        let log = Lines()
+        try await withConnection(Route.all[0], { $0.withLogHandler(logHandler: log) }) { connection, server in
+            let (seen, continuation) = AsyncStream.makeStream(of: Int.self)
+            await connection.on("typed") { (number: Int) in continuation.yield(number) }
+            server.sendAll("typed", "hidden")
+            server.sendAll("typed", 3)
+            for await number in seen where number == 3 { break }
+        }
+        #expect(log.texts().count == 1)
+        #expect(log.texts(at: .warning).first?.hasPrefix("The types of a handler do not fit") == true)
+    }
+
+    @Test("the log says that stateful reconnect needs a negotiation")
+    func statefulWithoutNegotiation() {
+        let log = Lines()
+        var options = HttpConnectionOptions()
+        options.skipNegotiation = true
+        options.transport = .webSockets
+        let builder = HubConnectionBuilder().withUrl(url: "http://hub.test", options: options)
+            .withLogHandler(logHandler: log)
+        _ = builder.build()
+        #expect(log.texts() == [])
+        _ = builder.withStatefulReconnect().build()
+        #expect(
+            log.texts(at: .warning)
+                == ["Without a negotiation, there is no stateful reconnect, so the option has no effect."]
+        )
+    }
+
     @Test("the log contains the reason of a loss once, and the reason has no repeated words")
     func loss() async throws {
         let log = Lines()
