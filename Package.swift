@@ -502,7 +502,13 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// ThreadSanitizer needs a build of its own. Without the other tests, this build takes much less time.
+// ThreadSanitizer needs a build of its own. Without the other tests and the tools, this build takes much less time.
 if let tests = Context.environment["PUSHER_TESTS"]?.split(separator: " ").map(String.init) {
-    package.targets.removeAll { $0.type == .test && !tests.contains($0.name) }
+    package.targets.removeAll { target in
+        switch target.type {
+        case .test: !tests.contains(target.name)
+        case .executable: target.path?.hasPrefix("Tests/Tools") == true
+        default: false
+        }
+    }
 }
