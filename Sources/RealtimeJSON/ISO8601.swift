@@ -108,6 +108,8 @@ package enum ISO8601 {
     /// for all years. Returns nil for a date outside the years 1 to 9999.
     package static func text(_ date: Date) -> String? {
         let time = date.timeIntervalSinceReferenceDate
+        // So far from 2001, dates are 30 µs apart, so .NET's last tick reads as the next second.
+        if time == writable.upperBound { return "9999-12-31T23:59:59.9999999Z" }
         let whole = time.rounded(.down)
         guard writable.contains(whole) else { return nil }
         var power = 1.0

@@ -86,7 +86,9 @@ public actor HubConnection {
     /// - Returns: The time until the new token expires, in seconds; `nil` if the server named none.
     /// - Throws: ``SignalRClientError`` with the code ``SignalRClientError/Code/authenticationRefreshRefused`` if the server
     ///   refuses the token, the code ``SignalRClientError/Code/accessTokenFailed`` if your closure throws, and another code
-    ///   if the request fails or the connection ends. ``SignalRError/invalidOperation(_:)`` if there is no connection, no
+    ///   if the request fails or the connection ends. ``SignalRError/httpTimeoutError`` if the server does not answer
+    ///   within 10 s, or within `timeout` if that is less, and ``SignalRError/serverTimeout(_:)`` if the connection ends
+    ///   because of the server's silence. ``SignalRError/invalidOperation(_:)`` if there is no connection, no
     ///   closure, or no negotiation, and if the negotiation has led to another server.
     @discardableResult
     public nonisolated func refreshAuthentication() async throws -> TimeInterval? {
@@ -280,7 +282,8 @@ public actor HubConnection {
     }
 
     /// Registers a callback that runs when the client could not refresh the authentication. The connection stays open until
-    /// the old token expires. Until then, the client tries again, each time after half of the remaining time.
+    /// the old token expires. If the client refreshes by itself, and knows the expiry, it tries again after half of the
+    /// remaining time, until half a second is left.
     public nonisolated func onAuthenticationRefreshFailed(handler: @escaping @Sendable (any Error) async -> Void) {
         engine.addCallback { $0.refreshFailed.append(handler) }
     }

@@ -154,7 +154,9 @@ import Testing
             try await connection.start()
             server.sendBytes(Array(repeating: UInt8(ascii: "x"), count: 5_000))
             let error = try await ends.next() as? SignalRClientError
-            let text = "Connection lost: the server sent a message of more than 2000 bytes. Raise maximumMessageSize."
+            let text =
+                "Connection lost: the server sent more than 2000 bytes at once. "
+                + "Raise maximumMessageSize or receiveBufferSize."
             #expect(error?.code == .messageTooLarge && error?.message == text)
         }
     }

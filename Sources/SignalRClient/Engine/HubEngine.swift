@@ -71,6 +71,8 @@ final class HubEngine: Sendable {
         var observers: [UInt64: AsyncStream<HubConnectionStatus>.Continuation] = [:]
         var callbacks = Callbacks()
         var serial: UInt64 = 0
+        /// Names of methods without a handler that the log has warned about.
+        var unknownMethods: Set<String> = []
     }
 
     let coder: HubCoder
@@ -684,7 +686,11 @@ final class HubEngine: Sendable {
         if lookup.isHeld { return }
         await callHeld(lookup)
         if lookup.handlers.isEmpty {
-            logger.log(.warning, "No handler for the method '\(Self.printable(invocation.target))'")
+            // The server decides how often it calls the method, and how many names it uses.
+            let isNew = shared.withLockedValue { shared in
+                shared.unknownMethods.count < 20 && shared.unknownMethods.insert(invocation.target).inserted
+            }
+            logger.log(isNew ? .warning : .debug, "No handler for the method '\(Self.printable(invocation.target))'")
         }
         if lookup.handlers.contains(where: \.isConcurrent) {
             handlerQueue.reserve(size)

@@ -73,7 +73,9 @@ final class HubHTTP: Sendable {
     func refreshAuthentication(_ url: String, connectionToken: String) async throws -> Duration? {
         guard canRenewToken, let factory = options.accessTokenFactory else { return nil }
         let token = try await Self.token(factory)
-        var request = makeRequest(.POST, ConnectionURL.refresh(url), body: nil, timeout: nil, token: token)
+        // The old token is about to expire, so a request without an answer must leave time for another try.
+        let timeout = min(options.timeout ?? 10, 10)
+        var request = makeRequest(.POST, ConnectionURL.refresh(url), body: nil, timeout: timeout, token: token)
         request.headers[AuthenticationRefresh.tokenField] = connectionToken
         request.maximumResponseSize = HttpConnector.minimumAnswerSize
         let (content, response) = try await client.send(request: request)

@@ -46,9 +46,9 @@ final class PooledHttpClient: HttpClient {
             )
         }
         guard !response.isCut else {
-            // Only polls have no limit of their own.
+            // Requests without a limit of their own get messages of the hub.
             if request.maximumResponseSize == nil {
-                throw SignalRClientError.messageTooLarge(limit: maximumResponseSize)
+                throw SignalRClientError.deliveryTooLarge(limit: maximumResponseSize)
             }
             throw SignalRClientError(
                 .connectionFailed,

@@ -1,5 +1,4 @@
 import NIOConcurrencyHelpers
-import NIOCore
 import SignalRCore
 
 /// The items of one upload on their way from the app's sequence to the transport.
@@ -8,6 +7,7 @@ import SignalRCore
 /// added since its last visit.
 final class UploadWindow: Sendable {
     private struct State {
+        let limit: Int
         /// The items that the event loop has not taken.
         var items: [EncodedValue] = []
         /// The size of the items that the transport has not taken, in bytes.
@@ -15,16 +15,17 @@ final class UploadWindow: Sendable {
         var failure: (any Error)?
         /// The task of the upload, which waits for space.
         var waiting: CheckedContinuation<Void, Never>?
+        /// Whether the window accepts an item, of any size.
+        var hasSpace: Bool { size == 0 || size < limit }
     }
 
-    private let limit: Int
-    private let state = NIOLockedValueBox(State())
+    private let state: NIOLockedValueBox<State>
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int) { state = NIOLockedValueBox(State(limit: limit)) }
 
     static func size(of item: EncodedValue) -> Int { item.count + 64 }
 
-    /// Adds an item after a wait for space. If no other item is waiting, the window accepts an item of any size.
+    /// Adds an item after a wait for space.
     ///
     /// - Returns: Whether the event loop has to visit.
     /// - Throws: The error of ``fail(_:)``, or `CancellationError` if the task is cancelled.
@@ -33,7 +34,7 @@ final class UploadWindow: Sendable {
             try Task.checkCancellation()
             let result: Result<Bool, any Error>? = state.withLockedValue { state in
                 if let failure = state.failure { return .failure(failure) }
-                guard state.size == 0 || state.size < limit else { return nil }
+                guard state.hasSpace else { return nil }
                 state.items.append(item)
                 state.size += Self.size(of: item)
                 return .success(state.items.count == 1)
@@ -49,7 +50,7 @@ final class UploadWindow: Sendable {
                 let hasSpace = state.withLockedValue { state in
                     // The code checks for a cancellation while it holds the lock, so a later cancellation finds the
                     // waiting task.
-                    if state.size < limit || state.size == 0 || state.failure != nil || Task.isCancelled { return true }
+                    if state.hasSpace || state.failure != nil || Task.isCancelled { return true }
                     state.waiting = continuation
                     return false
                 }
@@ -80,6 +81,6 @@ final class UploadWindow: Sendable {
     /// Makes space, because the transport has taken an item.
     func release(_ size: Int) { wake { $0.size -= size } }
 
-    /// Ends the upload. The app's sequence gets the error.
+    /// Ends the upload. The next ``add(_:)`` throws the error.
     func fail(_ error: any Error) { wake { $0.failure = $0.failure ?? error } }
 }

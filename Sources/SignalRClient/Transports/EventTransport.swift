@@ -133,7 +133,7 @@ final class EventTransport: HubTransport {
                 if case .event(let event) = element { frames += event.data.utf8 }
             }
         } catch {
-            return end(.client(.messageTooLarge(limit: limit)))
+            return end(.client(.deliveryTooLarge(limit: limit)))
         }
         if !frames.isEmpty { receive(.bytes(frames)) }
     }

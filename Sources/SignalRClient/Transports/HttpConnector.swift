@@ -93,8 +93,11 @@ final class HttpConnector: HubTransportOpener {
                 return opened
             } catch {
                 if error is CancellationError { throw error }
-                // Another transport must not reach a server that the pins or the certificates exclude.
-                if let error = error as? SignalRClientError, [.pinMismatch, .tlsFailed].contains(error.code) {
+                // Another transport must not reach a server that the pins or the certificates exclude, and needs the same
+                // token.
+                if let error = error as? SignalRClientError,
+                    [.pinMismatch, .tlsFailed, .accessTokenFailed].contains(error.code)
+                {
                     throw error
                 }
                 logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")

@@ -77,7 +77,10 @@ extension HubFailure {
         case let error as SignalRError: self = .signalR(error)
         case let error as SignalRClientError: self = .client(error)
         case is CancellationError: self = .cancelled
-        default: self = .client(SignalRClientError(.connectionFailed, "\(error)", cause: error))
+        // The text of an error of the app's HTTP client may contain the URL, and so the connection token.
+        default:
+            let message = "The HTTP client threw '\(type(of: error))'. See the error's cause."
+            self = .client(SignalRClientError(.connectionFailed, message, cause: error))
         }
     }
 

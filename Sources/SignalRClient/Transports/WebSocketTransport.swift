@@ -119,7 +119,7 @@ extension HubFailure {
     fileprivate init?(_ closure: WebSocketClosure, limit: Int) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         if closure.error?.code == .messageTooBig {
-            self = .client(.messageTooLarge(limit: limit))
+            self = .client(.deliveryTooLarge(limit: limit))
             return
         }
         let message: String

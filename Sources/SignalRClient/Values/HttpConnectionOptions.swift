@@ -47,8 +47,8 @@ public struct HttpConnectionOptions: Sendable {
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy = HTTPProxy.environment
     /// The maximum size of a message from the server, in bytes. If a message is larger, the client closes the
-    /// connection with ``SignalRClientError/Code/messageTooLarge``. A transport can deliver several messages together, for example in the answer to a poll. Together,
-    /// they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
+    /// connection with ``SignalRClientError/Code/messageTooLarge``. A transport can deliver several messages together, for
+    /// example in the answer to a poll. Together, they can exceed this size by ``receiveBufferSize``. Default: 16 MiB.
     public var maximumMessageSize = 16 << 20
     /// The maximum number of bytes of calls whose handlers have not returned, or of items that wait for the consumer of
     /// one stream. Above this number, the client closes the connection or the stream with
@@ -57,8 +57,8 @@ public struct HttpConnectionOptions: Sendable {
     /// your code's calls. Default: 64 MiB.
     public var receiveBufferSize = 64 << 20
 
-    /// The maximum number of bytes of one upload's items that the transport has not taken yet. At this number, the client
-    /// waits before it asks your sequence for the next element. An item has 64 additional bytes. Default: 64 KiB.
+    /// The client asks the sequence of an upload for the next element while the transport has not taken fewer bytes of its
+    /// items than this number. An item counts 64 additional bytes. Default: 64 KiB.
     public var uploadBufferSize = 65_536
 
     /// The time limit for a connection, for tests; `nil` for the default of a WebSocket or of an HTTP connection.

@@ -32,7 +32,7 @@ extension HubStateMachine {
         }
     }
 
-    /// Sends an item of an upload. The app may send the next item when the machine finishes `receipt`.
+    /// Sends an item of an upload. When the machine finishes `receipt`, the transport has the item.
     package mutating func upload(_ id: CallID, item: EncodedValue, receipt: WaiterID, now: Duration) -> [Action] {
         collect { machine in
             guard machine.session?.uploads[id] != nil else { return machine.add(.finishSend(receipt, .callEnded)) }

@@ -61,10 +61,11 @@ extension SignalRClientError.Code {
     /// The server's public key is not in `tls.pins`. The client has sent nothing. The error's message contains the key's
     /// pin.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
-    /// TLS failed before the client sent anything, for example because of the server's certificate. The client does not
-    /// try another transport.
+    /// TLS failed while the client opened a connection, for example because of the server's certificate. The client does
+    /// not try another transport.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
-    /// The server sent a message that is larger than `HttpConnectionOptions.maximumMessageSize`.
+    /// The server sent a message that is larger than `HttpConnectionOptions.maximumMessageSize`, or more at once than
+    /// this limit and `receiveBufferSize` together.
     public static let messageTooLarge = Self(rawValue: "messageTooLarge")
     /// Your `accessTokenFactory` threw an error, which is the ``SignalRClientError/cause``.
     public static let accessTokenFailed = Self(rawValue: "accessTokenFailed")
@@ -84,6 +85,15 @@ extension SignalRClientError {
         Self(
             .messageTooLarge,
             "Connection lost: the server sent a message of more than \(limit) bytes. Raise maximumMessageSize."
+        )
+    }
+
+    /// The error for more bytes than a transport may deliver together.
+    package static func deliveryTooLarge(limit: Int) -> Self {
+        Self(
+            .messageTooLarge,
+            "Connection lost: the server sent more than \(limit) bytes at once. "
+                + "Raise maximumMessageSize or receiveBufferSize."
         )
     }
 }
