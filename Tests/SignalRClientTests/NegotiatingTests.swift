@@ -183,6 +183,27 @@ import Testing
         }
     }
 
+    @Test func noOtherTransportIsTriedWithoutAToken() async throws {
+        struct Failure: Error {}
+        try await withServer { server in
+            let count = NIOLockedValueBox(0)
+            await server.fail(.webSocket, .status(401))
+            let connection = connection(server) {
+                $0.accessTokenFactory = {
+                    let isFirst = count.withLockedValue { count in
+                        count += 1
+                        return count == 1
+                    }
+                    if isFirst { return "t" }
+                    throw Failure()
+                }
+            }
+            let error = await startError(connection) as? SignalRClientError
+            #expect(error?.code == .accessTokenFailed && error?.cause is Failure)
+            #expect(server.requests.count == 2)
+        }
+    }
+
     /// An opener whose transport opens when the test says so, regardless of a cancellation.
     private final class LateOpener: HubTransportOpener, HubTransport {
         let aborts = NIOLockedValueBox(0)
