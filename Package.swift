@@ -30,6 +30,8 @@ let metricsTestKit = Target.Dependency.product(
     condition: .when(traits: ["Metrics"])
 )
 
+let zlib = Target.Dependency.target(name: "CZlib", condition: .when(traits: ["Compression"]))
+
 /// Warnings are errors in CI only. A dependent must never see this setting: Xcode, and SwiftPM with `swiftbuild`, pass
 /// `-suppress-warnings` to dependencies, and the compiler refuses the two together.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
@@ -68,6 +70,7 @@ let package = Package(
         .executable(name: "pusher", targets: ["pusher"]),
     ],
     traits: [
+        .trait(name: "Compression", description: "WebSocketClient compresses messages, with the system's zlib."),
         .trait(name: "Metrics", description: "Pusher tells swift-metrics what it counts."),
         .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle."),
     ],
@@ -94,6 +97,8 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
+        // Without pkgConfig, whose absence SwiftPM would report even if the trait is off.
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
         // What the clients of all protocols have in common. Their modules have distinctive names, because module names are
         // global to a dependent's graph.
         .target(name: "RealtimePrimitives", swiftSettings: fuzzed),
@@ -116,7 +121,7 @@ let package = Package(
             name: "WebSocketClient",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioWebSocket,
-                nioConcurrencyHelpers, logging,
+                nioConcurrencyHelpers, logging, zlib,
             ],
             swiftSettings: fuzzed
         ),

@@ -42,7 +42,7 @@ enum RequestFailure {
         return HTTPRequestError(
             .failed,
             isPartial
-                ? "the server's answer ended early"
+                ? "the server ended the response early"
                 : "the connection\(way) was lost before the answer arrived\(DialFailure.systemReason(error))",
             cause: error ?? ChannelError.eof
         )

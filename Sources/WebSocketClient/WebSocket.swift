@@ -108,17 +108,16 @@ public final class WebSocket: Sendable {
 
     /// Sends a message, and returns when the operating system has accepted the bytes.
     ///
-    /// Await each send. If your code waits for each call, it sends only as fast as the server reads. The server may not
-    /// have received the message when the call returns.
+    /// Await each send. If your code waits for each call, it sends only as fast as the server reads. Many tasks can send
+    /// at once: while more than ``WebSocketOptions/maximumSendBufferSize`` bytes are unsent, further calls wait for their
+    /// turn. The server may not have received the message when the call returns.
     ///
-    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the connection is not
-    ///   open.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the connection is not open,
+    ///   or closes while the call waits. The code is ``WebSocketError/Code/sendBufferFull`` if calls wait and the server
+    ///   takes nothing for ``WebSocketOptions/sendTimeout``. In this case, the client has closed the connection.
     public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
         let written = eventLoop.makePromise(of: Void.self)
-        eventLoop.execute { [inbox] in
-            inbox.connection.send(message, promise: written)
-            inbox.connection.flush()
-        }
+        eventLoop.execute { [inbox] in inbox.connection.sendInTurn(message, promise: written) }
         do {
             try await written.futureResult.get()
         } catch {

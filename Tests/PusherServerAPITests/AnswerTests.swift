@@ -99,6 +99,19 @@ struct AnswerTests {
         }
     }
 
+    @Test("a retried request gets the rest of the timeout")
+    func restOfTimeout() async throws {
+        let (api, requester) = try OfflineAPI.make(answers: [.answer(503)]) {
+            $0.retryPolicy = .delays([.milliseconds(20), .milliseconds(20)], repeatsLast: false)
+        }
+        #expect(await failure { _ = try await api.channels() }?.status == 503)
+        let timeouts = requester.log.elements.map(\.timeout)
+        #expect(timeouts.count == 3)
+        #expect(timeouts[0] <= .patience)
+        #expect(timeouts[1] <= timeouts[0] - .milliseconds(20))
+        #expect(timeouts[2] <= timeouts[1] - .milliseconds(20))
+    }
+
     @Test("the library does not retry if the wait would exceed the timeout")
     func retryAfter() async throws {
         let (api, requester) = try OfflineAPI.make(answers: [.answer(429, "", headers: ["Retry-After": "60"])]) {

@@ -316,6 +316,29 @@ struct ServerTests {
         }
     }
 
+    @Test("an event is not sent again if the server has read it, and closes the connection instead of answering")
+    func droppedEvent() async throws {
+        let requests = Log<Bool>()
+        try await withScriptedServer { peer in
+            // The requests have more than 100 bytes.
+            requests.append(await peer.skip(100))
+        } _: { port in
+            var options = PusherServerAPI.Options()
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+            options.retryPolicy = .delays([.zero, .zero], repeatsLast: false)
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: port, useTLS: false),
+                options: options
+            )
+            #expect(await failure { try await api.trigger(.init("e", data: "1"), on: "a") }?.code == .connectionFailed)
+            #expect(requests.elements == [true])
+            // A read request has no effect, so the library repeats it.
+            #expect(await failure { _ = try await api.channels() }?.code == .connectionFailed)
+            #expect(requests.elements == [true, true, true, true])
+        }
+    }
+
     @Test("a redirect that turns a request into a GET triggers no event")
     func redirectToGET() async throws {
         try await HTTPTestServer.serving { request in

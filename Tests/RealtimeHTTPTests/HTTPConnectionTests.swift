@@ -68,11 +68,12 @@ struct HTTPConnectionTests {
         "a truncated or impossible response is an error",
         arguments: [
             ("", "the connection was lost before the answer arrived"),
-            ("HTTP/1.1 200", "the server's answer ended early"), ("\(ok)A: b", "the server's answer ended early"),
-            ("\(ok)Content-Length: 3\r\n\r\nhi", "the server's answer ended early"),
-            ("\(ok)Transfer-Encoding: chunked\r\n\r\n3\r\nhi", "the server's answer ended early"),
-            ("\(ok)Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", "the server's answer ended early"),
-            ("\(ok)Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", "the server's answer ended early"),
+            ("HTTP/1.1 200", "the server ended the response early"),
+            ("\(ok)A: b", "the server ended the response early"),
+            ("\(ok)Content-Length: 3\r\n\r\nhi", "the server ended the response early"),
+            ("\(ok)Transfer-Encoding: chunked\r\n\r\n3\r\nhi", "the server ended the response early"),
+            ("\(ok)Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n", "the server ended the response early"),
+            ("\(ok)Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n", "the server ended the response early"),
             ("HTTP/1.1 100 Continue\r\n\r\n", "the connection was lost before the answer arrived"),
             ("\(ok)Transfer-Encoding: chunked\r\n\r\nx\r\nhi", "the server's answer is not HTTP"),
             ("\(ok)Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi", "the server's answer is not HTTP"),
@@ -108,7 +109,7 @@ struct HTTPConnectionTests {
             let requester = requester(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             let response = await requester.streamed(.to("https://localhost:\(port)/", method: "GET", body: nil))
             #expect(response.body == "until close")
-            #expect(response.error?.message == (isClean ? nil : "the server's answer ended early"))
+            #expect(response.error?.message == (isClean ? nil : "the server ended the response early"))
             await waitUntil { census.open == 0 }
         }
     }
@@ -299,7 +300,7 @@ struct HTTPConnectionTests {
             #expect(await requester.failure(get(port)) != nil)
             let status = try await requester.status(get(port))
             #expect(status == 200)
-            #expect(await requester.failure(get(port))?.message == "the server's answer ended early")
+            #expect(await requester.failure(get(port))?.message == "the server ended the response early")
             #expect(requests.count == 3)
             await waitUntil { census.open == 0 }
         }

@@ -85,7 +85,7 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("an answer that ends within its head ended early")
+    @Test("the server ended an answer early that ends within its head")
     func endedEarly() async throws {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
@@ -93,7 +93,7 @@ struct HTTPFailureTests {
         } _: { port in
             let error = await requester.failure(.to("http://127.0.0.1:\(port)", method: "GET", body: nil))
             #expect(error?.kind == .failed)
-            #expect(error?.message == "the server's answer ended early")
+            #expect(error?.message == "the server ended the response early")
         }
     }
 
@@ -155,7 +155,7 @@ struct HTTPFailureTests {
         #expect(lost.message == "the connection was lost before the answer arrived")
         #expect(!(lost.cause is TLSFailure))
         let ended = RequestFailure.lost(NIOSSLError.uncleanShutdown, hasHead: true, through: nil)
-        #expect(ended.message == "the server's answer ended early")
+        #expect(ended.message == "the server ended the response early")
         let garbled = RequestFailure.lost(BoringSSLError.sslError([]), hasHead: true, through: nil)
         #expect((garbled.cause as? TLSFailure)?.reason == .corrupted)
     }

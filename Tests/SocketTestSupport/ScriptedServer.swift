@@ -186,6 +186,18 @@ package final class ScriptedPeer {
         }
     }
 
+    /// Reads this number of bytes, and drops them. Returns false if the client closes the connection before.
+    package func skip(_ count: Int) async -> Bool {
+        var missing = count
+        while true {
+            let size = min(missing, unread.readableBytes)
+            unread.moveReaderIndex(forwardBy: size)
+            missing -= size
+            if missing == 0 { return true }
+            guard await fill() else { return false }
+        }
+    }
+
     /// Waits until the client sends a close frame or closes the connection. After a close frame, the script must
     /// return, because the client waits until the server closes the connection.
     package func readToClose() async {

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOEmbedded
 import SocketTestSupport
 import TestSupport
@@ -47,5 +48,79 @@ struct SendBufferTests {
             #expect(sent <= 22_000)
             connection.loop.run()
         }
+    }
+
+    // MARK: Messages that wait for their turn
+
+    /// Sends messages of these sizes in turn, and returns their results as they come.
+    private func sendInTurn(_ connection: EmbeddedConnection, _ sizes: [Int]) -> Log<String> {
+        let results = Log<String>()
+        for (number, size) in sizes.enumerated() {
+            let promise = connection.loop.makePromise(of: Void.self)
+            promise.futureResult.whenComplete { result in
+                switch result {
+                case .success: results.append("\(number)")
+                case .failure(let error):
+                    results.append("\(number) \((error as? WebSocketError)?.code.rawValue ?? "?")")
+                }
+            }
+            connection.connection.sendInTurn(.binary(Array(repeating: 7, count: size)), promise: promise)
+        }
+        return results
+    }
+
+    @Test("concurrent sends beyond the limit wait for their turn, and arrive in order")
+    func turns() throws {
+        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        connection.stopReading()
+        let sizes = (1...60).map { 1_000 + $0 }
+        let results = sendInTurn(connection, sizes)
+        #expect(results.count == 0)
+        // The first messages fill the buffer, and the others wait for them.
+        #expect(try connection.bufferedBytes() <= 11_100)
+        var arrived: [Int] = []
+        for _ in 1...60 where arrived.count < 60 {
+            connection.loop.advanceTime(by: .seconds(29))
+            arrived += try connection.readOnce().map(\.payload.count)
+            // Messages that get their turn fill the buffer again.
+            #expect(try connection.bufferedBytes() <= 11_100)
+        }
+        #expect(arrived == sizes)
+        #expect(results.elements == (0..<60).map { "\($0)" })
+        // No timer remains that could end the connection.
+        connection.loop.advanceTime(by: .hours(1))
+        #expect(connection.ends.count == 0)
+        try connection.finish()
+    }
+
+    @Test("if the server takes nothing for the timeout, the sends that wait fail with the code sendBufferFull")
+    func stuck() throws {
+        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000, sendTimeout: .seconds(7)))
+        connection.stopReading()
+        let results = sendInTurn(connection, Array(repeating: 1_000, count: 20))
+        connection.loop.advanceTime(by: .milliseconds(6_999))
+        #expect(results.count == 0)
+        connection.loop.advanceTime(by: .milliseconds(1))
+        // A channel without a socket keeps the messages that it has got.
+        #expect(results.elements == (10..<20).map { "\($0) sendBufferFull" })
+        #expect(connection.ends.elements.map(\.error?.code) == [.sendBufferFull])
+        connection.loop.run()
+    }
+
+    @Test("sends that wait fail when the connection closes", arguments: ["close", "abort", "lost", "peer"])
+    func closedWhileWaiting(_ end: String) throws {
+        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        connection.stopReading()
+        let results = sendInTurn(connection, [20_000, 1, 1])
+        switch end {
+        case "close": connection.connection.close(code: .normalClosure, reason: "")
+        case "abort": connection.connection.abort()
+        case "lost": connection.channel.close(promise: nil)
+        default: try connection.receive(serverFrame(8, [3, 232]))
+        }
+        connection.loop.run()
+        #expect(Set(results.elements).isSuperset(of: ["1 connectionClosed", "2 connectionClosed"]))
+        connection.loop.advanceTime(by: .hours(1))
+        try connection.finish()
     }
 }

@@ -213,4 +213,18 @@ struct UpgradeTests {
             #expect(throws: WebSocketError.self) { try reader.read(&answer) }
         }
     }
+
+    @Test(
+        "if a server requires compression, the error says so",
+        arguments: [
+            ("Sec-WebSocket-Extensions: permessage-deflate\r\nContent-Length: 0\r\n\r\n", true),
+            ("Content-Length: 27\r\n\r\npermessage-deflate required", true), ("Content-Length: 2\r\n\r\nno", false),
+        ]
+    )
+    func requiredCompression(rest: String, isNamed: Bool) throws {
+        let reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
+        var bytes = ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\n\(rest)")
+        let error = #expect(throws: WebSocketError.self) { _ = try reader.read(&bytes) }
+        #expect(error?.message.hasSuffix(" set the option compression.") == isNamed)
+    }
 }

@@ -222,4 +222,40 @@ struct WebSocketFrameReaderTests {
         }
         return outputs
     }
+
+    // MARK: Compressed messages (RFC 7692, section 6)
+
+    /// Returns the outputs of a reader that allows compression, or the violation.
+    private func read(_ bytes: [UInt8], limit: Int = 1_024) -> Result<[Output], WebSocketViolation> {
+        var reader = WebSocketFrameReader(maximumMessageSize: limit, allowsCompression: true)
+        reader.append(ByteBuffer(bytes: bytes))
+        var outputs: [Output] = []
+        do throws(WebSocketViolation) {
+            while let output = try reader.next() { outputs.append(output) }
+            return .success(outputs)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("with compression, the first frame of a message tells whether the message is compressed")
+    func compressed() {
+        let bytes =
+            serverFrame(0x41, [0xFF]) + serverFrame(0x42, [0xFE]) + serverFrame(1, "a")
+            + serverFrame(0x41, [0xFF], isFinal: false) + serverFrame(9) + serverFrame(0, [0xFD])
+        let expected: [Output] = [
+            .compressed(ByteBuffer(bytes: [0xFF]), isText: true), .compressed(ByteBuffer(bytes: [0xFE]), isText: false),
+            .text(ByteBuffer(string: "a")), .fragment, .ping(ByteBuffer()),
+            .compressed(ByteBuffer(bytes: [0xFF, 0xFD]), isText: true),
+        ]
+        #expect(read(bytes) == .success(expected))
+    }
+
+    @Test(
+        "with compression too, the other reserved bits, and marks on control frames and continuations, are violations",
+        arguments: [[0x91], [0xA2], [0xC8], [0xC9], [0xCA], [0x41, 0, 0xC0], [0xF1]] as [[UInt8]]
+    )
+    func wrongMarks(bytes: [UInt8]) {
+        #expect(read(bytes) == .failure(.reservedBits))
+    }
 }

@@ -47,6 +47,74 @@ struct WebSocketTests {
         }
     }
 
+    @Test("60 concurrent sends of 1 MB arrive at a server that reads", arguments: [false, true])
+    func concurrentSends(reconnecting: Bool) async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            // A header of this size of a frame has 14 bytes.
+            let isComplete = await peer.skip(60 * 1_000_014)
+            try await peer.write(serverFrame(1, "\(isComplete)"))
+            await peer.readToClose()
+        } _: { port in
+            let message = [UInt8](repeating: 7, count: 1_000_000)
+            var options = ReconnectingWebSocket.Options(connection: Self.patient)
+            options.connection.sendTimeout = .patience
+            options.maximumQueuedBytes = 60_000_000
+            let client = try ReconnectingWebSocket(to: url(port), options: options)
+            let webSocket: WebSocket?
+            if reconnecting {
+                client.connect()
+                webSocket = nil
+            } else {
+                webSocket = try await WebSocket.connect(to: url(port), options: options.connection)
+            }
+            try await withThrowingTaskGroup { group in
+                for _ in 1...60 {
+                    group.addTask {
+                        if let webSocket { try await webSocket.send(message) } else { try await client.send(message) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            var messages = (webSocket?.messages ?? client.messages).makeAsyncIterator()
+            #expect(try await messages.next() == .text("true"))
+        }
+    }
+
+    @Test("if the server does not read, all unsent messages fail with the code sendBufferFull")
+    func unreadSends() async throws {
+        let (isOver, continuation) = AsyncStream.makeStream(of: Void.self)
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            try await peer.setReading(false)
+            for await _ in isOver.prefix(1) {}
+        } _: { port in
+            var options = Self.patient
+            (options.maximumSendBufferSize, options.sendTimeout) = (4 << 20, .milliseconds(50))
+            let webSocket = try await WebSocket.connect(to: url(port), options: options)
+            let message = [UInt8](repeating: 7, count: 1 << 20)
+            let codes = await withTaskGroup { group in
+                for _ in 1...64 {
+                    group.addTask {
+                        do throws(WebSocketError) {
+                            try await webSocket.send(message)
+                            return nil as WebSocketError.Code?
+                        } catch {
+                            return error.code
+                        }
+                    }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            // The buffers of the system take some messages.
+            #expect(codes.count { $0 == .sendBufferFull } > 32)
+            #expect(codes.allSatisfy { $0 == nil || $0 == .sendBufferFull })
+            let closure = try await webSocket.close()
+            #expect(closure.error?.code == .sendBufferFull)
+            continuation.yield()
+        }
+    }
+
     @Test("measures the time until the server answers a ping, and throws if the connection closes first")
     func ping() async throws {
         try await withScriptedServer { peer in

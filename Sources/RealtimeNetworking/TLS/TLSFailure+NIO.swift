@@ -62,6 +62,9 @@ extension TLSFailure {
         if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {
             return TLSFailure(.corrupted, "the server could not decrypt the client's data", cause: error)
         }
+        if text.contains("NO_APPLICATION_PROTOCOL") {
+            return TLSFailure(.refusedByServer, "the server does not speak HTTP/1.1", cause: error)
+        }
         guard text.contains("CERTIFICATE") || text.contains("UNKNOWN_CA") else {
             return TLSFailure(.refusedByServer, "the server ended TLS with an alert", cause: error)
         }

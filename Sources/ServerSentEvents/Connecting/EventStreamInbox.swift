@@ -4,10 +4,13 @@ import NIOCore
 /// The items for the only reader of a stream, and the task that waits for them.
 final class EventStreamInbox: Sendable {
     enum Item: Hashable, Sendable {
-        case opened(EventStreamResponse)
+        /// - Parameter isWhole: Whether the whole body is one event.
+        case opened(EventStreamResponse, isWhole: Bool)
         case bytes(ByteBuffer)
         /// The response of the attempt with this number has ended.
-        case ended(Int)
+        ///
+        /// - Parameter isComplete: Whether the server has sent the whole body.
+        case ended(Int, isComplete: Bool)
         /// A connection was lost or an attempt failed, and the client will try again.
         case lost(EventStreamError)
     }
@@ -16,8 +19,10 @@ final class EventStreamInbox: Sendable {
     enum Ending: Hashable, Sendable {
         /// The app has closed the stream, or has stopped iterating.
         case closed
-        /// The server answered with status 204.
-        case stoppedByServer
+        /// The server answered with this status, and without content.
+        case withoutContent(status: Int)
+        /// The client has read a body that is one event.
+        case answered
         /// The response is complete, and the client must not repeat the request.
         case endOfResponse
     }

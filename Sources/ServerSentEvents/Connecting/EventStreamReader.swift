@@ -9,6 +9,8 @@ final class EventStreamReader {
     private var parser: EventStreamParser
     private var items: ArraySlice<EventStreamInbox.Item> = []
     private var bytes = ByteBuffer()
+    /// The body so far, if the whole body is one event.
+    private var whole: ByteBuffer?
     private var hasEvents = false
     private var newEvents = 0
     private var isStarted = false
@@ -71,6 +73,7 @@ final class EventStreamReader {
 
     /// The next item in the available bytes.
     private func nextParsed() throws(EventStreamError) -> EventStreamItem? {
+        if whole != nil { try collect() }
         while bytes.readableBytes > 0 {
             let element: EventStreamParser.Element?
             do {
@@ -92,6 +95,14 @@ final class EventStreamReader {
         return nil
     }
 
+    /// Moves the available bytes to the body that is one event.
+    private func collect() throws(EventStreamError) {
+        guard bytes.readableBytes <= session.options.maximumEventSize - (whole?.readableBytes ?? 0) else {
+            throw tooLarge()
+        }
+        whole?.writeBuffer(&bytes)
+    }
+
     private func tooLarge() -> EventStreamError {
         let limit = session.options.maximumEventSize
         let error = EventStreamError(
@@ -105,19 +116,30 @@ final class EventStreamReader {
 
     private func handle(_ item: EventStreamInbox.Item) -> EventStreamItem? {
         switch item {
-        case .opened(let response):
+        case .opened(let response, let isWhole):
             parser.startResponse()
             hasEvents = false
+            whole = isWhole ? ByteBuffer() : nil
             return .opened(response)
         case .bytes(let bytes):
             self.bytes = bytes
             return nil
-        case .ended(let attempt):
+        case .ended(let attempt, let isComplete):
+            let event = isComplete ? wholeEvent() : nil
+            whole = nil
             report()
             session.drained(attempt, position)
-            return nil
+            return event.map { .event($0) }
         case .lost(let error): return .lost(error)
         }
+    }
+
+    /// Makes the event of a response whose whole body is one event; `nil` if the body is empty, or is an event stream.
+    private func wholeEvent() -> ServerSentEvent? {
+        guard let whole, whole.readableBytes > 0 else { return nil }
+        hasEvents = true
+        newEvents += 1
+        return ServerSentEvent(data: String(decoding: whole.readableBytesView, as: UTF8.self), id: parser.lastEventID)
     }
 
     var position: Position {

@@ -62,6 +62,7 @@ final class EventStreamSession: Sendable {
                 backOffReset: options.backOffReset,
                 retryableStatuses: options.retryableStatuses,
                 contentTypes: options.contentTypes,
+                wholeContentTypes: options.wholeContentTypes,
                 responseTimeout: options.responseTimeout,
                 idleTimeout: options.idleTimeout.map { max($0, .milliseconds(1)) },
                 makesRequests: source.makesRequests
@@ -213,13 +214,15 @@ final class EventStreamSession: Sendable {
     private func makeRequest(_ attempt: EventStreamAttempt) {
         switch source {
         case .request(let request):
-            let result = Result { () throws(EventStreamError) in try request.message(lastEventID: attempt.lastEventID) }
+            let result = Result { () throws(EventStreamError) in
+                try request.message(lastEventID: attempt.lastEventID, options)
+            }
             step { $0.requested(attempt.number, result, now: $1) }
         case .closure(let closure):
             loopState.value.request = Task { [self] in
                 let result: Result<HTTPRequest, EventStreamError>
                 do {
-                    result = .success(try await closure(attempt).message(lastEventID: attempt.lastEventID))
+                    result = .success(try await closure(attempt).message(lastEventID: attempt.lastEventID, options))
                 } catch {
                     result = .failure(EventStreamError(requesting: error))
                 }

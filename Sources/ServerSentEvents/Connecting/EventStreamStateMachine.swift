@@ -57,6 +57,7 @@ struct EventStreamStateMachine: Sendable {
         var backOffReset: Duration
         var retryableStatuses: Set<Int>
         var contentTypes: Set<String>
+        var wholeContentTypes: Set<String>
         var responseTimeout: Duration
         var idleTimeout: Duration?
         /// Whether the app can make a new request after the server has refused the credentials of the last request.
@@ -75,6 +76,8 @@ struct EventStreamStateMachine: Sendable {
     private enum Loss: Sendable {
         /// The server has completed the response.
         case ended
+        /// The server has completed a response whose whole body is one event.
+        case answered
         case failed(EventStreamError)
         /// The app has called `restart()`.
         case restart
@@ -87,7 +90,9 @@ struct EventStreamStateMachine: Sendable {
         case connecting(EventStreamAttempt, timer: TimerID)
         /// The server refused the request. The client reads the start of the body, for the error.
         case refused(EventStreamError, retryAfter: Duration, timer: TimerID)
-        case open(since: Duration, lastActivity: Duration, timer: TimerID?)
+        ///
+        /// - Parameter isWhole: Whether the whole body is one event.
+        case open(since: Duration, lastActivity: Duration, timer: TimerID?, isWhole: Bool)
         /// The response has ended, and the reader has not read all its events.
         case draining(Loss, held: Duration)
         /// The retry policy decides whether there is another attempt.
@@ -106,6 +111,8 @@ struct EventStreamStateMachine: Sendable {
     private var position: Position
     /// Whether the method and the body allow sending the request again.
     private var isSafeRequest = false
+    /// Whether the response to the last request has begun.
+    private var hasBegun = false
     /// The URL of the last request, without secrets.
     private var address = ""
     private var timerCount = 0
@@ -133,7 +140,17 @@ struct EventStreamStateMachine: Sendable {
         case .automatic: isSafeRequest
         case .never: false
         case .resumable: EventStreamRequest.canSend(lastEventID: position.lastEventID)
+        case .untilResponse: isSafeRequest || !hasBegun
         case .always: true
+        }
+    }
+
+    /// Whether the server does the whole work again for each repetition. A limit of attempts is then a limit of that
+    /// work, so the client must not start to count again.
+    private var repeatsWork: Bool {
+        switch configuration.reconnection {
+        case .always, .untilResponse: !isSafeRequest
+        case .automatic, .never, .resumable: false
         }
     }
 
@@ -152,7 +169,7 @@ struct EventStreamStateMachine: Sendable {
         case .draining(_, let held):
             phase = .draining(.restart, held: held)
             return []
-        case .open(let since, _, _): return drop(.restart, held: now - since)
+        case .open(let since, _, _, _): return drop(.restart, held: now - since)
         case .preparing, .connecting, .refused, .asking, .waiting: return leave() + connect(.reconnect)
         }
     }
@@ -190,7 +207,9 @@ struct EventStreamStateMachine: Sendable {
         guard attempt == self.attempt, case .connecting(let context, let timer) = phase else { return [] }
         switch response.status {
         case 200:
-            guard let type = response.mediaType, configuration.contentTypes.contains(type) else {
+            let type = response.mediaType ?? ""
+            let isWhole = configuration.wholeContentTypes.contains(type)
+            guard isWhole || configuration.contentTypes.contains(type) else {
                 let error = EventStreamError(contentTypeOf: response, askedFor: address)
                 phase = .refused(error, retryAfter: retryAfter, timer: timer)
                 return []
@@ -202,11 +221,12 @@ struct EventStreamStateMachine: Sendable {
                 return []
             }
             let idleTimer = configuration.idleTimeout.map { ($0, makeTimer(.idle)) }
-            phase = .open(since: now, lastActivity: now, timer: idleTimer?.1)
+            phase = .open(since: now, lastActivity: now, timer: idleTimer?.1, isWhole: isWhole)
+            hasBegun = true
             return [.cancel(timer)] + (idleTimer.map { [.schedule($1, after: $0)] } ?? [])
-                + [.publish(.open(response)), .deliver(.opened(response))]
+                + [.publish(.open(response)), .deliver(.opened(response, isWhole: isWhole))]
         case 204:
-            return leave() + finish(.success(.stoppedByServer))
+            return leave() + finish(.success(.withoutContent(status: 204)))
         case 401 where canRetryUnauthorized(context), 403 where canRetryUnauthorized(context):
             return leave() + connect(.unauthorized)
         default:
@@ -222,8 +242,8 @@ struct EventStreamStateMachine: Sendable {
 
     /// Handles bytes of an open response.
     mutating func activity(_ attempt: Attempt, now: Duration) {
-        guard attempt == self.attempt, case .open(let since, _, let timer) = phase else { return }
-        phase = .open(since: since, lastActivity: now, timer: timer)
+        guard attempt == self.attempt, case .open(let since, _, let timer, let isWhole) = phase else { return }
+        phase = .open(since: since, lastActivity: now, timer: timer, isWhole: isWhole)
     }
 
     /// Restarts the idle timeout, because the client reads from the connection again after the reader was too slow.
@@ -244,8 +264,14 @@ struct EventStreamStateMachine: Sendable {
         case .connecting(_, let timer):
             guard let error else { return [] }
             return [.cancel(timer)] + lost(error, now: now)
-        case .refused: return refused(now: now)
-        case .open(let since, _, _): return drop(error.map { .failed($0) } ?? .ended, held: now - since)
+        case .refused(let refusal, _, _):
+            // The server has accepted a message to which it has no answer.
+            if refusal.status == 202, refusal.body.isEmpty, error == nil {
+                return leave() + finish(.success(.withoutContent(status: 202)))
+            }
+            return refused(now: now)
+        case .open(let since, _, _, let isWhole):
+            return drop(error.map { .failed($0) } ?? (isWhole ? .answered : .ended), held: now - since)
         case .idle, .preparing, .draining, .asking, .waiting, .closed: return []
         }
     }
@@ -256,9 +282,10 @@ struct EventStreamStateMachine: Sendable {
     mutating func drained(_ attempt: Attempt, _ position: Position, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .draining(let loss, let held) = phase else { return [] }
         self.position = position
-        if position.hasEvents || held >= configuration.backOffReset { (retryCount, lossTime) = (0, nil) }
+        if !repeatsWork, position.hasEvents || held >= configuration.backOffReset { (retryCount, lossTime) = (0, nil) }
         switch loss {
         case .restart: return connect(.reconnect)
+        case .answered: return finish(.success(.answered))
         case .ended where !mayRepeat: return finish(.success(.endOfResponse))
         case .ended: return lost(EventStreamError(lossAfter: position, nil), now: now)
         case .failed(let error): return lost(EventStreamError(lossAfter: position, error), now: now)
@@ -289,12 +316,12 @@ struct EventStreamStateMachine: Sendable {
                 """
             return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
         case .refused(_, _, timer): return refused(now: now)
-        case .open(let since, let lastActivity, timer):
+        case .open(let since, let lastActivity, timer, let isWhole):
             guard let timeout = configuration.idleTimeout else { return [] }
             let rest = isBehind ? timeout : lastActivity + timeout - now
             guard rest <= .zero else {
                 let next = makeTimer(.idle)
-                phase = .open(since: since, lastActivity: lastActivity, timer: next)
+                phase = .open(since: since, lastActivity: lastActivity, timer: next, isWhole: isWhole)
                 return [.schedule(next, after: rest)]
             }
             let message = "Connection to \(address) lost: nothing came from the server for \(timeout.inWords)."
@@ -322,6 +349,7 @@ struct EventStreamStateMachine: Sendable {
 
     private mutating func connect(_ reason: EventStreamAttempt.Reason) -> [Action] {
         attempt += 1
+        hasBegun = false
         let timer = makeTimer(.response)
         let context = EventStreamAttempt(number: attempt, reason: reason, lastEventID: position.lastEventID)
         phase = .preparing(context, timer: timer)
@@ -337,7 +365,7 @@ struct EventStreamStateMachine: Sendable {
         case .idle, .draining, .asking, .closed: []
         case .preparing(_, let timer), .connecting(_, let timer), .refused(_, _, let timer):
             [.cancel(timer), .abort(attempt)]
-        case .open(_, _, let timer): (timer.map { [.cancel($0)] } ?? []) + [.abort(attempt)]
+        case .open(_, _, let timer, _): (timer.map { [.cancel($0)] } ?? []) + [.abort(attempt)]
         case .waiting(let timer): [.cancel(timer)]
         }
     }
@@ -346,7 +374,8 @@ struct EventStreamStateMachine: Sendable {
     private mutating func drop(_ loss: Loss, held: Duration) -> [Action] {
         let actions = leave()
         phase = .draining(loss, held: held)
-        return actions + [.deliver(.ended(attempt))]
+        let isComplete = if case .answered = loss { true } else { false }
+        return actions + [.deliver(.ended(attempt, isComplete: isComplete))]
     }
 
     /// Retries or fails after a refusal. Call it when the client has read enough of the response's body.

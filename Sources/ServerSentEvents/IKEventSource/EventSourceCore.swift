@@ -124,7 +124,7 @@ final class EventSourceCore: Sendable {
         // The server can change the last id and the reconnection time without an event, so the code reads the position
         // again.
         let position = reader.position
-        let status = reader.ending == .stoppedByServer ? 204 : response?.status
+        let status = if case .withoutContent(let status)? = reader.ending { status } else { response?.status }
         await complete(stream, status, failure, position)
     }
 

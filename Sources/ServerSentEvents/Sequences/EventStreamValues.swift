@@ -1,16 +1,16 @@
 public import Foundation
 public import RealtimeJSON
 
-/// The decoded events of an event stream. See ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
+/// The values of an event stream. See ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
 ///
 /// The client connects when your code iterates the sequence. See ``EventStream``. If you specify a last event, the
 /// sequence ends at that event, and the client disconnects. The server may complete the response before the last event.
 /// If the client must not repeat the request, the sequence then throws an error with the code
 /// ``EventStreamError/Code/connectionLost``. Without this error, your code would not notice that values are missing.
-public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
-    /// The error of the sequence.
-    public typealias Failure = EventStreamError
-
+///
+/// `Failure` is ``EventStreamError``, or `any Error` if a closure of your code makes the values: errors that your closure
+/// throws reach your loop as they are.
+public struct EventStreamValues<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
     enum Step {
         case value(Element)
         case skip
@@ -20,31 +20,41 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
 
     let session: EventStreamSession
     let hasLast: Bool
-    let step: @Sendable (ServerSentEvent) throws(EventStreamError) -> Step
+    /// Converts an error of the stream.
+    let convert: @Sendable (EventStreamError) -> Failure
+    let step: @Sendable (ServerSentEvent) throws(Failure) -> Step
 
     /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(reader: EventStreamReader(session, reportsComments: false), hasLast: hasLast, step: step)
+        AsyncIterator(
+            reader: EventStreamReader(session, reportsComments: false),
+            hasLast: hasLast,
+            convert: convert,
+            step: step
+        )
     }
 
     /// An iterator over the values.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: EventStreamReader
         let hasLast: Bool
-        let step: @Sendable (ServerSentEvent) throws(EventStreamError) -> Step
+        let convert: @Sendable (EventStreamError) -> Failure
+        let step: @Sendable (ServerSentEvent) throws(Failure) -> Step
         /// Whether the iterator has thrown the error for an incomplete response.
         var hasThrown = false
 
         /// Returns the next value, or `nil` when the sequence has ended or the task is cancelled. You can call the
-        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``.
-        public mutating func next() async throws(EventStreamError) -> Element? {
+        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``, and after an error that
+        /// your closure has thrown.
+        public mutating func next() async throws(Failure) -> Element? {
             try await next(isolation: #isolation)
         }
 
         /// Returns the next value, or `nil` when the sequence has ended or the task is cancelled. You can call the
-        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(EventStreamError) -> Element? {
-            while let event = try await reader.nextEvent() {
+        /// method again after an error with the code ``EventStreamError/Code/decodingFailed``, and after an error that
+        /// your closure has thrown.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {
+            while let event = try await nextEvent() {
                 switch try step(event) {
                 case .value(let value): return value
                 case .skip: break
@@ -58,9 +68,56 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
             }
             guard hasLast, !hasThrown, reader.ending == .endOfResponse else { return nil }
             hasThrown = true
-            throw reader.incomplete()
+            throw convert(reader.incomplete())
+        }
+
+        private func nextEvent() async throws(Failure) -> ServerSentEvent? {
+            do throws(EventStreamError) {
+                return try await reader.nextEvent()
+            } catch {
+                throw convert(error)
+            }
         }
     }
+}
+
+/// The end of a sequence of values. If the response ends before, and the client must not repeat the request, the sequence
+/// throws an error with the code ``EventStreamError/Code/connectionLost``.
+///
+/// ```swift
+/// stream.events(as: Chunk.self, until: "[DONE]")
+/// stream.events(as: Chunk.self, until: .event("message_stop"))
+/// stream.events(as: Update.self, until: .value { $0.isFinished })
+/// ```
+public struct EventStreamEnd<Value: Sendable>: Sendable {
+    enum Condition: Sendable {
+        case event(@Sendable (ServerSentEvent) -> Bool)
+        case value(@Sendable (Value) -> Bool)
+    }
+
+    let condition: Condition
+
+    /// The sequence ends before the first event with this data. The sequence does not decode that event.
+    public static func data(_ data: String) -> Self { event { $0.data == data } }
+
+    /// The sequence ends before the first event of this type. The sequence does not decode that event.
+    public static func event(_ type: String) -> Self { event { $0.event == type } }
+
+    /// The sequence ends before the first event that meets a condition. The sequence does not decode that event.
+    public static func event(where isLast: @escaping @Sendable (ServerSentEvent) -> Bool) -> Self {
+        Self(condition: .event(isLast))
+    }
+
+    /// The sequence ends after the first value that meets a condition. That value is part of the sequence.
+    public static func value(where isLast: @escaping @Sendable (Value) -> Bool) -> Self {
+        Self(condition: .value(isLast))
+    }
+}
+
+/// A literal is the data of the event that ends the sequence.
+extension EventStreamEnd: ExpressibleByStringLiteral {
+    /// Creates the end before the first event with this data.
+    public init(stringLiteral value: String) { self = .data(value) }
 }
 
 /// The reaction of a sequence to an event that cannot be decoded.
@@ -73,7 +130,7 @@ public enum EventDecodingFailure: Sendable {
 
 extension EventStream {
     /// Returns the events before the first event whose data is `sentinel`, for example `[DONE]`.
-    public func events(until sentinel: String) -> EventStreamValues<ServerSentEvent> {
+    public func events(until sentinel: String) -> EventStreamValues<ServerSentEvent, EventStreamError> {
         events(until: { $0.data == sentinel })
     }
 
@@ -85,8 +142,8 @@ extension EventStream {
     public func events(
         includingLast includesLast: Bool = false,
         until isLast: @escaping @Sendable (ServerSentEvent) -> Bool
-    ) -> EventStreamValues<ServerSentEvent> {
-        EventStreamValues(session: session, hasLast: true) { event in
+    ) -> EventStreamValues<ServerSentEvent, EventStreamError> {
+        EventStreamValues(session: session, hasLast: true, convert: { $0 }) { event throws(EventStreamError) in
             guard isLast(event) else { return .value(event) }
             return includesLast ? .last(event) : .end
         }
@@ -99,20 +156,29 @@ extension EventStream {
     /// ```
     /// - Parameters:
     ///   - type: The type of the values.
-    ///   - sentinel: The data of the event that ends the sequence. The sequence does not decode that event. Default:
-    ///     none.
+    ///   - end: The end of the sequence, for example `"[DONE]"` or `.event("message_stop")`. Default: the sequence ends with
+    ///     the stream.
     ///   - failure: The reaction to an event that cannot be decoded. Default: the sequence throws.
     ///   - decoder: The decoder. Default: the client's own decoder, which is several times as fast as a `JSONDecoder`, with
     ///     ``EventStreamOptions/decoding``.
     public func events<Value: Decodable & Sendable>(
         as type: Value.Type,
-        until sentinel: String? = nil,
+        until end: EventStreamEnd<Value>? = nil,
         onDecodingFailure failure: EventDecodingFailure = .fail,
         decoder: JSONDecoder? = nil
-    ) -> EventStreamValues<Value> {
+    ) -> EventStreamValues<Value, EventStreamError> {
         let options = session.options.decoding
-        return events(until: sentinel, onDecodingFailure: failure) {
-            try $0.decode(type, options: options, using: decoder)
+        return EventStreamValues(session: session, hasLast: end != nil, convert: { $0 }) {
+            event throws(EventStreamError) in
+            if end?.isReached(before: event) == true { return .end }
+            do throws(EventStreamError) {
+                let value = try event.decode(type, options: options, using: decoder)
+                return end?.isReached(with: value) == true ? .last(value) : .value(value)
+            } catch {
+                guard case .skip(let report) = failure else { throw error }
+                report(error)
+                return .skip
+            }
         }
     }
 
@@ -120,25 +186,40 @@ extension EventStream {
     /// type of event as a different Swift type.
     ///
     /// - Parameters:
-    ///   - sentinel: The data of the event that ends the sequence. The closure does not get that event. Default: none.
-    ///   - failure: The reaction to an event for which the closure throws. Default: the sequence throws.
-    ///   - decode: A closure that returns the value, or `nil` to skip the event.
+    ///   - end: The end of the sequence, for example `.event("message_stop")`. The closure does not get an event that ends
+    ///     the sequence. Default: the sequence ends with the stream.
+    ///   - failure: The reaction to an error of ``ServerSentEvent/decode(_:options:using:)`` or of a `JSONDecoder` that the
+    ///     closure throws. The sequence throws all other errors of the closure. Default: the sequence throws.
+    ///   - decode: A closure that returns the value, or `nil` to skip the event. What the closure throws reaches your loop
+    ///     as it is.
     public func events<Value: Sendable>(
-        until sentinel: String? = nil,
+        until end: EventStreamEnd<Value>? = nil,
         onDecodingFailure failure: EventDecodingFailure = .fail,
         decodingBy decode: @escaping @Sendable (ServerSentEvent) throws -> Value?
-    ) -> EventStreamValues<Value> {
-        EventStreamValues(session: session, hasLast: sentinel != nil) { event throws(EventStreamError) in
-            if event.data == sentinel { return .end }
+    ) -> EventStreamValues<Value, any Error> {
+        EventStreamValues(session: session, hasLast: end != nil, convert: { $0 }) { event throws(any Error) in
+            if end?.isReached(before: event) == true { return .end }
             do {
-                return try decode(event).map { .value($0) } ?? .skip
+                guard let value = try decode(event) else { return .skip }
+                return end?.isReached(with: value) == true ? .last(value) : .value(value)
             } catch {
-                let error = error as? EventStreamError ?? EventStreamError(decoding: event, error)
-                guard case .skip(let report) = failure else { throw error }
-                report(error)
+                guard case .skip(let report) = failure, let problem = EventStreamError(thrown: error, for: event) else {
+                    throw error
+                }
+                report(problem)
                 return .skip
             }
         }
+    }
+}
+
+extension EventStreamEnd {
+    fileprivate func isReached(before event: ServerSentEvent) -> Bool {
+        if case .event(let isLast) = condition { isLast(event) } else { false }
+    }
+
+    fileprivate func isReached(with value: Value) -> Bool {
+        if case .value(let isLast) = condition { isLast(value) } else { false }
     }
 }
 
@@ -164,6 +245,15 @@ extension ServerSentEvent {
 }
 
 extension EventStreamError {
+    /// Creates the error for an event that the app's closure could not decode; `nil` if it threw for another reason.
+    fileprivate init?(thrown error: any Error, for event: ServerSentEvent) {
+        switch error {
+        case let error as EventStreamError where error.code == .decodingFailed: self = error
+        case is DecodingError: self.init(decoding: event, error)
+        default: return nil
+        }
+    }
+
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,

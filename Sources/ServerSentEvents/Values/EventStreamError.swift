@@ -80,7 +80,7 @@ extension EventStreamError.Code {
     public static let responseTimedOut = Self(rawValue: "responseTimedOut")
     /// The server's redirect has no location or a forbidden location, or exceeds the maximum number of redirects.
     public static let redirectRefused = Self(rawValue: "redirectRefused")
-    /// The server answered with a status other than 200 and 204.
+    /// The server answered with a status other than 200 and 204. Status 202 without content is not an error.
     public static let unexpectedStatus = Self(rawValue: "unexpectedStatus")
     /// The server answered with something other than an event stream.
     public static let invalidContentType = Self(rawValue: "invalidContentType")
@@ -89,7 +89,7 @@ extension EventStreamError.Code {
     public static let connectionLost = Self(rawValue: "connectionLost")
     /// The server sent nothing for ``EventStreamOptions/idleTimeout``.
     public static let idleTimedOut = Self(rawValue: "idleTimedOut")
-    /// An event was larger than ``EventStreamOptions/maximumEventSize``.
+    /// An event, or a body that is one event, was larger than ``EventStreamOptions/maximumEventSize``.
     public static let eventTooLarge = Self(rawValue: "eventTooLarge")
     /// The data of the event ``EventStreamError/event`` could not be decoded.
     public static let decodingFailed = Self(rawValue: "decodingFailed")

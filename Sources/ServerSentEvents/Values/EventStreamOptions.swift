@@ -15,7 +15,13 @@ public struct EventStreamOptions: Sendable {
         /// The server resumes from the id of the last event, or from the id that your code passed to the stream. An id
         /// with control characters does not count, because a header field cannot contain it.
         case resumable
-        /// The client repeats each request, with its body.
+        /// The client repeats each request, with its body, until the server has accepted one: after a failed connection,
+        /// a loss or a timeout before the response, and a status in ``EventStreamOptions/retryableStatuses``. Once the
+        /// response has begun, the client repeats only what ``automatic`` repeats. Use this mode for requests that cost
+        /// money, for example to language models. A loss before the response does not tell whether the server has begun
+        /// to work.
+        case untilResponse
+        /// The client repeats each request, with its body, even after events.
         case always
     }
 
@@ -27,17 +33,27 @@ public struct EventStreamOptions: Sendable {
     /// The policy that decides how long to wait before the next attempt. The client waits for at least the reconnection
     /// time. If every attempt would fail with the same error, the client stops without calling the policy. Default:
     /// random waits whose maximum doubles from 1 to 30 seconds, without a limit of attempts.
+    ///
+    /// The count of attempts starts again after an event, and after ``backOffReset``. For requests that ``Reconnection/always``
+    /// or ``Reconnection/untilResponse`` repeat and ``Reconnection/automatic`` would not, the count never starts again, so
+    /// `.atMost(1)` sends at most two requests.
     public var retryPolicy: any RetryPolicy
-    /// The time after which an open connection resets the number of attempts, even without an event. Default: 10
-    /// seconds.
+    /// The time after which an open connection resets the number of attempts, even without an event. See
+    /// ``retryPolicy``. Default: 10 seconds.
     public var backOffReset: Duration
     /// The statuses after which the client tries again, as after a lost connection. Before the next attempt, the client
     /// waits for at least the time in `Retry-After`, up to a day. With an empty set, the client behaves as browsers do.
-    /// Default: 408, 429, 500, 502, 503 and 504.
+    /// Default: 408, 429, 500, 502, 503, 504 and 529.
     public var retryableStatuses: Set<Int>
-    /// The content types that the client reads as event streams, in lower case and without parameters. Default:
+    /// The content types that the client reads as event streams, in lower case and without parameters. Add a type only if
+    /// the body has the format of an event stream; for example, the client cannot read JSON lines. Default:
     /// `text/event-stream`.
     public var contentTypes: Set<String>
+    /// The content types whose whole body is one event of the type `message`, in lower case and without parameters. The
+    /// event arrives when the body is complete, and the stream then ends without another request. An empty body leads to
+    /// no event. The size of the body is limited by ``maximumEventSize``. For example, servers of the Model Context
+    /// Protocol answer with an event stream or with `application/json`. Default: none.
+    public var wholeContentTypes: Set<String>
     /// The maximum number of redirects that the client follows in one attempt. Default: 20.
     public var maximumRedirects: Int
     /// Whether a redirect may lead from `https` to `http`. Default: false.
@@ -51,7 +67,8 @@ public struct EventStreamOptions: Sendable {
     /// The time without data after which the client considers the connection lost; `nil` for no limit. Comments count
     /// as data. Default: 300 seconds.
     public var idleTimeout: Duration?
-    /// The maximum number of bytes of an event's data and the current line together. Default: 16 MiB.
+    /// The maximum number of bytes of an event's data and the current line together, and of a body that is one event.
+    /// Default: 16 MiB.
     public var maximumEventSize: Int
     /// The maximum number of bytes that wait for your code. At this number, the client stops reading from the socket.
     /// Default: 256 KiB.
@@ -69,8 +86,9 @@ public struct EventStreamOptions: Sendable {
         reconnectionTime: Duration = .seconds(3),
         retryPolicy: any RetryPolicy = .exponential(),
         backOffReset: Duration = .seconds(10),
-        retryableStatuses: Set<Int> = [408, 429, 500, 502, 503, 504],
+        retryableStatuses: Set<Int> = [408, 429, 500, 502, 503, 504, 529],
         contentTypes: Set<String> = ["text/event-stream"],
+        wholeContentTypes: Set<String> = [],
         maximumRedirects: Int = 20,
         allowsInsecureRedirects: Bool = false,
         headersForOtherOrigins: Set<String> = [],
@@ -87,6 +105,7 @@ public struct EventStreamOptions: Sendable {
         self.backOffReset = backOffReset
         self.retryableStatuses = retryableStatuses
         self.contentTypes = contentTypes
+        self.wholeContentTypes = wholeContentTypes
         self.maximumRedirects = maximumRedirects
         self.allowsInsecureRedirects = allowsInsecureRedirects
         self.headersForOtherOrigins = headersForOtherOrigins

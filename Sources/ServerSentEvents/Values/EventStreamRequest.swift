@@ -4,8 +4,9 @@ public import RealtimeNetworking
 
 /// The request whose response is the event stream.
 ///
-/// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` contains these fields.
-/// If the stream has an id, the client also adds `Last-Event-ID`.
+/// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` contains these fields. Its
+/// `Accept` also names the ``EventStreamOptions/wholeContentTypes``. If the stream has an id, the client also adds
+/// `Last-Event-ID`.
 public struct EventStreamRequest: Hashable, Sendable {
     /// An `http` or `https` URL.
     public var url: String
@@ -74,10 +75,13 @@ extension EventStreamRequest {
     }
 
     /// Makes the HTTP request.
-    func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
+    func message(lastEventID: String, _ options: EventStreamOptions) throws(EventStreamError) -> HTTPRequest {
         var fields = HTTPFields()
         for header in headers { fields.append(header.name, header.value) }
-        fields.setIfMissing("Accept", "text/event-stream")
+        fields.setIfMissing(
+            "Accept",
+            (options.wholeContentTypes.sorted() + ["text/event-stream"]).joined(separator: ", ")
+        )
         fields.setIfMissing("Cache-Control", "no-cache")
         // If a header field cannot contain the id, the client sends no id, and the server starts from the beginning.
         if Self.canSend(lastEventID: lastEventID) { fields.set("Last-Event-ID", lastEventID) }

@@ -35,7 +35,7 @@ package final class WebSocketConnector: Sendable {
     /// Throws an error if every attempt would fail. Either the request has an invalid host, path, subprotocol or
     /// header, or the client cannot use the proxy for the host.
     package func check(_ request: WebSocketRequest) throws(WebSocketError) {
-        _ = try UpgradeRequest(request)
+        _ = try UpgradeRequest(request, extensions: options.extensionOffer())
         do throws(NetworkError) {
             _ = try dialer.proxy(for: request.target)
         } catch {
@@ -88,12 +88,18 @@ package final class WebSocketConnection: Sendable {
     /// Writes a text message, which the next ``flush()`` sends. The promise succeeds when the operating system has
     /// taken the bytes, and fails if the connection is not open.
     package func send(_ text: String, promise: EventLoopPromise<Void>?) {
-        session.value.send(promise) { $0.frame(text, allocator: $1) }
+        session.value.sendText(text, promise: promise)
     }
 
     /// Writes a binary message, which the next ``flush()`` sends. See ``send(_:promise:)`` for the promise.
     package func sendBinary(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>?) {
-        session.value.send(promise) { $0.frame(.binary, bytes, allocator: $1) }
+        session.value.sendBinary(bytes, promise: promise)
+    }
+
+    /// Sends a message, or lets it wait while more than ``WebSocketOptions/maximumSendBufferSize`` bytes are unsent. The
+    /// promise succeeds when the operating system has taken the bytes.
+    package func sendInTurn(_ message: WebSocketMessage, promise: EventLoopPromise<Void>) {
+        session.value.sendInTurn(message, promise: promise)
     }
 
     /// Writes a ping with a payload of at most 125 bytes. The next ``flush()`` sends the ping.

@@ -78,6 +78,9 @@ extension WebSocketSession {
             return end(WebSocketClosure(code: nil, error: error))
         }
         let subprotocol = upgrade?.subprotocol
+        #if Compression
+            if let agreement = upgrade?.agreement { beginCompression(agreement) }
+        #endif
         upgrade = nil
         stage = .open
         receive?(.opened(subprotocol: subprotocol))
@@ -127,6 +130,7 @@ extension WebSocketSession {
         switch output {
         case .text(let payload): receive(.text(payload.readableBytesUInt8Span))
         case .binary(let payload): receive(.binary(payload))
+        case .compressed(let payload, let isText): readCompressed(payload, isText: isText, receive)
         case .fragment: receive(.activity)
         case .pong(let payload): receive(.pong(payload))
         case .ping(let payload):

@@ -13,6 +13,7 @@ extension WebSocketSession {
             // The client has to read the server's close frame, so the session must not pause reading.
             setReading(true)
             stage = .closing
+            failWaiting(ConnectionFailure.notOpen())
             writeCloseFrame(code, reason: reason)
             startClosingTimer()
         case .closing, .lingering, .ended:
@@ -46,6 +47,7 @@ extension WebSocketSession {
         let hasSentClose = stage != .open
         setReading(true)
         stage = .lingering
+        failWaiting(ConnectionFailure.notOpen(closure.error))
         reader = WebSocketFrameReader(maximumMessageSize: 0)
         startClosingTimer()
         report(closure)
@@ -82,7 +84,11 @@ extension WebSocketSession {
         dial = nil
         upgrade = nil
         unansweredPing = nil
+        failWaiting(fullBuffer ?? ConnectionFailure.notOpen(closure?.error))
         reader = WebSocketFrameReader(maximumMessageSize: 0)
+        #if Compression
+            (deflater, inflater) = (nil, nil)
+        #endif
         closeSocket()
         if let closure { report(closure) }
     }

@@ -5,7 +5,7 @@ extension WebSocketSession {
     func start() {
         guard case .connecting = stage else { return }
         do throws(WebSocketError) {
-            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+            upgrade = try makeUpgrade()
         } catch {
             return end(WebSocketClosure(code: nil, error: error))
         }
@@ -29,12 +29,21 @@ extension WebSocketSession {
     func start(over channel: any Channel) {
         guard case .connecting = stage else { return channel.close(promise: nil) }
         do {
-            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+            upgrade = try makeUpgrade()
             connected(channel)
         } catch {
             channel.close(promise: nil)
             end(WebSocketClosure(code: nil, error: error))
         }
+    }
+
+    private func makeUpgrade() throws(WebSocketError) -> UpgradeResponseReader {
+        let message = try UpgradeRequest(request, extensions: options.extensionOffer())
+        #if Compression
+            return UpgradeResponseReader(message, compression: options.compression)
+        #else
+            return UpgradeResponseReader(message)
+        #endif
     }
 
     /// Adds the session to the channel, and sends the upgrade request.

@@ -48,6 +48,15 @@ package final class WebSocketSession {
     /// The number of unsent bytes after the last flush that began with a ``backlog`` within the limit. One flush can
     /// write many bytes, so the number can exceed the limit.
     private var burst = 0
+    /// The messages that wait because too many bytes are unsent.
+    var waiting = WaitingMessages()
+    /// The error of all messages that were not sent, because the server did not read; nil if it reads.
+    private(set) var fullBuffer: WebSocketError?
+    #if Compression
+        /// Compresses messages; nil if client and server have not agreed on compression.
+        var deflater: MessageDeflater?
+        var inflater: MessageInflater?
+    #endif
     /// Whether bytes of an incomplete frame arrived during the current read.
     var hasReadInPart = false
 
@@ -81,8 +90,9 @@ extension WebSocketSession {
             return
         }
         let written = eventLoop.makePromise(of: Void.self)
-        written.futureResult.whenComplete { result in
-            promise.completeWith(result.mapError { ConnectionFailure.notOpen($0) })
+        written.futureResult.assumeIsolated().whenComplete { result in
+            promise.completeWith(result.mapError { self.fullBuffer ?? ConnectionFailure.notOpen($0) })
+            if case .success = result { self.messageWritten() }
         }
         context.write(wrapOutboundOut(frame), promise: written)
     }
@@ -94,14 +104,14 @@ extension WebSocketSession {
     }
 
     /// Returns the number of unsent bytes, or zero if the channel accepts more.
-    private func unwrittenBytes(_ context: ChannelHandlerContext) -> Int {
+    func unwrittenBytes(_ context: ChannelHandlerContext) -> Int {
         guard !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     /// Fails the connection if too many bytes wait because the server does not read. Otherwise, unsent messages would
     /// fill the memory. One large burst of messages can exceed the limit even if the server reads. So the client counts
-    /// only the bytes that it writes after the burst.
+    /// only the bytes that it writes after the burst. Messages of ``sendInTurn(_:promise:)`` never exceed the limit.
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil
@@ -112,10 +122,12 @@ extension WebSocketSession {
             return
         }
         guard unwritten - burst > limit else { return }
-        let error = WebSocketError(
-            .sendBufferFull,
-            "Send buffer full: the server does not read, and \(unwritten) bytes wait for it. The limit is \(limit)."
-        )
+        endWithFullBuffer("\(unwritten) bytes wait for it. The limit is \(limit)")
+    }
+
+    func endWithFullBuffer(_ details: String) {
+        let error = WebSocketError(.sendBufferFull, "Send buffer full: the server does not read, and \(details).")
+        fullBuffer = error
         end(WebSocketClosure(code: nil, error: error))
     }
 

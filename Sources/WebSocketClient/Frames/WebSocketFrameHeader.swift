@@ -16,6 +16,8 @@ package enum WebSocketOpcode: UInt8, Hashable, Sendable {
 package struct WebSocketFrameHeader: Hashable, Sendable {
     package var opcode: WebSocketOpcode
     package var isFinal: Bool
+    /// Whether the bit RSV1 marks the first frame of a compressed message (RFC 7692, section 6).
+    package var isCompressed: Bool
     /// The number of bytes of the payload.
     package var payloadLength: Int
     /// The number of bytes of the header.
@@ -25,13 +27,17 @@ package struct WebSocketFrameHeader: Hashable, Sendable {
     /// needed.
     ///
     /// The initializer throws as soon as the bytes show that the header is invalid.
-    package init?(peekingInto buffer: ByteBuffer) throws(WebSocketViolation) {
+    ///
+    /// - Parameter allowsCompression: Whether client and server have agreed on compression. Default: false.
+    package init?(peekingInto buffer: ByteBuffer, allowsCompression: Bool = false) throws(WebSocketViolation) {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self) else { return nil }
-        guard first & 0x70 == 0 else { throw .reservedBits }
+        guard first & (allowsCompression ? 0x30 : 0x70) == 0 else { throw .reservedBits }
         guard let opcode = WebSocketOpcode(rawValue: first & 0x0F) else { throw .reservedOpcode(first & 0x0F) }
         self.opcode = opcode
         self.isFinal = first & 0x80 != 0
+        self.isCompressed = first & 0x40 != 0
+        if isCompressed, opcode.isControl || opcode == .continuation { throw .reservedBits }
         if opcode.isControl, !isFinal { throw .fragmentedControlFrame }
 
         guard let second = buffer.getInteger(at: start + 1, as: UInt8.self) else { return nil }

@@ -11,6 +11,8 @@ package struct WebSocketFrameReader: Sendable {
         /// A whole message in UTF-8.
         case text(ByteBuffer)
         case binary(ByteBuffer)
+        /// A whole message that the peer has compressed (RFC 7692).
+        case compressed(ByteBuffer, isText: Bool)
         /// A fragment that is not the last fragment of its message.
         case fragment
         case ping(ByteBuffer)
@@ -20,6 +22,8 @@ package struct WebSocketFrameReader: Sendable {
     }
 
     private let maximumMessageSize: Int
+    /// Whether client and server have agreed on compression.
+    private let allowsCompression: Bool
     private var input = ByteBuffer()
     /// The data frame whose payload is incomplete; nil between frames. `message` collects the payload.
     private var frame: UnfinishedFrame?
@@ -30,8 +34,12 @@ package struct WebSocketFrameReader: Sendable {
         var missing: Int
     }
 
-    package init(maximumMessageSize: Int) {
+    /// - Parameters:
+    ///   - maximumMessageSize: The maximum size of a message in bytes, as it is received. The reader does not decompress.
+    ///   - allowsCompression: Whether client and server have agreed on compression. Default: false.
+    package init(maximumMessageSize: Int, allowsCompression: Bool = false) {
         self.maximumMessageSize = maximumMessageSize
+        self.allowsCompression = allowsCompression
     }
 
     package mutating func append(_ bytes: ByteBuffer) {
@@ -76,7 +84,9 @@ package struct WebSocketFrameReader: Sendable {
 
     private mutating func read() throws(WebSocketViolation) -> Output? {
         if frame != nil { return try collect() }
-        guard let header = try WebSocketFrameHeader(peekingInto: input) else { return nil }
+        guard let header = try WebSocketFrameHeader(peekingInto: input, allowsCompression: allowsCompression) else {
+            return nil
+        }
         if header.opcode.isControl { return try readControlFrame(header) }
         try check(header)
         if header.isFinal, message == nil, input.readableBytes - header.size >= header.payloadLength {
@@ -84,7 +94,9 @@ package struct WebSocketFrameReader: Sendable {
             return try readWholeMessage(header)
         }
         input.moveReaderIndex(forwardBy: header.size)
-        if message == nil { message = UnfinishedMessage(isText: header.opcode == .text) }
+        if message == nil {
+            message = UnfinishedMessage(isText: header.opcode == .text, isCompressed: header.isCompressed)
+        }
         message?.reserve(header.payloadLength)
         frame = UnfinishedFrame(isFinal: header.isFinal, missing: header.payloadLength)
         return try collect()
@@ -104,6 +116,7 @@ package struct WebSocketFrameReader: Sendable {
 
     private mutating func readWholeMessage(_ header: WebSocketFrameHeader) throws(WebSocketViolation) -> Output? {
         guard let payload = input.readSlice(length: header.payloadLength) else { return nil }
+        if header.isCompressed { return .compressed(payload, isText: header.opcode == .text) }
         guard header.opcode == .text else { return .binary(payload) }
         guard payload.isUTF8 else { throw .invalidText }
         return .text(payload)
@@ -140,6 +153,7 @@ package struct WebSocketFrameReader: Sendable {
         self.frame = nil
         guard frame.isFinal, let whole = message else { return .fragment }
         message = nil
+        if whole.isCompressed { return .compressed(whole.payload, isText: whole.isText) }
         guard whole.isText else { return .binary(whole.payload) }
         guard whole.endsAtCharacter else { throw .invalidText }
         return .text(whole.payload)
@@ -167,11 +181,13 @@ extension Span<UInt8> {
 /// An incomplete message.
 private struct UnfinishedMessage: Sendable {
     let isText: Bool
+    let isCompressed: Bool
     private(set) var payload = ByteBuffer()
     private var validator = UTF8Validator()
 
-    init(isText: Bool) {
+    init(isText: Bool, isCompressed: Bool) {
         self.isText = isText
+        self.isCompressed = isCompressed
     }
 
     var size: Int { payload.readableBytes }
@@ -185,7 +201,7 @@ private struct UnfinishedMessage: Sendable {
     /// Appends a part. Returns false if the message is text but not UTF-8.
     mutating func append(_ part: ByteBuffer) -> Bool {
         payload.writeImmutableBuffer(part)
-        guard isText else { return true }
+        guard isText, !isCompressed else { return true }
         return part.withUnsafeReadableBytes { validator.consume($0) }
     }
 }

@@ -12,12 +12,16 @@ package struct WebSocketFrameWriter {
         frame(.text, length: text.utf8.count, allocator: allocator) { $0.writeString(text) }
     }
 
+    /// - Parameter isCompressed: Whether the payload is a compressed message (RFC 7692). Default: false.
     package mutating func frame(
         _ opcode: WebSocketOpcode,
         _ payload: ByteBuffer,
+        isCompressed: Bool = false,
         allocator: ByteBufferAllocator
     ) -> ByteBuffer {
-        frame(opcode, length: payload.readableBytes, allocator: allocator) { $0.writeImmutableBuffer(payload) }
+        frame(opcode, length: payload.readableBytes, isCompressed: isCompressed, allocator: allocator) {
+            $0.writeImmutableBuffer(payload)
+        }
     }
 
     /// Makes a close frame. If the code is 1005 or does not fit into 16 bits, the frame has no code and no reason.
@@ -35,11 +39,12 @@ package struct WebSocketFrameWriter {
     private mutating func frame(
         _ opcode: WebSocketOpcode,
         length: Int,
+        isCompressed: Bool = false,
         allocator: ByteBufferAllocator,
         writePayload: (inout ByteBuffer) -> Int
     ) -> ByteBuffer {
         var buffer = allocator.buffer(capacity: length + 14)
-        buffer.writeInteger(0x80 | opcode.rawValue)
+        buffer.writeInteger(0x80 | (isCompressed ? 0x40 : 0) | opcode.rawValue)
         if length <= 125 {
             buffer.writeInteger(0x80 | UInt8(truncatingIfNeeded: length))
         } else if length <= Int(UInt16.max) {

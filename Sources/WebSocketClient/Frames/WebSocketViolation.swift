@@ -22,6 +22,7 @@ package struct WebSocketViolation: Error, Hashable, Sendable {
     )
     package static let unfinishedMessage = Self(.protocolError, "a message begins before the last message ended")
     package static let shortClosePayload = Self(.protocolError, "a close frame has only one byte")
+    package static let invalidCompression = Self(.protocolError, "a compressed message cannot be decompressed")
     package static let invalidText = Self(.invalidPayload, "a text message is not UTF-8")
     package static let invalidCloseReason = Self(.invalidPayload, "the reason in a close frame is not UTF-8")
 

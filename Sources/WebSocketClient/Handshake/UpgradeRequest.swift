@@ -9,11 +9,16 @@ package struct UpgradeRequest: Sendable {
     package let key: String
     /// The offered subprotocols.
     package let subprotocols: [String]
+    /// Whether the request offers compression.
+    package let offersCompression: Bool
 
     /// Creates the request. The initializer rejects values that a request line or a header line cannot contain
     /// unescaped.
+    ///
+    /// - Parameter extensions: The value of the header field `Sec-WebSocket-Extensions`. Default: none.
     package init(
         _ request: WebSocketRequest,
+        extensions: String? = nil,
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()
     ) throws(WebSocketError) {
         guard request.path.utf8.first == UInt8(ascii: "/"), request.path.utf8.allSatisfy(\.isVisibleASCII) else {
@@ -27,6 +32,7 @@ package struct UpgradeRequest: Sendable {
         }
         self.key = key
         self.subprotocols = request.subprotocols
+        self.offersCompression = extensions != nil
 
         var lines = ["GET \(request.path) HTTP/1.1"]
         if !request.headers.contains(where: { $0.name.lowercased() == "host" }) {
@@ -50,6 +56,7 @@ package struct UpgradeRequest: Sendable {
         if !request.subprotocols.isEmpty {
             lines.append("Sec-WebSocket-Protocol: \(request.subprotocols.joined(separator: ", "))")
         }
+        if let extensions { lines.append("Sec-WebSocket-Extensions: \(extensions)") }
         for header in request.headers {
             guard !Self.ownHeaders.contains(header.name.lowercased()) else {
                 throw WebSocketError(

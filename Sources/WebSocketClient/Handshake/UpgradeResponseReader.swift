@@ -21,12 +21,25 @@ package final class UpgradeResponseReader {
     private var body: ResponseBody?
     /// The subprotocol that the server chose; nil until the answer is complete, and if the server chose none.
     package private(set) var subprotocol: String?
+    #if Compression
+        private let compression: WebSocketCompression?
+        /// The parameters of the compression; nil until the answer is complete, and if the server does not compress.
+        package private(set) var agreement: DeflateAgreement?
+    #endif
 
     private static let maximumSize = 16_384
 
-    package init(_ request: UpgradeRequest) {
-        self.request = request
-    }
+    #if Compression
+        /// - Parameter compression: The compression that the request offers. Default: none.
+        package init(_ request: UpgradeRequest, compression: WebSocketCompression? = nil) {
+            self.request = request
+            self.compression = compression
+        }
+    #else
+        package init(_ request: UpgradeRequest) {
+            self.request = request
+        }
+    #endif
 
     /// Whether the server has refused the upgrade.
     var isRefused: Bool { refused != nil }
@@ -43,6 +56,12 @@ package final class UpgradeResponseReader {
             headers: headers.map { HTTPHeader(name: $0.name, value: $0.value) },
             body: body?.bytes ?? []
         )
+        let reasons = headers["sec-websocket-extensions"] + [error.response?.bodyText ?? ""]
+        if !request.offersCompression, reasons.contains(where: { $0.contains("permessage-deflate") }) {
+            error.message += """
+                 The server requires compression: enable the package's trait Compression, and set the option compression.
+                """
+        }
         return error
     }
 
@@ -172,14 +191,28 @@ package final class UpgradeResponseReader {
         guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
             throw Self.malformed("because its Sec-WebSocket-Accept does not match the request (HTTP status 101)")
         }
-        guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
-            throw Self.malformed("because it uses an extension that was not offered (HTTP status 101)")
-        }
+        try checkExtensions()
         let chosen = headers["sec-websocket-protocol"]
         guard chosen.count < 2, chosen.allSatisfy(request.subprotocols.contains) else {
             throw Self.malformed("because it chose a subprotocol that was not offered (HTTP status 101)")
         }
         subprotocol = chosen.first
+    }
+
+    private func checkExtensions() throws(WebSocketError) {
+        #if Compression
+            if let compression {
+                do throws(DeflateAgreement.Refusal) {
+                    agreement = try DeflateAgreement(headers["sec-websocket-extensions"], to: compression)
+                } catch {
+                    throw Self.malformed("because \(error.reason) (HTTP status 101)")
+                }
+                return
+            }
+        #endif
+        guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
+            throw Self.malformed("because it uses an extension that was not offered (HTTP status 101)")
+        }
     }
 
     private static func malformed(_ what: String) -> WebSocketError {
@@ -188,7 +221,8 @@ package final class UpgradeResponseReader {
 }
 
 extension Substring {
-    fileprivate var trimmingHTTPWhitespace: String {
+    /// The text without spaces and tabs at its ends.
+    var trimmingHTTPWhitespace: String {
         var text = self
         while text.first == " " || text.first == "\t" { text.removeFirst() }
         while text.last == " " || text.last == "\t" { text.removeLast() }

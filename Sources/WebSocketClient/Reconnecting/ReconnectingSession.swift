@@ -229,8 +229,7 @@ final class ReconnectingSession: Sendable {
         guard let connection else {
             return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
-        connection.send(message, promise: promise)
-        connection.flush()
+        connection.sendInTurn(message, promise: promise)
     }
 
     private func connection(_ attempt: Machine.Attempt) -> WebSocketConnection? {

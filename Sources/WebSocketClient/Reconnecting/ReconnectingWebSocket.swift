@@ -207,7 +207,8 @@ public final class ReconnectingWebSocket: Sendable {
     /// Sends a message, and returns when the operating system has accepted the bytes.
     ///
     /// If there is no connection, the message waits for the next connection. If the connection is lost during the
-    /// write, the call throws. The client does not send the message again, because the server may have received it.
+    /// write, the call throws. The client does not send the message again, because the server may have received it. While
+    /// too many bytes are unsent, the call waits for its turn, as with ``WebSocket/send(_:)-(WebSocketMessage)``.
     ///
     /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the WebSocket is closed
     ///   or the connection is lost. The code is ``WebSocketError/Code/sendQueueFull`` if too many messages wait. If the

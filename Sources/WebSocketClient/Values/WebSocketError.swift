@@ -101,7 +101,8 @@ extension WebSocketError.Code {
     public static let requestFailed = Self(rawValue: "requestFailed")
     /// Too many messages already wait for the connection of a ``ReconnectingWebSocket``.
     public static let sendQueueFull = Self(rawValue: "sendQueueFull")
-    /// The server does not read, and more than ``WebSocketOptions/maximumSendBufferSize`` bytes waited to be sent.
+    /// The server took nothing for ``WebSocketOptions/sendTimeout``, while more than
+    /// ``WebSocketOptions/maximumSendBufferSize`` bytes waited to be sent.
     public static let sendBufferFull = Self(rawValue: "sendBufferFull")
 }
 

@@ -13,13 +13,22 @@ public struct WebSocketOptions: Sendable {
     /// The maximum number of bytes of messages that wait for your code. If more bytes or more than 4,096 messages wait,
     /// the client stops reading from the socket. It continues when at most half of the limit waits. Default: 1 MiB.
     public var receiveBufferSize: Int
-    /// The maximum number of unsent bytes, which wait because the server does not read. If more bytes wait, the client
-    /// closes the connection with ``WebSocketError/Code/sendBufferFull``. Default: 16 MiB.
+    /// The maximum number of unsent bytes, which wait because the server reads slowly. While more bytes wait, further calls
+    /// of `send` wait too. Default: 16 MiB.
     public var maximumSendBufferSize: Int
+    /// The time in which the server must take some of the unsent bytes while calls of `send` wait. If it takes nothing, the
+    /// client closes the connection after one to two times this time, and all these calls throw
+    /// ``WebSocketError/Code/sendBufferFull``. Default: 30 seconds.
+    public var sendTimeout: Duration
     /// The certificates that the client trusts, and the client certificate. Default: the system's trusted certificates.
     public var tls: TLSOptions
     /// The proxy that connections go through. Default: the proxy that the environment names.
     public var proxy: HTTPProxy
+    #if Compression
+        /// The compression that the client offers to the server; `nil` for none. The trait `Compression` of the package adds
+        /// this option. Default: none.
+        public var compression: WebSocketCompression?
+    #endif
     /// The resolver of host names. Default: the system.
     package var resolver: (any Resolver & Sendable)?
 
@@ -30,6 +39,7 @@ public struct WebSocketOptions: Sendable {
         maximumMessageSize: Int = 16 << 20,
         receiveBufferSize: Int = 1 << 20,
         maximumSendBufferSize: Int = 16 << 20,
+        sendTimeout: Duration = .seconds(30),
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment
     ) {
@@ -38,7 +48,19 @@ public struct WebSocketOptions: Sendable {
         self.maximumMessageSize = maximumMessageSize
         self.receiveBufferSize = receiveBufferSize
         self.maximumSendBufferSize = maximumSendBufferSize
+        self.sendTimeout = sendTimeout
         self.tls = tls
         self.proxy = proxy
+    }
+}
+
+extension WebSocketOptions {
+    /// Makes the value of the header field `Sec-WebSocket-Extensions`; nil if the client offers no extension.
+    func extensionOffer() throws(WebSocketError) -> String? {
+        #if Compression
+            return try compression?.offer()
+        #else
+            return nil
+        #endif
     }
 }

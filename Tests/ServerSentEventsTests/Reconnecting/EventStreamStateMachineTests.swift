@@ -28,6 +28,7 @@ struct EventStreamStateMachineTests {
             backOffReset: .seconds(10),
             retryableStatuses: [503],
             contentTypes: ["text/event-stream"],
+            wholeContentTypes: ["application/json"],
             responseTimeout: .seconds(60),
             idleTimeout: idleTimeout,
             makesRequests: makesRequests
@@ -112,13 +113,13 @@ struct EventStreamStateMachineTests {
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .seconds(1)) == [
                 .cancel(Self.timer(.response, 1)), .schedule(Self.timer(.idle, 2), after: .seconds(300)),
-                .publish(.open(Self.okay)), .deliver(.opened(Self.okay)),
+                .publish(.open(Self.okay)), .deliver(.opened(Self.okay, isWhole: false)),
             ]
         )
         #expect(machine.isOpen(1))
         #expect(
             machine.ended(1, Self.lost, now: .seconds(2)) == [
-                .cancel(Self.timer(.idle, 2)), .abort(1), .deliver(.ended(1)),
+                .cancel(Self.timer(.idle, 2)), .abort(1), .deliver(.ended(1, isComplete: false)),
             ]
         )
         var reason = Self.lost
@@ -250,7 +251,103 @@ struct EventStreamStateMachineTests {
         }
     }
 
+    @Test("until the response has begun, repeats a POST after each failure, and not afterwards")
+    func untilResponse() {
+        let failure = EventStreamError(.connectionFailed, "no")
+        for request in [Self.request("POST", body: [1]), Self.request()] {
+            var machine = Self.connecting(.untilResponse, request)
+            #expect(machine.ended(1, failure, now: .zero).last == Self.ask(failure))
+            _ = machine.retryDecided(1, delay: .zero, now: .zero)
+            _ = machine.timerFired(Self.timer(.retry, 2), isBehind: false, now: .seconds(3))
+            _ = machine.requested(2, .success(request), now: .seconds(3))
+            _ = machine.received(2, EventStreamResponse(status: 503), retryAfter: .seconds(7), now: .seconds(3))
+            guard
+                case .askRetryPolicy(2, 1, .seconds(3), _, .seconds(7))? = machine.ended(2, nil, now: .seconds(3)).last
+            else {
+                Issue.record("no repetition after status 503")
+                continue
+            }
+            _ = machine.retryDecided(2, delay: .zero, now: .seconds(3))
+            _ = machine.timerFired(Self.timer(.retry, 4), isBehind: false, now: .seconds(10))
+            _ = machine.requested(3, .success(request), now: .seconds(10))
+            _ = machine.received(3, Self.okay, retryAfter: .zero, now: .seconds(10))
+            _ = machine.ended(3, Self.lost, now: .seconds(11))
+            let actions = machine.drained(3, Position(), now: .seconds(11))
+            if request.method == "POST" {
+                #expect(actions == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))])
+            } else {
+                #expect(actions == [Self.ask(Self.lost, attempt: 3, retryCount: 2, elapsed: .seconds(11))])
+            }
+        }
+    }
+
+    @Test("a limit of attempts stays a limit for requests whose whole work is repeated")
+    func limit() {
+        for (reconnection, request, isReset) in [
+            (.always, Self.request("POST", body: [1]), false), (.always, Self.request(), true),
+            (.resumable, Self.request("POST", body: [1]), true), (.automatic, Self.request(), true),
+        ] as [(EventStreamOptions.Reconnection, HTTPRequest, Bool)] {
+            var machine = Self.connecting(reconnection, request)
+            for attempt in 1...3 {
+                let now = Duration.seconds(attempt * 100)
+                _ = machine.received(attempt, Self.okay, retryAfter: .zero, now: now)
+                _ = machine.ended(attempt, Self.lost, now: now + .seconds(50))
+                let position = Position(lastEventID: "1", hasEvents: true)
+                let actions = machine.drained(attempt, position, now: now + .seconds(50))
+                guard case .askRetryPolicy(attempt, let count, _, _, _)? = actions.last else {
+                    Issue.record("\(reconnection): \(actions)")
+                    break
+                }
+                #expect(count == (isReset ? 0 : attempt - 1))
+                guard case .schedule(let timer, _)? = machine.retryDecided(attempt, delay: .zero, now: now).last else {
+                    Issue.record("no wait")
+                    break
+                }
+                _ = machine.timerFired(timer, isBehind: false, now: now + .seconds(60))
+                _ = machine.requested(attempt + 1, .success(request), now: now + .seconds(60))
+            }
+        }
+    }
+
     // MARK: Responses
+
+    @Test("a complete response whose body is one event ends the stream, and an incomplete one is a loss")
+    func wholeBody() {
+        let json = EventStreamResponse(
+            status: 200,
+            headers: [HTTPHeader(name: "Content-Type", value: "Application/JSON; charset=utf-8")]
+        )
+        for error in [nil, Self.lost] {
+            var machine = Self.connecting()
+            #expect(
+                machine.received(1, json, retryAfter: .zero, now: .zero).last
+                    == .deliver(.opened(json, isWhole: true))
+            )
+            #expect(machine.ended(1, error, now: .zero).last == .deliver(.ended(1, isComplete: error == nil)))
+            let actions = machine.drained(1, Position(hasEvents: error == nil), now: .zero)
+            #expect(actions.last == (error == nil ? .finish(.success(.answered)) : Self.ask(Self.lost)))
+        }
+    }
+
+    @Test("status 202 ends the stream without an error only if the complete response has no content")
+    func accepted() {
+        for (body, error, isSuccess) in [
+            ("", nil, true), ("x", nil, false), ("", Self.lost, false),
+        ] as [(String, EventStreamError?, Bool)] {
+            var machine = Self.connecting()
+            _ = machine.received(1, EventStreamResponse(status: 202), retryAfter: .zero, now: .zero)
+            _ = machine.received(1, refusal: body.utf8, now: .zero)
+            let end = machine.ended(1, error, now: .zero).last
+            #expect((end == .finish(.success(.withoutContent(status: 202)))) == isSuccess)
+            if !isSuccess {
+                guard case .finish(.failure(let error))? = end else {
+                    Issue.record("no failure")
+                    continue
+                }
+                #expect(error.status == 202)
+            }
+        }
+    }
 
     @Test("ends without an error after status 204")
     func noContent() {
@@ -258,7 +355,7 @@ struct EventStreamStateMachineTests {
         #expect(
             machine.received(1, EventStreamResponse(status: 204), retryAfter: .zero, now: .zero) == [
                 .cancel(Self.timer(.response, 1)), .abort(1), .publish(.closed(nil)),
-                .finish(.success(.stoppedByServer)),
+                .finish(.success(.withoutContent(status: 204))),
             ]
         )
     }
@@ -482,7 +579,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.timerFired(Self.timer(.idle, 3), isBehind: false, now: .seconds(400)) == [])
         #expect(
             machine.timerFired(Self.timer(.idle, 4), isBehind: false, now: .seconds(700)) == [
-                .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1)),
+                .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1, isComplete: false)),
             ]
         )
         let error = EventStreamError(
@@ -509,7 +606,8 @@ struct EventStreamStateMachineTests {
         _ = machine.requested(1, .success(Self.request()), now: .zero)
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .zero) == [
-                .cancel(Self.timer(.response, 1)), .publish(.open(Self.okay)), .deliver(.opened(Self.okay)),
+                .cancel(Self.timer(.response, 1)), .publish(.open(Self.okay)),
+                .deliver(.opened(Self.okay, isWhole: false)),
             ]
         )
     }
@@ -568,7 +666,7 @@ struct EventStreamStateMachineTests {
             switch name {
             case "idle": #expect(actions == [])
             case "open", "draining":
-                #expect(actions == left + (name == "open" ? [.deliver(.ended(1))] : []))
+                #expect(actions == left + (name == "open" ? [.deliver(.ended(1, isComplete: false))] : []))
                 #expect(machine.drained(1, Position(), now: .seconds(1)).first == .publish(.connecting(attempt: 2)))
             default:
                 #expect(Array(actions.prefix(left.count)) == left, "\(name)")

@@ -1,4 +1,5 @@
 import EventSourceTestServer
+import Foundation
 import NIOConcurrencyHelpers
 import RealtimePrimitives
 import ServerSentEvents
@@ -330,6 +331,87 @@ struct ConnectionTests {
             var taken: [String] = []
             for try await value in values { taken.append(value) }
             #expect(taken == ["a", "stop 1"])
+        }
+    }
+
+    private static let answer = "event: piece\ndata: 1\n\nevent: piece\ndata: 2\n\nevent: stop\ndata: {}\n\ndata: 4\n\n"
+
+    @Test("a typed sequence ends at a type of event, at an event, or at a value")
+    func typedEnd() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open(Self.answer)])
+            let ends: [(EventStreamEnd<Int>, [Int])] = [
+                (.event("stop"), [1, 2]), (.event { $0.data == "{}" }, [1, 2]), (.data("2"), [1]),
+                (.value { $0 == 2 }, [1, 2]), ("2", [1]),
+            ]
+            for (end, expected) in ends {
+                var decoded: [Int] = []
+                for try await value in EventStream(server.url, connector: .patient).events(as: Int.self, until: end) {
+                    decoded.append(value)
+                }
+                #expect(decoded == expected)
+                decoded = []
+                for try await value in EventStream(server.url, connector: .patient)
+                    .events(until: end, decodingBy: { Int($0.data) })
+                { decoded.append(value) }
+                #expect(decoded == expected)
+            }
+        }
+    }
+
+    @Test("a typed sequence throws if the response ends before its end", arguments: [true, false])
+    func truncated(byType: Bool) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("event: piece\ndata: 1\n\n")])
+            let stream = EventStream(server.url, options: .once, connector: .patient)
+            var values = stream.events(
+                until: byType ? .event("stop") : .value { $0 == 2 },
+                decodingBy: { Int($0.data) }
+            ).makeAsyncIterator()
+            let first = try await values.next()
+            #expect(first == 1)
+            do {
+                _ = try await values.next()
+                Issue.record("nothing was thrown")
+            } catch {
+                #expect((error as? EventStreamError)?.code == .connectionLost)
+            }
+        }
+    }
+
+    @Test("what the app's closure throws reaches the app as it is, and the sequence can continue")
+    func closureThrows() async throws {
+        struct Refusal: Error, Equatable { var text: String }
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: 1\n\nevent: error\ndata: no\n\ndata: x\n\ndata: 4\n\n")])
+            let skipped = Log<EventStreamError>()
+            for failure in [EventDecodingFailure.fail, .skip { skipped.append($0) }] {
+                var values = EventStream(server.url, options: .once, connector: .patient)
+                    .events(onDecodingFailure: failure) { event -> Int? in
+                        if event.event == "error" { throw Refusal(text: event.data) }
+                        return try JSONDecoder().decode(Int.self, from: Data(event.data.utf8))
+                    }.makeAsyncIterator()
+                var taken: [Int] = []
+                var errors: [any Error] = []
+                while true {
+                    do {
+                        guard let value = try await values.next() else { break }
+                        taken.append(value)
+                    } catch {
+                        errors.append(error)
+                    }
+                }
+                #expect(taken == [1, 4])
+                #expect(errors.first as? Refusal == Refusal(text: "no"))
+                if case .fail = failure {
+                    #expect(errors.count == 2)
+                    #expect(errors.last is DecodingError)
+                } else {
+                    #expect(errors.count == 1)
+                }
+            }
+            #expect(skipped.elements.map(\.code) == [.decodingFailed])
+            #expect(skipped.elements.map(\.event?.data) == ["x"])
         }
     }
 

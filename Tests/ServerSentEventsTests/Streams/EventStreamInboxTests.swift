@@ -17,8 +17,8 @@ struct EventStreamInboxTests {
         let inbox = EventStreamInbox(limit: 1)
         await withTaskGroup { group in
             for _ in 1...2 { group.addTask { await inbox.wait() } }
-            group.addTask { inbox.append(.ended(1)) }
+            group.addTask { inbox.append(.ended(1, isComplete: false)) }
         }
-        #expect(inbox.take().items == [.ended(1)])
+        #expect(inbox.take().items == [.ended(1, isComplete: false)])
     }
 }

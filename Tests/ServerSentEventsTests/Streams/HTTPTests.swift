@@ -58,14 +58,123 @@ struct HTTPTests {
         }
     }
 
-    @Test("a compressed response is an error that names the encoding")
+    @Test("a compressed response is a final error that names the encoding, and identity is no compression")
     func compressed() async throws {
         try await EventSourceTestServer.withServer { server in
-            let headers = ["Content-Type": "text/event-stream", "Content-Encoding": "gzip"]
-            server.script([TestResponse(headers: headers, steps: [.send("data: x\n\n")])])
-            let error = await error(EventStream(server.url, options: Self.once, connector: .patient))
-            #expect(error?.code == .invalidContentType)
-            #expect(error?.message.contains(#"is compressed with "gzip""#) == true)
+            for encoding in ["gzip", "br"] {
+                server.forgetRequests()
+                server.script([TestResponse(headers: ["Content-Encoding": encoding], steps: [.send("data: x\n\n")])])
+                let error = await error(EventStream(server.url, options: .quick, connector: .patient))
+                #expect(error?.code == .invalidContentType)
+                #expect(error?.message.contains("is compressed with \"\(encoding)\"") == true)
+                #expect(server.requests.count == 1)
+            }
+            server.script([TestResponse(headers: ["Content-Encoding": "Identity"], steps: [.send("data: x\n\n")])])
+            try await expect(["x"], from: EventStream(server.url, options: Self.once, connector: .patient))
+        }
+    }
+
+    // MARK: Answers that are no event streams
+
+    @Test("the whole body of a content type that the app has named is one event")
+    func wholeBody() async throws {
+        let json = "{\n\n\"data\": \"\(String(repeating: "x", count: 100_000))\"}"
+        let answer = TestResponse(headers: ["Content-Type": "application/json; charset=utf-8"], steps: [.send(json)])
+        var options = EventStreamOptions.quick
+        options.wholeContentTypes = ["application/json"]
+        try await EventSourceTestServer.withServer { server in
+            server.script([answer])
+            let stream = EventStream(server.url, options: options, connector: .patient)
+            try await expect([json], from: stream)
+            #expect(stream.state == .closed(nil))
+            #expect(stream.statistics.events == 1)
+            #expect(server.requests.map { $0.header("Accept") } == ["application/json, text/event-stream"])
+
+            // The answer is complete, so a last event is not missing.
+            struct Answer: Decodable { var data: String }
+            var values: [String] = []
+            for try await value in EventStream(server.url, options: options, connector: .patient)
+                .events(as: Answer.self, until: "[DONE]")
+            { values.append(value.data) }
+            #expect(values.map(\.count) == [100_000])
+
+            options.maximumEventSize = json.utf8.count - 1
+            let tooLarge = await error(EventStream(server.url, options: options, connector: .patient))
+            #expect(tooLarge?.code == .eventTooLarge)
+            let unnamed = await error(EventStream(server.url, options: .quick, connector: .patient))
+            #expect(unnamed?.code == .invalidContentType)
+            options.maximumEventSize = json.utf8.count
+
+            server.script([TestResponse(headers: answer.headers, steps: [.send("[1"), .disconnect]), answer])
+            server.forgetRequests()
+            try await expect([json], from: EventStream(server.url, options: options, connector: .patient))
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test("statuses 202 and 204 without content end the stream without events", arguments: [202, 204])
+    func withoutContent(_ status: Int) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: status, headers: ["Content-Type": nil])])
+            for reconnection in [EventStreamOptions.Reconnection.automatic, .always, .never] {
+                var options = EventStreamOptions.quick
+                options.reconnection = reconnection
+                let request = EventStreamRequest(server.url, method: "POST", body: [1])
+                try await expect([], from: EventStream(request, options: options, connector: .patient))
+            }
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    // MARK: Losses
+
+    @Test("if a response ends early after its events, the error says so")
+    func endedEarly() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(steps: [.events(count: 100, data: "x"), .disconnect])])
+            let stream = EventStream(server.url, options: Self.once, connector: .patient)
+            let error = await error(stream)
+            #expect(stream.statistics.events == 100)
+            #expect(error?.code == .connectionLost)
+            #expect(error?.message == "Connection to \(server.url) lost: the server ended the response early.")
+        }
+    }
+
+    @Test("over TLS too, a cancelled stream closes its connection at once, without waiting for the server")
+    func cancelledBehind() async throws {
+        let certificates = TestCertificates()
+        let (ends, end) = AsyncStream.makeStream(of: Bool.self)
+        try await withScriptedServer(tls: try certificates.serverContext) { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: x\n\n")
+            let data = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+            do {
+                while true { try await peer.write(data) }
+            } catch {
+                // A closing handshake of TLS would be no failure.
+                await peer.readToEnd()
+                end.yield(peer.hasFailed)
+            }
+        } _: { port in
+            var options = EventStreamOptions(receiveBufferSize: 1)
+            options.maximumEventSize = 1 << 30
+            let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            let stream = EventStream("https://localhost:\(port)/", options: options, connector: connector)
+            for try await _ in stream.events { break }
+            #expect(await ends.first { _ in true } == true)
+        }
+    }
+
+    @Test("a server that speaks only HTTP/2 is named as that")
+    func onlyHTTP2() async throws {
+        try await withScriptedServer { peer in
+            // The alert no_application_protocol of TLS (RFC 7301).
+            try await peer.write([0x15, 3, 3, 0, 2, 2, 120])
+            await peer.readToEnd()
+        } _: { port in
+            let error = await error(EventStream("https://localhost:\(port)/", options: .quick, connector: .patient))
+            #expect(error?.tlsFailure?.reason == .refusedByServer)
+            #expect(error?.message.contains("the server does not speak HTTP/1.1") == true, "\(error?.message ?? "")")
         }
     }
 

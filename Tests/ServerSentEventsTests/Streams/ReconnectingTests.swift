@@ -178,6 +178,78 @@ struct ReconnectingTests {
         }
     }
 
+    /// A policy that records the number of each retry, and never stops.
+    private struct Counting: RetryPolicy {
+        let counts: Log<Int>
+        func delay(for context: RetryContext) -> Duration? {
+            counts.append(context.retryCount)
+            return .zero
+        }
+    }
+
+    @Test("the number of tries rises over responses without events after a response with events")
+    func risingCount() async throws {
+        let world = VirtualWorld()
+        let counts = Log<Int>()
+        let options = EventStreamOptions(reconnectionTime: .zero, retryPolicy: Counting(counts: counts))
+        let recording = Recording(world.stream(options: options))
+        for text in ["data: a\n\n", "", ":\n\n", "id: 1\n\n"] {
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            if !text.isEmpty { try await exchange.send(text) }
+            try await exchange.bring(.end)
+            #expect(await recording.nextError() != nil)
+            await world.advance(by: .zero)
+        }
+        #expect(counts.elements == [0, 1, 2, 3])
+    }
+
+    @Test("a limit of attempts limits the repetitions of a POST, even if each response has events")
+    func limitedPosts() async throws {
+        let world = VirtualWorld()
+        var options = EventStreamOptions(reconnectionTime: .zero, retryPolicy: .atMost(1, .delays([.zero])))
+        options.reconnection = .always
+        let recording = Recording(world.stream(Self.post, options: options))
+        for attempt in 1...2 {
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            try await exchange.send("data: a\n\n")
+            try await exchange.bring(.end)
+            if attempt == 1 { #expect(await recording.nextError() != nil) }
+            await world.advance(by: .zero)
+        }
+        #expect(await recording.end()?.code == .connectionLost)
+        #expect(world.requestCount == 2)
+    }
+
+    @Test("the client repeats a POST to a language model until the response has begun, and not afterwards")
+    func untilResponse() async throws {
+        let world = VirtualWorld()
+        let options = EventStreamOptions(
+            reconnection: .untilResponse,
+            reconnectionTime: .zero,
+            retryPolicy: .delays([.zero])
+        )
+        let recording = Recording(world.stream(Self.post, options: options))
+        for status in [408, 429, 500, 502, 503, 504, 529] {
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond(status, ["Retry-After": "20"])
+            try await exchange.bring(.end)
+            #expect(await recording.nextError()?.status == status)
+            let count = world.requestCount
+            await world.advance(by: .milliseconds(19_999))
+            #expect(world.requestCount == count)
+            await world.advance(by: .milliseconds(1))
+        }
+        let exchange = try #require(await world.nextRequest())
+        try await exchange.respond()
+        try await exchange.send("data: a\n\n")
+        try await exchange.bring(.failed(HTTPRequestError(.failed, "the connection ended")))
+        #expect(await recording.end()?.code == .connectionLost)
+        await world.advance(by: .seconds(3_600))
+        #expect(world.requestCount == 8)
+    }
+
     @Test("the client waits for at least the time in Retry-After")
     func retryAfter() async throws {
         let world = VirtualWorld()

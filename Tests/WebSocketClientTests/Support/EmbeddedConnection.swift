@@ -10,6 +10,7 @@ struct EmbeddedConnection {
     let channel: EmbeddedChannel
     let connection: WebSocketConnection
     let ends: Log<WebSocketClosure>
+    let messages: Log<WebSocketMessage>
     private let blockable = Blockable()
 
     /// A handler that passes bytes only while the peer reads.
@@ -17,26 +18,38 @@ struct EmbeddedConnection {
         typealias OutboundIn = ByteBuffer
 
         var isBlocked = false
+        /// The number of flushes that pass although the peer does not read.
+        var passes = 0
 
         func flush(context: ChannelHandlerContext) {
-            if !isBlocked { context.flush() }
+            guard isBlocked else { return context.flush() }
+            guard passes > 0 else { return }
+            passes -= 1
+            context.flush()
         }
     }
 
-    init(_ options: WebSocketOptions) throws {
-        let ends = Log<WebSocketClosure>()
-        self.ends = ends
+    /// - Parameter extensions: The server's answer to the offer of an extension. Default: none.
+    init(_ options: WebSocketOptions, extensions: String? = nil) throws {
+        let (ends, messages) = (Log<WebSocketClosure>(), Log<WebSocketMessage>())
+        (self.ends, self.messages) = (ends, messages)
         channel = EmbeddedChannel(handler: blockable, loop: loop)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80)).wait()
         connection = WebSocketConnector(options).connect(
             to: WebSocketRequest(host: "127.0.0.1", port: 80, useTLS: false, path: "/app/key"),
             over: channel
         ) { event in
-            if case .closed(let closure) = event { ends.append(closure) }
+            switch event {
+            case .text(let bytes): messages.append(.text(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }))
+            case .binary(let bytes): messages.append(.binary(Array(bytes.readableBytesView)))
+            case .closed(let closure): ends.append(closure)
+            default: break
+            }
         }
         loop.run()
         let request = try channel.readOutbound(as: ByteBuffer.self).map { String(buffer: $0) }
-        try channel.writeInbound(ByteBuffer(string: acceptance(of: request ?? "")))
+        let extra = extensions.map { "Sec-WebSocket-Extensions: \($0)\r\n" } ?? ""
+        try channel.writeInbound(ByteBuffer(string: acceptance(of: request ?? "", extra: extra)))
     }
 
     /// Closes the channel. Without this call, the channel would retain itself.
@@ -67,16 +80,32 @@ struct EmbeddedConnection {
         return try takeFrames()
     }
 
+    /// Reads the bytes that wait now, but not those that the client then sends.
+    func readOnce() throws -> [ScriptedPeer.Frame] {
+        blockable.passes = 1
+        channel.flush()
+        return try takeFrames()
+    }
+
+    /// Returns the number of bytes that the client has written and the peer has not read.
+    func bufferedBytes() throws -> Int { try channel.syncOptions?.getOption(.bufferedWritableBytes) ?? 0 }
+
     /// Reads the waiting bytes, and stops reading.
     func read() throws {
         try startReading()
         stopReading()
     }
 
-    /// Returns the frames that were sent since the last call.
-    func takeFrames() throws -> [ScriptedPeer.Frame] {
+    /// Returns the bytes that were sent since the last call.
+    func takeBytes() throws -> ByteBuffer {
         var bytes = ByteBuffer()
         while let part = try channel.readOutbound(as: ByteBuffer.self) { bytes.writeImmutableBuffer(part) }
+        return bytes
+    }
+
+    /// Returns the frames that were sent since the last call.
+    func takeFrames() throws -> [ScriptedPeer.Frame] {
+        var bytes = try takeBytes()
         var frames: [ScriptedPeer.Frame] = []
         while let frame = ScriptedPeer.Frame(readingFrom: &bytes) { frames.append(frame) }
         return frames

@@ -73,6 +73,7 @@ enum FrameTarget {
         case .ping(let payload), .pong(let payload):
             require(payload.readableBytes <= 125, "a control frame is larger than 125 bytes")
         case .close(_, let reason): require(reason.utf8.count <= 123, "a close reason is larger than 123 bytes")
+        case .compressed: require(false, "a message is compressed without an agreement")
         case .fragment: break
         }
     }

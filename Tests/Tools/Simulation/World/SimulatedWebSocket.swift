@@ -292,7 +292,8 @@ final class SimulatedWebSocket: TransportConnection, SimulatedLink {
     private func deliver(_ output: WebSocketFrameReader.Output) {
         switch output {
         case .text(let text): receive(.text(text.readableBytesUInt8Span))
-        case .binary(let bytes): receive(.binary(bytes))
+        // The reader allows no compression, so it returns no compressed message.
+        case .binary(let bytes), .compressed(let bytes, _): receive(.binary(bytes))
         case .fragment, .pong: receive(.activity)
         case .ping(let payload):
             let bytes = Array(payload.readableBytesView)
