@@ -3,6 +3,14 @@ import PusherTestServer
 @testable import WebSocketClient
 
 enum WebSocketClientSamples {
+    private static var ofTraits: [Any] {
+        #if Compression
+            [WebSocketCompression()]
+        #else
+            []
+        #endif
+    }
+
     static func make() async throws -> [Any] {
         try await PusherTestServer.withServer { server in
             let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
@@ -30,7 +38,7 @@ enum WebSocketClientSamples {
                 StandardRetryPolicy.exponential(),
             ]
             _ = try await socket.close()
-            return samples + NetworkSamples.all
+            return samples + ofTraits + NetworkSamples.all
         }
     }
 }
