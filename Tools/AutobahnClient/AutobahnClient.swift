@@ -17,7 +17,7 @@ struct AutobahnClient: AsyncParsableCommand {
     var agent = "WebSocketClient"
 
     @Option(help: "The time limit of a case, in seconds.")
-    var caseSeconds = 60
+    var caseSeconds = 600
 
     private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
 
