@@ -11,7 +11,7 @@ let package = Package(
     name: "Tools",
     platforms: [.macOS(.v13)],
     dependencies: [
-        .package(name: "PusherClient", path: ".."),
+        .package(name: "PusherClient", path: "..", traits: [.defaults, "Compression"]),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.92.0"),

@@ -12,6 +12,15 @@ enum PublicTypes {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Docs/API")
 
+    /// The types of traits that are off. The listing has the types of all traits.
+    private static var ofOtherTraits: Set<String> {
+        #if Compression
+            []
+        #else
+            ["WebSocketCompression"]
+        #endif
+    }
+
     /// Returns the names of the types of a library whose values can contain text from the app, a server or the network.
     ///
     /// An enumeration without associated values cannot. A struct with only a raw value is a name, such as an error
@@ -30,7 +39,7 @@ enum PublicTypes {
             if hasRawValue || match.1 == "enum" && !cases.contains(where: { $0.contains("(") }) { continue }
             names.insert(name)
         }
-        return names
+        return names.subtracting(ofOtherTraits)
     }
 
     /// Returns the name of a value's type, without the module and without generic arguments.

@@ -3,6 +3,14 @@ import PusherTestServer
 @testable import WebSocketClient
 
 enum WebSocketClientSamples {
+    private static var ofTraits: [Any] {
+        #if Compression
+            [WebSocketCompression()]
+        #else
+            []
+        #endif
+    }
+
     static func make() async throws -> [Any] {
         try await PusherTestServer.withServer { server in
             let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
@@ -30,7 +38,11 @@ enum WebSocketClientSamples {
                 StandardRetryPolicy.exponential(),
             ]
             _ = try await socket.close()
+<<<<<<< HEAD
             return samples + SharedSamples.all
+=======
+            return samples + ofTraits + NetworkSamples.all
+>>>>>>> f159dfeabcaf7526f11fd5e6adfd670f96e8a15d
         }
     }
 }

@@ -30,6 +30,8 @@
                 [0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x00],
                 [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00],
                 [0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00],
+                // Go's compressor ends a message with an empty final block.
+                [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0x01],
             ] as [[UInt8]]
         )
         func vectors(message: [UInt8]) throws {
@@ -39,6 +41,12 @@
                 // The next message refers to this one, even after a final block.
                 #expect(try inflate(inflater, Self.helloAgain) == "Hello")
             }
+        }
+
+        @Test("the limit may be as large as an integer")
+        func unlimited() throws {
+            let inflater = try #require(MessageInflater(windowBits: 15, keepsContext: true))
+            #expect(try inflate(inflater, Self.hello, limit: .max) == "Hello")
         }
 
         @Test("without the context of earlier messages, a message cannot refer to them")

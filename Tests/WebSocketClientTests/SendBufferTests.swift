@@ -93,6 +93,18 @@ struct SendBufferTests {
         try connection.finish()
     }
 
+    @Test("sends that wait behind bytes that nobody awaits get their turn when the server reads")
+    func unawaited() throws {
+        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        connection.stopReading()
+        connection.send(20_000)
+        let results = sendInTurn(connection, [1, 2])
+        #expect(results.count == 0)
+        #expect(try connection.startReading().map(\.payload.count) == [20_000, 1, 2])
+        #expect(results.elements == ["0", "1"])
+        try connection.finish()
+    }
+
     @Test("if the server takes nothing for the timeout, the sends that wait fail with the code sendBufferFull")
     func stuck() throws {
         let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000, sendTimeout: .seconds(7)))

@@ -225,6 +225,6 @@ struct UpgradeTests {
         let reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
         var bytes = ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\n\(rest)")
         let error = #expect(throws: WebSocketError.self) { _ = try reader.read(&bytes) }
-        #expect(error?.message.hasSuffix(" set the option compression.") == isNamed)
+        #expect(error?.message.hasSuffix(" The server requires compression (permessage-deflate).") == isNamed)
     }
 }

@@ -17,7 +17,7 @@ struct AutobahnClient: AsyncParsableCommand {
     var agent = "WebSocketClient"
 
     @Option(help: "The time limit of a case, in seconds.")
-    var caseSeconds = 60
+    var caseSeconds = 600
 
     private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
 
@@ -57,7 +57,10 @@ struct AutobahnClient: AsyncParsableCommand {
 
     /// Opens the path, waits until the connection closes, and returns the last text message.
     private func visit(_ path: String, echo: Bool = false) async throws -> String? {
-        let webSocket = try await WebSocket.connect(to: url + path)
+        var options = WebSocketOptions()
+        // The cases of sections 12 and 13 test the compression of messages of every size.
+        options.compression = WebSocketCompression(threshold: 0)
+        let webSocket = try await WebSocket.connect(to: url + path, options: options)
         let limit = Task {
             try await Task.sleep(for: .seconds(caseSeconds))
             try await webSocket.close()

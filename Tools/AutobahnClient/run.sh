@@ -44,7 +44,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-bash "$AUTOBAHN" --background ${CASES:+--cases "$CASES"} "$directory" "$port"
+bash "$AUTOBAHN" --compression --background ${CASES:+--cases "$CASES"} "$directory" "$port"
 
 client_status=0
 "$client" "ws://127.0.0.1:$port" --agent "$agent" || client_status=$?

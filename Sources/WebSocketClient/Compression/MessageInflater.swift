@@ -32,8 +32,8 @@
 
         /// Decompresses a message. Do not use the inflater after it has thrown.
         ///
-        /// - Parameter limit: The maximum size of the message. The inflater checks the size while it writes, so it never has
-        ///   much more than the limit in memory.
+        /// - Parameter limit: The maximum size of the message. The inflater checks the size while it writes, so it never
+        ///   writes more than one byte beyond the limit.
         package func inflate(_ message: ByteBuffer, limit: Int) throws(WebSocketViolation) -> ByteBuffer {
             var output = ByteBuffer()
             try add(message, to: &output, limit: limit)
@@ -65,7 +65,9 @@
                     case Z_BUF_ERROR: return nil
                     case Z_STREAM_END:
                         // The sender may end a message with a final block, and still refer to this message later.
-                        guard restart() else { return .invalidCompression }
+                        guard inflateResetKeep(stream) == Z_OK else { return .invalidCompression }
+                        // The stream is now between two blocks. zlib notes this only when it reads more.
+                        stream.pointee.data_type = 128
                         if stream.pointee.avail_in == 0 { return nil }
                     default: return .invalidCompression
                     }
@@ -76,7 +78,7 @@
 
         private func writePiece(to output: inout ByteBuffer, limit: Int) -> Int32 {
             // One byte more than the limit shows that the message is too big.
-            let size = min(Self.pieceSize, limit - output.readableBytes + 1)
+            let size = min(Self.pieceSize - 1, limit - output.readableBytes) + 1
             var status = Z_OK
             output.writeWithUnsafeMutableBytes(minimumWritableBytes: size) { room in
                 stream.pointee.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -86,16 +88,6 @@
                 return size - Int(stream.pointee.avail_out)
             }
             return status
-        }
-
-        /// Begins a stream after a final block, with the same window.
-        private func restart() -> Bool {
-            var window = [UInt8](repeating: 0, count: 32_768)
-            var count: UInt32 = 0
-            guard inflateGetDictionary(stream, &window, &count) == Z_OK, inflateReset(stream) == Z_OK else {
-                return false
-            }
-            return count == 0 || inflateSetDictionary(stream, window, count) == Z_OK
         }
     }
 #endif

@@ -44,10 +44,13 @@ extension WebSocketSession: ChannelInboundHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        guard context.channel.isWritable, let payload = unansweredPing else { return }
-        unansweredPing = nil
-        answerPing(payload)
-        context.flush()
+        guard context.channel.isWritable else { return }
+        if let payload = unansweredPing {
+            unansweredPing = nil
+            answerPing(payload)
+            context.flush()
+        }
+        sendWaiting()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -85,10 +85,10 @@ extension WebSocketSession {
         upgrade = nil
         unansweredPing = nil
         failWaiting(fullBuffer ?? ConnectionFailure.notOpen(closure?.error))
-        reader = WebSocketFrameReader(maximumMessageSize: 0)
         #if Compression
             (deflater, inflater) = (nil, nil)
         #endif
+        reader = WebSocketFrameReader(maximumMessageSize: 0)
         closeSocket()
         if let closure { report(closure) }
     }

@@ -37,11 +37,16 @@ extension WebSocketSession {
     /// Notes that the system has taken a message, and sends the messages that now have room.
     func messageWritten() {
         waiting.hasProgress = true
+        sendWaiting()
+    }
+
+    /// Sends the waiting messages that now have room.
+    func sendWaiting() {
         guard !waiting.isWriting else { return }
         waiting.isWriting = true
-        // The system may take the bytes within the flush, so that there is room again.
-        while case .open = stage, let context, !waiting.elements.isEmpty, hasRoom(context) {
-            while hasRoom(context), let next = waiting.elements.popFirst() { send(next.message, next.promise) }
+        // TLS counts bytes only after a flush. The system may take them within the flush, so that there is room again.
+        while case .open = stage, let context, hasRoom(context), let next = waiting.elements.popFirst() {
+            send(next.message, next.promise)
             flush()
         }
         waiting.isWriting = false

@@ -111,7 +111,7 @@ extension WebSocketSession {
 
     /// Fails the connection if too many bytes wait because the server does not read. Otherwise, unsent messages would
     /// fill the memory. One large burst of messages can exceed the limit even if the server reads. So the client counts
-    /// only the bytes that it writes after the burst. Messages of ``sendInTurn(_:promise:)`` never exceed the limit.
+    /// only the bytes that it writes after the burst. Messages of ``sendInTurn(_:promise:)`` never fail this check.
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil

@@ -58,9 +58,7 @@ package final class UpgradeResponseReader {
         )
         let reasons = headers["sec-websocket-extensions"] + [error.response?.bodyText ?? ""]
         if !request.offersCompression, reasons.contains(where: { $0.contains("permessage-deflate") }) {
-            error.message += """
-                 The server requires compression: enable the package's trait Compression, and set the option compression.
-                """
+            error.message += " The server requires compression (permessage-deflate)."
         }
         return error
     }
