@@ -38,11 +38,7 @@ enum WebSocketClientSamples {
                 StandardRetryPolicy.exponential(),
             ]
             _ = try await socket.close()
-<<<<<<< HEAD
-            return samples + SharedSamples.all
-=======
-            return samples + ofTraits + NetworkSamples.all
->>>>>>> f159dfeabcaf7526f11fd5e6adfd670f96e8a15d
+            return samples + ofTraits + SharedSamples.all
         }
     }
 }
