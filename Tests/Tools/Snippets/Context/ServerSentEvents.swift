@@ -3,6 +3,7 @@ import ServerSentEvents
 
 struct Price: Decodable, Sendable {}
 struct Chunk: Decodable, Sendable {}
+struct Update: Decodable, Sendable { var isFinished = false }
 struct Message: Codable, Sendable {}
 struct Question: Encodable, Sendable {
     var model: String
