@@ -168,7 +168,7 @@ test-thread-sanitizer: setup
 
 # The targets and suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The
 # other tests step machines or virtual time on one thread. The last two suites need traits, so other runs do not have them.
-# The tests run one at a time: beside others, a test of long polling has waited for a lost message once.
+# The tests run one at a time: beside others, a test of long polling has hung once, for a reason that is not known.
 THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests ServerSentEventsTests SignalRClientTests \
 	PusherSwiftProgramTests Swift6ProgramTests \
 	$(addprefix PusherTestServerTests.,ListenerTests EndpointsOnSocketsTests HTTPTransportSocketTests UnreadingClientTests \

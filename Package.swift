@@ -416,8 +416,7 @@ let package = Package(
             dependencies: [
                 "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeHTTP", "RealtimeJSON",
                 "RealtimeNetworking", "ProxyTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore,
-                nioPosix, nioEmbedded,
-                nioHTTP1, nioSSL, "TestTraits",
+                nioPosix, nioEmbedded, nioHTTP1, nioSSL, "TestTraits",
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings
@@ -483,12 +482,11 @@ let package = Package(
             dependencies: ["SignalRClient", "SignalRTestServer", "TestTraits"],
             swiftSettings: warnings
         ),
-        // Most tests import PusherClient, which re-exports the core with its names for users.
         .testTarget(
             name: "PusherCoreTests",
             dependencies: [
-                "ClientTestSupport", "PusherClient", "PusherCore", "PusherProtocol", "PusherEncryption",
-                "RealtimePrimitives", "TestSupport", "TestTraits",
+                "ClientTestSupport", "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives",
+                "TestSupport", "TestTraits",
             ],
             swiftSettings: settings
         ),
