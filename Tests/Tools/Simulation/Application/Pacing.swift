@@ -1,7 +1,8 @@
 import PusherProtocol
 
 /// The rules for the times of attempts to connect. An attempt may begin after the retry policy's wait, after a call of
-/// the app, or at once if the protocol allows that. All times come from the client's clock.
+/// the app, a second after a call that came right after several failures, or at once if the protocol allows that. All
+/// times come from the client's clock.
 struct Pacing: Sendable {
     /// The number of attempts.
     private(set) var attempts = 0
@@ -10,6 +11,8 @@ struct Pacing: Sendable {
     /// The number of app calls since the last `settled()` that have not led to an attempt. Each call allows one
     /// attempt.
     private var calls = 1
+    /// The time of the last call since the last attempt or connection; nil if there was no call.
+    private var lastCall: ContinuousClock.Instant?
     private var establishedAt: ContinuousClock.Instant?
     /// The duration of the last connection.
     private var lifetime: Duration?
@@ -19,9 +22,17 @@ struct Pacing: Sendable {
     /// Whether the last connection's close frame or error asked the client not to repeat the attempt.
     var isRefused: Bool { codes.contains { $0.reaction == .refused || $0.reaction == .switchToTLS } }
 
-    mutating func called() { calls += 1 }
+    mutating func called(_ now: ContinuousClock.Instant) {
+        calls += 1
+        lastCall = now
+    }
+
     mutating func decided(_ end: ContinuousClock.Instant) { until = end }
-    mutating func established(_ now: ContinuousClock.Instant) { establishedAt = establishedAt ?? now }
+
+    mutating func established(_ now: ContinuousClock.Instant) {
+        establishedAt = establishedAt ?? now
+        lastCall = nil
+    }
 
     mutating func told(_ code: Int?) {
         guard let code, let number = UInt16(exactly: code) else { return }
@@ -41,6 +52,7 @@ struct Pacing: Sendable {
         attempts += 1
         defer {
             until = nil
+            lastCall = nil
             lifetime = nil
             codes = []
         }
@@ -50,6 +62,7 @@ struct Pacing: Sendable {
             return nil
         }
         if let until { return "an attempt begins \(until - now) before the wait is over" }
+        if let lastCall, now - lastCall >= .seconds(1) { return nil }
         let isAllowed = codes.contains { code in
             switch code.reaction {
             case .switchToTLS: true

@@ -1,6 +1,5 @@
 import NIOConcurrencyHelpers
 import PusherClient
-import PusherProtocol
 
 /// The app's callbacks and readers, and the calls that callbacks make.
 extension SimulatedApplication {
@@ -15,7 +14,7 @@ extension SimulatedApplication {
                 defer { hasReacted = true }
                 return !hasReacted
             }
-            if isFirst, let reaction { react(reaction, to: event, id) }
+            if isFirst, let reaction { react(reaction, id) }
         }
         guard let name else {
             guard let pusher else { return nil }
@@ -50,12 +49,9 @@ extension SimulatedApplication {
         if let index { unbind(index) }
     }
 
-    private func react(_ reaction: Action.Reaction, to event: PusherEvent, _ id: Int) {
+    private func react(_ reaction: Action.Reaction, _ id: Int) {
         guard state.withLockedValue({ $0.isReacting }) else { return }
-        // The reaction may end the connection, so the delegate does not get this subscription.
-        if event.eventName == EventName.subscriptionSucceeded, let name = event.channelName {
-            state.withLockedValue { $0.subscribedCounts[name, default: 0] += 1 }
-        }
+        state.withLockedValue { $0.reactionCount += 1 }
         switch reaction {
         case .unbindItself, .connect, .trigger: break
         case .unsubscribe(let name), .subscribe(let name), .resubscribe(let name): ledger.reacted(to: name)

@@ -26,7 +26,10 @@ extension SimulatedApplication {
         case .subscribed(let name):
             guard let channel = channel(name) else { return }
             begin(awaited) { application in
-                func count() -> Int { application.state.withLockedValue { $0.subscribedCounts[name] ?? 0 } }
+                // A reaction may end the connection, and with it the callbacks of the read that reports a subscription.
+                func count() -> Int {
+                    application.state.withLockedValue { ($0.subscribedCounts[name] ?? 0) + $0.reactionCount }
+                }
                 let before = count() - (channel.subscribed ? 1 : 0)
                 try await channel.subscribed()
                 application.violations.check(count() > before, "subscribed() of \(name) returns without a subscription")

@@ -66,6 +66,8 @@ final class SimulatedApplication: Sendable {
         var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
+        /// The number of callbacks that have called the client.
+        var reactionCount = 0
     }
 
     struct Binding: Sendable {

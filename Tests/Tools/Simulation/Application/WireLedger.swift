@@ -147,7 +147,7 @@ final class WireLedger: Sendable {
     }
 
     /// Records a call of the app that allows an attempt.
-    func called() { state.withLockedValue { $0.pacing.called() } }
+    func called() { state.withLockedValue { $0.pacing.called(now()) } }
 
     /// Records the retry policy's decision, unless an earlier client asked.
     func decided(_ delay: Duration, by client: Int) {

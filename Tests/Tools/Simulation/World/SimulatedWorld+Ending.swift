@@ -49,10 +49,13 @@ extension SimulatedWorld {
     private func comeToRest() {
         advance(by: Self.patience / 2)
         let count = network.openCount
+        func knowsLimit() -> Bool { application.pusher?.engine.machine.keepAlive.lastSilence != nil }
+        let knewLimit = knowsLimit()
         advance(by: Self.patience / 2)
         // An idle limit stays, because the client must have learned the limit. The client may try to stop the pings,
-        // and the messages on its next connection may also exceed a limit.
-        let hasLesson = application.pusher?.engine.machine.keepAlive.lastSilence != nil
+        // and the messages on its next connection may also exceed a limit. If the limit has become longer, the client
+        // forgets the shorter one.
+        let hasLesson = knewLimit || knowsLimit()
         violations.check(
             network.openCount - count <= (hasLesson ? 3 : 0),
             "\(network.openCount - count) new connections although nothing happens"
