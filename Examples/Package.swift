@@ -39,6 +39,13 @@ let package = Package(
             dependencies: ["Chat", product("PusherClient"), product("PusherTestServer")],
             swiftSettings: settings
         ),
+        // A client of the Model Context Protocol, on event streams.
+        .target(name: "MCPClient", dependencies: [product("ServerSentEvents")], swiftSettings: settings),
+        .testTarget(
+            name: "MCPClientTests",
+            dependencies: ["MCPClient", product("EventSourceTestServer")],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "sse-demo",
             dependencies: [product("ServerSentEvents"), product("EventSourceTestServer")],
