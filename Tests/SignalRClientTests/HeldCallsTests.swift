@@ -10,6 +10,7 @@ import Testing
 @Suite(.limited) struct HeldCallsTests {
     private let loop = NIOAsyncTestingEventLoop()
     private let server = BareOpener()
+    private let warnings = Inbox<String>()
 
     /// Returns a connection that is connected.
     private func connected() async throws -> HubConnection {
@@ -20,7 +21,7 @@ import Testing
             wantsResumption: false,
             invocationTimeout: nil,
             receiveBufferSize: 1 << 20,
-            logger: HubLogger(),
+            logger: HubLogger(handler: WarningHandler(inbox: warnings)),
             logsContent: false
         )
         let engine = HubEngine(options, opener: server, on: loop) { [loop] in
@@ -85,6 +86,8 @@ import Testing
         let inbox = Inbox<Int>()
         await connection.on("late") { (number: Int) in inbox.add(number) }
         #expect(await inbox.next(256) == Array(45...300))
+        let warning = try await warnings.next()
+        #expect(warning.hasPrefix("Calls dropped: 44. They arrived before their method had a handler."))
     }
 
     @Test func droppedCallsWithLongNamesTakeNoMemory() {
@@ -115,6 +118,14 @@ import Testing
         #expect(handlers.isHolding)
         await loop.advanceTime(by: .milliseconds(1))
         #expect(!handlers.isHolding && !isHeld("a"))
+    }
+}
+
+private struct WarningHandler: SignalRClient.LogHandler {
+    let inbox: Inbox<String>
+
+    func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
+        inbox.add("\(message)")
     }
 }
 

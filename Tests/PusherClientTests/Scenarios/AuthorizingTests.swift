@@ -65,6 +65,22 @@ struct AuthorizingTests {
         #expect(try events.elements.first?.decode(as: Data.self) == Data(type: "AuthError", status: 403))
     }
 
+    @Test(
+        "an answer of the endpoint without a usable signature reaches the delegate and the debug log, without secrets"
+    )
+    func unusableAnswer() async throws {
+        let token = String(repeating: "0f", count: 32)
+        world.server.failAuthorizations(1, with: .status(200, body: "<p>Log in: \(token)</p>"))
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("private-orders")
+        await world.runUntil { if case .failed = channel.subscriptionStatus { true } else { false } }
+        #expect(delegate.refusals.elements == ["200 <p>Log in: (hidden)</p>"])
+        #expect(lines.messages.contains { $0.contains("was: <p>Log in: (hidden)</p>") })
+    }
+
     @Test("after a reconnect, the client sends no authorization for the old connection (pusher-js, PusherSwift 397)")
     func staleAuthorization() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(3)))

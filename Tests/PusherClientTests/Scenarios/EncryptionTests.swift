@@ -121,7 +121,8 @@ struct EncryptionTests {
             let signed = server.authorization(forSocket: request.socketID, channel: request.channelName)
             return PusherAuth(auth: signed.auth, sharedSecret: asked.count == 1 ? secret : signed.sharedSecret)
         }
-        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method, logger: lines.logger(.warning)))
         let delegate = RecordingDelegate()
         pusher.delegate = delegate
         let channel = pusher.subscribe("private-encrypted-orders")
@@ -129,6 +130,7 @@ struct EncryptionTests {
         channel.bind(eventName: "created") { events.append($0.data ?? "") }
         await world.runUntil { channel.subscribed }
         #expect(delegate.errors.elements.map(\.clientError.code) == [.invalidAuthorization])
+        #expect(lines.messages.count { $0.contains("The key of an encrypted channel is invalid") } == 1)
         #expect(delegate.errors.elements.map(\.clientError.channelName) == [channel.name])
         if !secret.isEmpty { #expect(delegate.errors.elements.allSatisfy { !$0.description.contains(secret) }) }
         for data in ["1", "2"] { try world.server.publish(event: "created", data: data, to: channel.name) }
