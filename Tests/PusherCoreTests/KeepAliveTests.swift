@@ -192,6 +192,19 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
+    @Test("A loss after a silence that its connection survived makes no later loss count")
+    func survivedOnce() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.received(.pong)
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        client.advance(by: .seconds(40))
+        client.closed()
+        #expect(client.interval == nil)
+    }
+
     @Test("A connection has survived a silence if any frame arrives after the client's next message")
     func survivedMessage() {
         var client = CoreClient.connected()

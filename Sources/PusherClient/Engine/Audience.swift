@@ -99,9 +99,8 @@ final class Audience: Sendable {
     /// Returns whether there are callbacks that run on the queue.
     func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
-    /// The only listener, if it is a callback of the channel and runs on the event loop. A callback of the client does
-    /// not count, because it may bind another callback to the channel. A callback for which events wait does not count
-    /// either, because the callbacks for these events may end the connection.
+    /// The only listener, if it is a callback of the channel and runs on the event loop. A callback for which events wait
+    /// does not count, because the callbacks for these events may end the connection.
     var onlyCallback: Binding? {
         guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1, !inPlace.second[0].holdsEvents else {
             return nil
@@ -128,13 +127,7 @@ final class Audience: Sendable {
         let (epochs, isForUser) = (context.epochs, second?.isOfUser == true)
         func isLatest() -> Bool { epochs.isLatest(epoch, isForUser: isForUser) }
         callbacks.first.call(event, while: isLatest)
-        // A callback of the client may have bound another callback to the channel.
-        guard !callbacks.first.isEmpty, !isCurrent else {
-            return callbacks.second.call(event, while: isLatest)
-        }
-        guard !isHeld, let second else { return }
-        let bindings = second.listeners(for: eventName).bindings.filter { $0.dispatcher === callbacks.dispatcher }
-        bindings.call(event, while: isLatest)
+        callbacks.second.call(event, while: isLatest)
     }
 }
 
