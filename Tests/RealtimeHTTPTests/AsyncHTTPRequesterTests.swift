@@ -52,6 +52,20 @@ struct AsyncHTTPRequesterTests {
         }
     }
 
+    @Test("the body alone determines the fields of the request's length")
+    func length() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { server in
+            let fields: HTTPFields = ["Content-Length": "99", "Transfer-Encoding": "chunked"]
+            _ = try await requester.response(to: .to(server.url, headers: fields, body: "hi"))
+            let request = try #require(server.requests.first)
+            #expect(request.headers["Content-Length"] == ["2"])
+            #expect(request.headers["Transfer-Encoding"] == [])
+            #expect(request.body == "hi")
+        }
+    }
+
     @Test("a GET has no body and no Content-Length")
     func get() async throws {
         try await HTTPTestServer.serving { _ in

@@ -186,6 +186,36 @@ struct HTTPLifetimeTests {
         }
     }
 
+    @Test("a connection whose request runs while the connections are retired is not used again")
+    func retiredWhileRunning() async throws {
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        defer { requester.shutdown() }
+        let (requests, request) = AsyncStream.makeStream(of: Int.self)
+        let (answers, answer) = AsyncStream.makeStream(of: Void.self)
+        let connections = Log<Void>()
+        try await withScriptedServer { peer in
+            connections.append(())
+            let number = connections.count
+            while await !peer.readUpgrade().isEmpty {
+                request.yield(number)
+                if number == 1 { _ = await answers.first { _ in true } }
+                try await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+        } _: { port in
+            let url = "http://127.0.0.1:\(port)"
+            var numbers = requests.makeAsyncIterator()
+            async let running = requester.status(.to(url, method: "GET", body: nil))
+            #expect(await numbers.next() == 1)
+            requester.retireConnections()
+            answer.yield()
+            let first = try await running
+            #expect(first == 200)
+            #expect(try await requester.status(.to(url, method: "GET", body: nil)) == 200)
+            #expect(await numbers.next() == 2)
+            requester.shutdown()
+        }
+    }
+
     @Test("a caller can shut the requester down twice, even before the first request")
     func shutdownAgain() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
