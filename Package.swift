@@ -240,10 +240,11 @@ let package = Package(
             path: "Tests/Tools/ClientTestSupport",
             swiftSettings: settings
         ),
-        // A slow parser of event streams, and what both make of a stream: for the tests and the fuzzer.
+        // A slow parser of event streams, and what both make of a stream: for the tests and the fuzzer. Streams in virtual
+        // time.
         .target(
             name: "EventStreamTestSupport",
-            dependencies: ["ServerSentEvents"],
+            dependencies: ["ServerSentEvents", "RealtimeHTTP", nioCore, nioEmbedded, nioConcurrencyHelpers],
             path: "Tests/EventStreamTestSupport",
             swiftSettings: settings
         ),
@@ -370,6 +371,16 @@ let package = Package(
                 "TestTraits",
             ],
             exclude: ["Parsing/vectors.json"],
+            swiftSettings: settings
+        ),
+        // The rules that hold for all clients that reconnect.
+        .testTarget(
+            name: "ClientContractTests",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "ServerSentEvents",
+                "EventStreamTestSupport", "SocketTestSupport", "TestSupport", nioCore, nioEmbedded,
+                nioConcurrencyHelpers, "TestTraits",
+            ],
             swiftSettings: settings
         ),
         // A program as users of IKEventSource have it, with a compiler that is set as theirs is.

@@ -6,6 +6,8 @@ package final class ObservableState<State: Sendable>: Sendable {
         var state: State
         var isFinal = false
         var observers: [UInt64: AsyncStream<State>.Continuation] = [:]
+        /// Closures that return the resumption of a waiting call if the state is one that it waits for.
+        var waiting: [@Sendable (State) -> (@Sendable () -> Void)?] = []
         var serial: UInt64 = 0
     }
 
@@ -34,20 +36,43 @@ package final class ObservableState<State: Sendable>: Sendable {
         return stream
     }
 
+    /// Waits for a state from which the closure makes a value, and returns the value. The closure must make one from the
+    /// final state.
+    package func first<Value: Sendable>(_ value: @escaping @Sendable (State) -> Value?) async -> Value {
+        await withCheckedContinuation { continuation in
+            let current: Value? = shared.withLockedValue { shared in
+                if let value = value(shared.state) { return value }
+                shared.waiting.append { state in
+                    guard let value = value(state) else { return nil }
+                    return { continuation.resume(returning: value) }
+                }
+                return nil
+            }
+            if let current { continuation.resume(returning: current) }
+        }
+    }
+
     /// Changes the state, and notifies the observers. Only one thread at a time may call the method.
     ///
     /// - Parameter isFinal: Whether this is the last state, after which the observers' sequences end.
     /// - Returns: The previous state.
     @discardableResult
     package func change(to state: State, isFinal: Bool) -> State {
-        let (old, observers) = shared.withLockedValue { shared in
+        let (old, observers, resumptions) = shared.withLockedValue { shared in
             defer { (shared.state, shared.isFinal) = (state, isFinal) }
-            return (shared.state, shared.observers.values)
+            var resumptions: [@Sendable () -> Void] = []
+            shared.waiting.removeAll { waiting in
+                guard let resumption = waiting(state) else { return false }
+                resumptions.append(resumption)
+                return true
+            }
+            return (shared.state, shared.observers.values, resumptions)
         }
         for observer in observers {
             observer.yield(state)
             if isFinal { observer.finish() }
         }
+        for resume in resumptions { resume() }
         return old
     }
 }

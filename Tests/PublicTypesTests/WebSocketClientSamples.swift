@@ -32,7 +32,7 @@ enum WebSocketClientSamples {
             let samples: [Any] = [
                 header, secretOptions, ReconnectingWebSocket.Options(connection: secretOptions), reconnecting, socket,
                 request, response, error, ReconnectingWebSocket.Heartbeat.default,
-                ReconnectingWebSocket.State.waiting(attempt: 1, delay: .zero, reason: error),
+                ReconnectingWebSocket.State.waiting(until: .now, attempt: 1, reason: error),
                 WebSocketClosure(code: nil, error: error), WebSocketMessage.text("1"), socket.messages,
                 socket.messages.makeAsyncIterator(), RetryContext(retryCount: 1, elapsed: .zero, reason: error),
                 StandardRetryPolicy.exponential(),

@@ -29,10 +29,6 @@ struct ReconnectingStateMachineTests {
         )
     }
 
-    private static func timer(_ kind: Machine.TimerID.Kind, _ serial: Int) -> Machine.TimerID {
-        .init(kind: kind, serial: serial)
-    }
-
     /// Returns a machine whose first connection has been open since second 0.
     private static func open(_ heartbeat: ReconnectingWebSocket.Heartbeat = .default) -> Machine {
         var machine = machine(heartbeat)
@@ -47,42 +43,41 @@ struct ReconnectingStateMachineTests {
         var machine = Self.machine()
         #expect(
             machine.connect(now: .zero) == [
-                .publish(.connecting(attempt: 1)), .schedule(Self.timer(.attempt, 1), after: .seconds(15)),
-                .makeRequest(1),
+                .publish(.connecting(attempt: 1)), .makeRequest(1),
             ]
         )
+        #expect(machine.wakeUp == .seconds(15))
         #expect(machine.connect(now: .zero) == [])
         #expect(machine.requested(1, .success(Self.request), now: .zero) == [.open(1, Self.request)])
         #expect(
             machine.opened(1, now: .seconds(1)) == [
-                .cancel(Self.timer(.attempt, 1)), .schedule(Self.timer(.heartbeat, 2), after: .seconds(30)),
                 .publish(.open), .sendOpeningMessages(1),
             ]
         )
+        #expect(machine.wakeUp == .seconds(31))
         #expect(
             machine.closed(1, Self.loss, now: .seconds(5)) == [
-                .cancel(Self.timer(.heartbeat, 2)),
-                .askRetryPolicy(1, retryCount: 0, elapsed: .zero, reason: Self.reason),
+                .askRetryPolicy(.init(1, retryCount: 0, elapsed: .zero, reason: Self.reason))
             ]
         )
         #expect(
             machine.retryDecided(1, delay: .seconds(2), now: .seconds(5)) == [
-                .publish(.waiting(attempt: 2, delay: .seconds(2), reason: Self.reason)),
-                .schedule(Self.timer(.retry, 3), after: .seconds(2)),
+                .publishWait(until: .seconds(7), attempt: 2, reason: Self.reason)
             ]
         )
+        #expect(machine.wakeUp == .seconds(7))
         #expect(
-            machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(7))
+            machine.wake(isPaused: false, now: .seconds(7))
                 == [
-                    .publish(.connecting(attempt: 2)), .schedule(Self.timer(.attempt, 4), after: .seconds(15)),
-                    .makeRequest(2),
+                    .publish(.connecting(attempt: 2)), .makeRequest(2),
                 ]
         )
+        #expect(machine.wakeUp == .seconds(22))
         _ = machine.requested(2, .success(Self.request), now: .seconds(7))
         // The count and the time since the loss continue until a connection has been open long enough.
         #expect(
             machine.closed(2, Self.loss, now: .seconds(8)).last
-                == .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(3), reason: Self.reason)
+                == .askRetryPolicy(.init(2, retryCount: 1, elapsed: .seconds(3), reason: Self.reason))
         )
     }
 
@@ -92,12 +87,12 @@ struct ReconnectingStateMachineTests {
             var machine = Self.open()
             _ = machine.closed(1, Self.loss, now: .seconds(1))
             _ = machine.retryDecided(1, delay: .zero, now: .zero)
-            _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(1))
+            _ = machine.wake(isPaused: false, now: .seconds(1))
             _ = machine.requested(2, .success(Self.request), now: .seconds(1))
             _ = machine.opened(2, now: .seconds(1))
             #expect(
                 machine.closed(2, Self.loss, now: .seconds(1 + seconds)).last
-                    == .askRetryPolicy(2, retryCount: count, elapsed: .zero, reason: Self.reason)
+                    == .askRetryPolicy(.init(2, retryCount: count, elapsed: .zero, reason: Self.reason))
             )
         }
     }
@@ -107,21 +102,21 @@ struct ReconnectingStateMachineTests {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
         _ = machine.requested(1, .success(Self.request), now: .zero)
-        let actions = machine.timerFired(Self.timer(.attempt, 1), isPaused: false, now: .seconds(15))
+        let actions = machine.wake(isPaused: false, now: .seconds(15))
         #expect(actions.first == .abort(1))
-        guard case .askRetryPolicy(1, 0, .seconds(15), let error)? = actions.last else {
+        guard case .askRetryPolicy(let question)? = actions.last else {
             Issue.record("\(actions)")
             return
         }
-        #expect(error.code == .connectionTimedOut)
+        #expect(question == .init(1, retryCount: 0, elapsed: .seconds(15), reason: question.reason))
+        #expect(question.reason.code == .connectionTimedOut)
         _ = machine.retryDecided(1, delay: .zero, now: .zero)
-        _ = machine.timerFired(Self.timer(.retry, 2), isPaused: false, now: .seconds(15))
+        _ = machine.wake(isPaused: false, now: .seconds(15))
         let refused = WebSocketError(.requestFailed, "no token")
         #expect(
             machine.requested(2, .failure(refused), now: .seconds(15))
                 == [
-                    .cancel(Self.timer(.attempt, 3)),
-                    .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(15), reason: refused),
+                    .askRetryPolicy(.init(2, retryCount: 1, elapsed: .seconds(15), reason: refused))
                 ]
         )
     }
@@ -167,62 +162,49 @@ struct ReconnectingStateMachineTests {
     func heartbeat() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(20))
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
-                == [.schedule(Self.timer(.heartbeat, 3), after: .seconds(20))]
-        )
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: false, now: .seconds(50))
-                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(10)), .sendHeartbeat(1)]
-        )
+        #expect(machine.wake(isPaused: false, now: .seconds(30)) == [])
+        #expect(machine.wakeUp == .seconds(50))
+        #expect(machine.wake(isPaused: false, now: .seconds(50)) == [.sendHeartbeat(1)])
+        #expect(machine.wakeUp == .seconds(60))
         machine.activity(1, now: .seconds(51))
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(60))
-                == [.schedule(Self.timer(.heartbeat, 5), after: .seconds(21))]
-        )
+        #expect(machine.wake(isPaused: false, now: .seconds(60)) == [])
+        #expect(machine.wakeUp == .seconds(81))
     }
 
     @Test("drops a connection without an answer to the heartbeat, unless reading is paused")
     func dead() {
         var machine = Self.open()
-        _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
+        _ = machine.wake(isPaused: false, now: .seconds(30))
         // The app takes no messages, so the client has paused reading and cannot receive an answer.
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: true, now: .seconds(40))
-                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(20))]
-        )
-        _ = machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(60))
-        let actions = machine.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(70))
+        #expect(machine.wake(isPaused: true, now: .seconds(40)) == [])
+        #expect(machine.wakeUp == .seconds(60))
+        _ = machine.wake(isPaused: false, now: .seconds(60))
+        let actions = machine.wake(isPaused: false, now: .seconds(70))
         #expect(actions.first == .abort(1))
-        guard case .askRetryPolicy(1, 0, .zero, let error)? = actions.last else {
+        guard case .askRetryPolicy(let question)? = actions.last else {
             Issue.record("\(actions)")
             return
         }
-        #expect(error.code == .pongTimedOut)
+        #expect(question == .init(1, retryCount: 0, elapsed: .zero, reason: question.reason))
+        #expect(question.reason.code == .pongTimedOut)
     }
 
     @Test("after a suspension, the client sends a heartbeat at once, and ignores what was before")
     func suspension() {
         var machine = Self.open(.ping(interval: .seconds(30), timeout: .seconds(10)))
-        _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
+        _ = machine.wake(isPaused: false, now: .seconds(30))
         // The server had no chance to answer the heartbeat of second 30.
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: false, now: .seconds(3_600))
-                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(10)), .sendHeartbeat(1)]
-        )
+        #expect(machine.wake(isPaused: false, now: .seconds(3_600)) == [.sendHeartbeat(1)])
+        #expect(machine.wakeUp == .seconds(3_610))
         // These bytes were in the buffer of the socket.
         machine.activity(1, now: .seconds(7_200))
-        #expect(
-            machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(7_205))
-                == [.schedule(Self.timer(.heartbeat, 5), after: .seconds(10)), .sendHeartbeat(1)]
-        )
+        #expect(machine.wake(isPaused: false, now: .seconds(7_205)) == [.sendHeartbeat(1)])
+        #expect(machine.wakeUp == .seconds(7_215))
         var healthy = machine
         healthy.activity(1, now: .seconds(7_206))
-        #expect(
-            healthy.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(7_215))
-                == [.schedule(Self.timer(.heartbeat, 6), after: .seconds(21))]
-        )
-        let actions = machine.timerFired(Self.timer(.heartbeat, 5), isPaused: false, now: .seconds(7_215))
+        #expect(healthy.wake(isPaused: false, now: .seconds(7_215)) == [])
+        #expect(healthy.wakeUp == .seconds(7_236))
+        let actions = machine.wake(isPaused: false, now: .seconds(7_215))
         #expect(actions.first == .abort(1))
     }
 
@@ -243,18 +225,14 @@ struct ReconnectingStateMachineTests {
         _ = machine.requested(1, .success(request), now: .zero)
         var actions = machine.opened(1, now: .zero)
         var arrivals = Set(arrivals)
-        var timer: (id: Machine.TimerID, due: Int)?
         var heartbeats: [Int] = []
         for time in 0...(seconds * 1_000) {
             if arrivals.contains(time) { machine.activity(1, now: .milliseconds(time)) }
-            if let current = timer, current.due == time {
-                timer = nil
-                actions = machine.timerFired(current.id, isPaused: false, now: .milliseconds(time))
+            if machine.wakeUp == .milliseconds(time) {
+                actions = machine.wake(isPaused: false, now: .milliseconds(time))
             }
             for action in actions {
                 switch action {
-                case .schedule(let id, let delay) where id.kind == .heartbeat:
-                    timer = (id, time + Int(delay / .milliseconds(1)))
                 case .sendHeartbeat:
                     heartbeats.append(time)
                     if isAnswered { arrivals.insert(time + 10) }
@@ -304,7 +282,7 @@ struct ReconnectingStateMachineTests {
     func noRequest() {
         var machine = Self.machine()
         _ = machine.connect(now: .zero)
-        let actions = machine.timerFired(Self.timer(.attempt, 1), isPaused: false, now: .seconds(15))
+        let actions = machine.wake(isPaused: false, now: .seconds(15))
         #expect(actions.first == .abort(1))
         #expect(machine.requested(1, .success(Self.request), now: .seconds(15)) == [])
         var refused = Self.machine()
@@ -312,20 +290,21 @@ struct ReconnectingStateMachineTests {
         let error = WebSocketError(.invalidHost, "no host")
         #expect(
             refused.requested(1, .failure(error), now: .zero)
-                == [.cancel(Self.timer(.attempt, 1)), .publish(.closed(WebSocketClosure(code: nil, error: error)))]
+                == [.publish(.closed(WebSocketClosure(code: nil, error: error)))]
         )
     }
 
-    @Test("an open connection without a heartbeat has no timer")
+    @Test("an open connection without a heartbeat waits for no time")
     func noHeartbeat() {
         var machine = Self.machine(.off)
         _ = machine.connect(now: .zero)
         _ = machine.requested(1, .success(Self.request), now: .zero)
         #expect(
             machine.opened(1, now: .zero) == [
-                .cancel(Self.timer(.attempt, 1)), .publish(.open), .sendOpeningMessages(1),
+                .publish(.open), .sendOpeningMessages(1),
             ]
         )
+        #expect(machine.wakeUp == nil)
     }
 
     @Test("closing works in every state, and releases the resources of the state")
@@ -335,12 +314,12 @@ struct ReconnectingStateMachineTests {
         #expect(idle.close(code: 1000, reason: "") == [closed])
         var preparing = Self.machine()
         _ = preparing.connect(now: .zero)
-        #expect(preparing.close(code: 1000, reason: "") == [.cancel(Self.timer(.attempt, 1)), .abort(1), closed])
+        #expect(preparing.close(code: 1000, reason: "") == [.abort(1), closed])
         #expect(preparing.requested(1, .success(Self.request), now: .zero) == [])
         var connecting = Self.machine()
         _ = connecting.connect(now: .zero)
         _ = connecting.requested(1, .success(Self.request), now: .zero)
-        #expect(connecting.close(code: 1000, reason: "") == [.cancel(Self.timer(.attempt, 1)), .abort(1), closed])
+        #expect(connecting.close(code: 1000, reason: "") == [.abort(1), closed])
         var asking = Self.open()
         _ = asking.closed(1, Self.loss, now: .zero)
         #expect(asking.close(code: 1000, reason: "") == [closed])
@@ -348,29 +327,29 @@ struct ReconnectingStateMachineTests {
         var waiting = Self.open()
         _ = waiting.closed(1, Self.loss, now: .zero)
         _ = waiting.retryDecided(1, delay: .seconds(1), now: .zero)
-        #expect(waiting.close(code: 1000, reason: "") == [.cancel(Self.timer(.retry, 3)), closed])
+        #expect(waiting.close(code: 1000, reason: "") == [closed])
+        #expect(waiting.wakeUp == nil)
         var open = Self.open()
         #expect(
             open.close(code: 4000, reason: "bye")
-                == [.cancel(Self.timer(.heartbeat, 2)), .publish(.closing), .close(1, 4000, reason: "bye")]
+                == [.publish(.closing), .close(1, 4000, reason: "bye")]
         )
         #expect(open.close(code: 1000, reason: "") == [])
         let closure = WebSocketClosure(code: 4000, reason: "bye")
         #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
     }
 
-    @Test("ignores inputs from an earlier attempt or timer")
+    @Test("ignores inputs from an earlier attempt")
     func stale() {
         var machine = Self.open()
         _ = machine.closed(1, Self.loss, now: .zero)
         _ = machine.retryDecided(1, delay: .zero, now: .zero)
-        _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .zero)
+        _ = machine.wake(isPaused: false, now: .zero)
         _ = machine.requested(2, .success(Self.request), now: .zero)
         #expect(machine.requested(1, .success(Self.request), now: .zero) == [])
         #expect(machine.opened(1, now: .zero) == [])
         #expect(machine.closed(1, Self.loss, now: .zero) == [])
         #expect(machine.retryDecided(1, delay: nil, now: .zero) == [])
-        #expect(machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(90)) == [])
         #expect(machine.opened(2, now: .zero).contains(.publish(.open)))
     }
 }

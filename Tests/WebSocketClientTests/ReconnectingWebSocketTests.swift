@@ -71,7 +71,7 @@ struct ReconnectingWebSocketTests {
             webSocket.connect()
             #expect(await states.next() == .connecting(attempt: 1))
             #expect(await states.next() == .open)
-            guard case .waiting(2, .zero, let reason)? = await states.next() else {
+            guard case .waiting(_, 2, let reason)? = await states.next() else {
                 Issue.record("the loss is not told")
                 return
             }
@@ -126,11 +126,12 @@ struct ReconnectingWebSocketTests {
         let suspended = NIOLockedValueBox(Duration.zero)
         var options = ReconnectingWebSocket.Options()
         options.retryPolicy = .delays([.seconds(3_600)])
-        let now: @Sendable () -> Duration = {
-            .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+        let origin = ContinuousClock.now
+        let clock: @Sendable () -> ContinuousClock.Instant = {
+            origin + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
         }
         let attempts = Log<Void>()
-        let session = ReconnectingSession(options, on: loop, now: now) {
+        let session = ReconnectingSession(options, on: loop, clock: clock) {
             attempts.append(())
             throw CancellationError()
         } _: { _, _, _ in
@@ -138,7 +139,7 @@ struct ReconnectingWebSocketTests {
         }
         func waitForWait(before attempt: Int) async {
             for await state in session.states() {
-                if case .waiting(let next, _, _) = state, next == attempt { return }
+                if case .waiting(_, let next, _) = state, next == attempt { return }
             }
         }
         session.connect()

@@ -7,7 +7,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 /// Carries out the decisions of the ``EventStreamStateMachine``, on one event loop.
-final class EventStreamSession: Sendable {
+final class EventStreamSession: LoopShell {
     typealias Machine = EventStreamStateMachine
 
     /// The request, or the closure that makes the requests.
@@ -17,12 +17,10 @@ final class EventStreamSession: Sendable {
     }
 
     private struct LoopState {
-        var machine: Machine
         var stream: (any HTTPStream)?
         var request: Task<Void, Never>?
         /// Whether the client has paused reading because the inbox was full.
         var isReadingPaused = false
-        var isStepping = false
     }
 
     private struct Shared {
@@ -35,24 +33,18 @@ final class EventStreamSession: Sendable {
     }
 
     let options: EventStreamOptions
+    let driver: MachineDriver<Machine, EventStream.State>
     private let inbox: EventStreamInbox
-    private let observedState = ObservableState(EventStream.State.idle)
     private let source: Source
     private let connector: EventStreamConnector
-    private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared: NIOLockedValueBox<Shared>
-    /// The time of the machine. The clock continues while the computer is suspended.
-    private let now: @Sendable () -> Duration
-    /// The time at which the machine's clock was zero.
-    private let origin: ContinuousClock.Instant
-    private let timers: ClockedTimers<Machine.TimerID>
+    private var eventLoop: any EventLoop { driver.eventLoop }
 
     init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
         self.source = source
         self.options = options
         self.connector = connector
-        eventLoop = connector.eventLoopGroup.next()
         inbox = EventStreamInbox(limit: options.receiveBufferSize)
         shared = NIOLockedValueBox(Shared(position: Machine.Position(lastEventID: lastEventID)))
         let machine = Machine(
@@ -69,21 +61,16 @@ final class EventStreamSession: Sendable {
             ),
             lastEventID: lastEventID
         )
-        loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
-        let clock = connector.clock ?? { .now }
-        let origin = clock()
-        let now: @Sendable () -> Duration = { clock() - origin }
-        (self.now, self.origin) = (now, origin)
-        timers = ClockedTimers(on: eventLoop, now: now)
+        let eventLoop = connector.eventLoopGroup.next()
+        driver = MachineDriver(machine, .idle, on: eventLoop, clock: connector.clock)
+        loopState = .makeBoxSendingValue(LoopState(), eventLoop: eventLoop)
     }
 
     /// Ends the sequences of states. A stream that the app has never iterated ends here.
-    deinit { observedState.change(to: .closed(nil), isFinal: true) }
+    deinit { driver.state.change(to: .closed(nil), isFinal: true) }
 
     // MARK: Calls, on any thread
 
-    var state: EventStream.State { observedState.value }
-    func states() -> AsyncStream<EventStream.State> { observedState.values() }
     var lastEventID: String { shared.withLockedValue { $0.position.lastEventID } }
     var statistics: EventStreamStatistics { shared.withLockedValue { $0.statistics } }
 
@@ -109,7 +96,7 @@ final class EventStreamSession: Sendable {
             defer { shared.isIterated = true }
             return !shared.isIterated
         }
-        if isFirst { step { machine, _ in machine.start() } }
+        if isFirst { step { $0.start(now: $1) } }
         return isFirst
     }
 
@@ -148,25 +135,11 @@ final class EventStreamSession: Sendable {
 
     // MARK: The event loop
 
-    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
-    /// once, unless the session is carrying out another action.
-    ///
-    /// - Parameter firesDueTimers: Whether the session first handles the timers that were due during a suspension. The
-    ///   value is `false` for a part of the response, because data that has arrived shows that the connection works.
-    private func step(
-        firesDueTimers: Bool = true,
-        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
-    ) {
-        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
-        }
-        if firesDueTimers { timers.fireDue() }
-        loopState.value.isStepping = true
-        for action in input(&loopState.value.machine, now()) { run(action) }
-        loopState.value.isStepping = false
+    func wake(_ machine: inout Machine, now: Duration) -> [Machine.Action] {
+        machine.wake(isBehind: !inbox.isEmpty || loopState.value.isReadingPaused, now: now)
     }
 
-    private func run(_ action: Machine.Action) {
+    func run(_ action: Machine.Action) {
         switch action {
         case .makeRequest(let attempt): makeRequest(attempt)
         case .open(let attempt, let request):
@@ -186,27 +159,12 @@ final class EventStreamSession: Sendable {
             loopState.value.stream?.cancel()
             loopState.value.stream = nil
         case .deliver(let item): inbox.append(item)
-        case .askRetryPolicy(let attempt, let retryCount, let elapsed, let reason, let minimumDelay):
-            let delay = options.retryPolicy.delay(
-                for: RetryContext(
-                    retryCount: retryCount,
-                    elapsed: elapsed,
-                    reason: reason,
-                    minimumDelay: minimumDelay,
-                    random: .random(in: 0..<1)
-                )
-            )
-            step { $0.retryDecided(attempt, delay: delay, now: $1) }
-        case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [weak self] in
-                guard let self else { return }
-                let isBehind = !inbox.isEmpty || loopState.value.isReadingPaused
-                step(firesDueTimers: false) { $0.timerFired(timer, isBehind: isBehind, now: $1) }
-            }
-        case .cancel(let timer): timers.cancel(timer)
+        case .askRetryPolicy(let question):
+            let delay = options.retryPolicy.delay(for: RetryContext(question))
+            step { $0.retryDecided(question.attempt, delay: delay, now: $1) }
         case .publish(let state): publish(state)
         case .publishWait(let until, let attempt, let reason):
-            publish(.waiting(until: origin + until, attempt: attempt, reason: reason))
+            publish(.waiting(until: driver.instant(until), attempt: attempt, reason: reason))
         case .finish(let end): inbox.finish(end)
         }
     }
@@ -236,12 +194,12 @@ final class EventStreamSession: Sendable {
         case .head(let head):
             let retryAfter = RetryAfter.delay(head.headers["Retry-After"], now: Date(), maximum: 86_400)
             let response = EventStreamResponse(head)
-            step(firesDueTimers: false) { $0.received(attempt, response, retryAfter: retryAfter, now: $1) }
+            step(catchesUp: false) { $0.received(attempt, response, retryAfter: retryAfter, now: $1) }
         case .body(let bytes):
-            guard loopState.value.machine.isOpen(attempt) else {
-                return step(firesDueTimers: false) { $0.received(attempt, refusal: bytes.readableBytesView, now: $1) }
+            guard driver.machine.isOpen(attempt) else {
+                return step(catchesUp: false) { $0.received(attempt, refusal: bytes.readableBytesView, now: $1) }
             }
-            loopState.value.machine.activity(attempt, now: now())
+            driver.machine.activity(attempt, now: driver.now)
             shared.withLockedValue { $0.statistics.bytes += bytes.readableBytes }
             if inbox.append(bytes) {
                 loopState.value.isReadingPaused = true
@@ -255,15 +213,15 @@ final class EventStreamSession: Sendable {
     private func resumeReading() {
         loopState.value.isReadingPaused = false
         // Nothing could arrive during the pause, so the idle timeout must not count that time.
-        loopState.value.machine.resumedReading(now: now())
+        driver.machine.resumedReading(now: driver.now)
         loopState.value.stream?.setReading(true)
     }
 
     private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {
         // The stream retains the session, so the session must release the stream when the stream has ended.
         loopState.value.stream = nil
-        let isOpen = loopState.value.machine.isOpen(attempt)
-        step(firesDueTimers: false) {
+        let isOpen = driver.machine.isOpen(attempt)
+        step(catchesUp: false) {
             $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1)
         }
     }
@@ -271,11 +229,8 @@ final class EventStreamSession: Sendable {
     private func publish(_ state: EventStream.State) {
         shared.withLockedValue { $0.statistics.count(state) }
         options.logger.debug("The state has changed.", metadata: ["eventstream.state": "\(state)"])
-        if case .closed = state {
-            observedState.change(to: state, isFinal: true)
-        } else {
-            observedState.change(to: state, isFinal: false)
-        }
+        let isFinal = if case .closed = state { true } else { false }
+        driver.state.change(to: state, isFinal: isFinal)
     }
 }
 

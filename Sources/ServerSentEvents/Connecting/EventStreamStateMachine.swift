@@ -1,28 +1,14 @@
 import RealtimeHTTP
+import RealtimeNetworking
 import RealtimePrimitives
 
 /// Decides the actions of an ``EventStream``. Each input is a method that returns the actions to carry out.
 ///
 /// The machine has no clock, socket or task. The ``EventStreamReader`` reads the events. After the response has ended,
 /// the machine waits until all events are read, because the last event determines where to resume.
-struct EventStreamStateMachine: Sendable {
-    /// The number of an attempt to connect. The machine ignores an input if its number is from an earlier attempt.
-    typealias Attempt = Int
+struct EventStreamStateMachine: LoopMachine {
+    typealias Attempt = Reconnector<EventStreamError>.Attempt
     typealias State = EventStream.State
-
-    struct TimerID: Hashable, Sendable {
-        enum Kind: Hashable, Sendable {
-            /// The time limit for the response.
-            case response
-            /// The time limit for the next bytes.
-            case idle
-            /// The end of the wait before the next attempt.
-            case retry
-        }
-
-        var kind: Kind
-        var serial: Int
-    }
 
     enum Action: Equatable, Sendable {
         /// Make the request, with the app's closure if there is one, and answer with ``requested(_:_:now:)``.
@@ -34,15 +20,7 @@ struct EventStreamStateMachine: Sendable {
         /// Deliver an item to the reader, after all earlier bytes.
         case deliver(EventStreamInbox.Item)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
-        case askRetryPolicy(
-            Attempt,
-            retryCount: Int,
-            elapsed: Duration,
-            reason: EventStreamError,
-            minimumDelay: Duration
-        )
-        case schedule(TimerID, after: Duration)
-        case cancel(TimerID)
+        case askRetryPolicy(Reconnector<EventStreamError>.Question)
         case publish(State)
         /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. `until` is a time of the machine's
         /// clock.
@@ -83,22 +61,22 @@ struct EventStreamStateMachine: Sendable {
         case restart
     }
 
-    private enum Phase: Sendable {
-        case idle
+    /// The connection of the current attempt.
+    private enum Connection: Sendable {
+        case none
         /// The session makes the request, with the app's closure if there is one.
-        case preparing(EventStreamAttempt, timer: TimerID)
-        case connecting(EventStreamAttempt, timer: TimerID)
+        case requested(EventStreamAttempt)
+        case opening(EventStreamAttempt)
         /// The server refused the request. The client reads the start of the body, for the error.
-        case refused(EventStreamError, retryAfter: Duration, timer: TimerID)
-        ///
-        /// - Parameter isWhole: Whether the whole body is one event.
-        case open(since: Duration, lastActivity: Duration, timer: TimerID?, isWhole: Bool)
+        case refused(EventStreamError, retryAfter: Duration)
+        /// - Parameters:
+        ///   - nextCheck: The time of the next check for silence; `nil` without a limit.
+        ///   - isWhole: Whether the whole body is one event.
+        case open(lastActivity: Duration, nextCheck: Duration?, isWhole: Bool)
         /// The response has ended, and the reader has not read all its events.
-        case draining(Loss, held: Duration)
-        /// The retry policy decides whether there is another attempt.
-        case asking(EventStreamError, minimumDelay: Duration)
-        case waiting(timer: TimerID)
-        case closed
+        ///
+        /// - Parameter hasLasted: Whether the response was open for so long that its loss resets the back-off.
+        case draining(Loss, hasLasted: Bool)
     }
 
     /// The maximum reconnection time that a server can set with `retry`.
@@ -106,8 +84,8 @@ struct EventStreamStateMachine: Sendable {
     static let maximumBodySize = 65_536
 
     private let configuration: Configuration
-    private var phase = Phase.idle
-    private var attempt = 0
+    private var reconnector: Reconnector<EventStreamError>
+    private var connection = Connection.none
     private var position: Position
     /// Whether the method and the body allow sending the request again.
     private var isSafeRequest = false
@@ -115,19 +93,25 @@ struct EventStreamStateMachine: Sendable {
     private var hasBegun = false
     /// The URL of the last request, without secrets.
     private var address = ""
-    private var timerCount = 0
-    private var retryCount = 0
-    /// The time of the first loss since the last reset of ``retryCount``; nil if there was no loss since then.
-    private var lossTime: Duration?
 
     init(_ configuration: Configuration, lastEventID: String = "") {
         self.configuration = configuration
+        reconnector = Reconnector(
+            attemptTimeout: configuration.responseTimeout,
+            backOffReset: configuration.backOffReset
+        )
         position = Position(lastEventID: lastEventID)
     }
 
     /// Whether the reader gets the body of the attempt's response.
     func isOpen(_ attempt: Attempt) -> Bool {
-        if case .open = phase { attempt == self.attempt } else { false }
+        if case .open = connection { attempt == reconnector.attempt } else { false }
+    }
+
+    private var isClosed: Bool { reconnector.phase == .ended }
+
+    var wakeUp: Duration? {
+        if case .open(_, let nextCheck, _) = connection { nextCheck } else { reconnector.wakeUp }
     }
 
     /// The shortest wait before the client reconnects.
@@ -156,28 +140,25 @@ struct EventStreamStateMachine: Sendable {
 
     // MARK: The app
 
-    mutating func start() -> [Action] {
-        guard case .idle = phase else { return [] }
-        return connect(.initial)
+    mutating func start(now: Duration) -> [Action] {
+        guard case .idle = reconnector.phase else { return [] }
+        return connect(.initial, now: now)
     }
 
     /// Aborts an attempt or a wait, and connects at once. Aborts an open connection, and connects when the reader has
     /// read its remaining events.
     mutating func restart(now: Duration) -> [Action] {
-        switch phase {
-        case .idle, .closed: return []
-        case .draining(_, let held):
-            phase = .draining(.restart, held: held)
+        switch connection {
+        case .none where isClosed || reconnector.phase == .idle: return []
+        case .draining(_, let hasLasted):
+            connection = .draining(.restart, hasLasted: hasLasted)
             return []
-        case .open(let since, _, _, _): return drop(.restart, held: now - since)
-        case .preparing, .connecting, .refused, .asking, .waiting: return leave() + connect(.reconnect)
+        case .open: return drop(.restart, now: now)
+        case .none, .requested, .opening, .refused: return leave() + connect(.reconnect, now: now)
         }
     }
 
-    mutating func close() -> [Action] {
-        if case .closed = phase { return [] }
-        return leave() + finish(.success(.closed))
-    }
+    mutating func close() -> [Action] { isClosed ? [] : leave() + finish(.success(.closed)) }
 
     // MARK: The request and its response
 
@@ -186,14 +167,14 @@ struct EventStreamStateMachine: Sendable {
         _ result: Result<HTTPRequest, EventStreamError>,
         now: Duration
     ) -> [Action] {
-        guard attempt == self.attempt, case .preparing(let context, let timer) = phase else { return [] }
+        guard attempt == reconnector.attempt, case .requested(let context) = connection else { return [] }
         switch result {
         case .success(let request):
             address = HTTPRequest.printable(url: request.url)
             isSafeRequest = ["GET", "HEAD", "REPORT", "QUERY"].contains(request.method) && request.body == nil
-            phase = .connecting(context, timer: timer)
+            connection = .opening(context)
             return [.open(attempt, request)]
-        case .failure(let error): return [.cancel(timer)] + lost(error, now: now)
+        case .failure(let error): return lost(error, now: now)
         }
     }
 
@@ -204,34 +185,34 @@ struct EventStreamStateMachine: Sendable {
         retryAfter: Duration,
         now: Duration
     ) -> [Action] {
-        guard attempt == self.attempt, case .connecting(let context, let timer) = phase else { return [] }
+        guard attempt == reconnector.attempt, case .opening(let context) = connection else { return [] }
         switch response.status {
         case 200:
             let type = response.mediaType ?? ""
             let isWhole = configuration.wholeContentTypes.contains(type)
             guard isWhole || configuration.contentTypes.contains(type) else {
                 let error = EventStreamError(contentTypeOf: response, askedFor: address)
-                phase = .refused(error, retryAfter: retryAfter, timer: timer)
+                connection = .refused(error, retryAfter: retryAfter)
                 return []
             }
             let encoding = response.header("Content-Encoding") ?? ""
             guard encoding.isEmpty || encoding.lowercased() == "identity" else {
                 let error = EventStreamError(compressionOf: response, encoding, askedFor: address)
-                phase = .refused(error, retryAfter: retryAfter, timer: timer)
+                connection = .refused(error, retryAfter: retryAfter)
                 return []
             }
-            let idleTimer = configuration.idleTimeout.map { ($0, makeTimer(.idle)) }
-            phase = .open(since: now, lastActivity: now, timer: idleTimer?.1, isWhole: isWhole)
+            reconnector.opened(now: now)
+            let nextCheck = configuration.idleTimeout.map { now + $0 }
+            connection = .open(lastActivity: now, nextCheck: nextCheck, isWhole: isWhole)
             hasBegun = true
-            return [.cancel(timer)] + (idleTimer.map { [.schedule($1, after: $0)] } ?? [])
-                + [.publish(.open(response)), .deliver(.opened(response, isWhole: isWhole))]
+            return [.publish(.open(response)), .deliver(.opened(response, isWhole: isWhole))]
         case 204:
             return leave() + finish(.success(.withoutContent(status: 204)))
         case 401 where canRetryUnauthorized(context), 403 where canRetryUnauthorized(context):
-            return leave() + connect(.unauthorized)
+            return leave() + connect(.unauthorized, now: now)
         default:
             let error = EventStreamError(statusOf: response, askedFor: address)
-            phase = .refused(error, retryAfter: retryAfter, timer: timer)
+            connection = .refused(error, retryAfter: retryAfter)
             return []
         }
     }
@@ -242,37 +223,35 @@ struct EventStreamStateMachine: Sendable {
 
     /// Handles bytes of an open response.
     mutating func activity(_ attempt: Attempt, now: Duration) {
-        guard attempt == self.attempt, case .open(let since, _, let timer, let isWhole) = phase else { return }
-        phase = .open(since: since, lastActivity: now, timer: timer, isWhole: isWhole)
+        guard attempt == reconnector.attempt, case .open(_, let nextCheck, let isWhole) = connection else { return }
+        connection = .open(lastActivity: now, nextCheck: nextCheck, isWhole: isWhole)
     }
 
     /// Restarts the idle timeout, because the client reads from the connection again after the reader was too slow.
-    mutating func resumedReading(now: Duration) { activity(attempt, now: now) }
+    mutating func resumedReading(now: Duration) { activity(reconnector.attempt, now: now) }
 
     /// Handles the body of a response that is not an event stream.
     mutating func received(_ attempt: Attempt, refusal bytes: some Collection<UInt8>, now: Duration) -> [Action] {
-        guard attempt == self.attempt, case .refused(var error, let retryAfter, let timer) = phase else { return [] }
+        guard attempt == reconnector.attempt, case .refused(var error, let retryAfter) = connection else { return [] }
         error.body += bytes.prefix(Self.maximumBodySize - error.body.count)
-        phase = .refused(error, retryAfter: retryAfter, timer: timer)
+        connection = .refused(error, retryAfter: retryAfter)
         return error.body.count < Self.maximumBodySize ? [] : refused(now: now)
     }
 
     /// - Parameter error: The reason why the request or its response failed; `nil` if the response is complete.
     mutating func ended(_ attempt: Attempt, _ error: EventStreamError?, now: Duration) -> [Action] {
-        guard attempt == self.attempt else { return [] }
-        switch phase {
-        case .connecting(_, let timer):
-            guard let error else { return [] }
-            return [.cancel(timer)] + lost(error, now: now)
-        case .refused(let refusal, _, _):
+        guard attempt == reconnector.attempt else { return [] }
+        switch connection {
+        case .opening: return error.map { lost($0, now: now) } ?? []
+        case .refused(let refusal, _):
             // The server has accepted a message to which it has no answer.
             if refusal.status == 202, refusal.body.isEmpty, error == nil {
                 return leave() + finish(.success(.withoutContent(status: 202)))
             }
             return refused(now: now)
-        case .open(let since, _, _, let isWhole):
-            return drop(error.map { .failed($0) } ?? (isWhole ? .answered : .ended), held: now - since)
-        case .idle, .preparing, .draining, .asking, .waiting, .closed: return []
+        case .open(_, _, let isWhole):
+            return drop(error.map { .failed($0) } ?? (isWhole ? .answered : .ended), now: now)
+        case .none, .requested, .draining: return []
         }
     }
 
@@ -280,11 +259,11 @@ struct EventStreamStateMachine: Sendable {
 
     /// Continues after the reader has read all events of the attempt's response.
     mutating func drained(_ attempt: Attempt, _ position: Position, now: Duration) -> [Action] {
-        guard attempt == self.attempt, case .draining(let loss, let held) = phase else { return [] }
+        guard attempt == reconnector.attempt, case .draining(let loss, let hasLasted) = connection else { return [] }
         self.position = position
-        if !repeatsWork, position.hasEvents || held >= configuration.backOffReset { (retryCount, lossTime) = (0, nil) }
+        if !repeatsWork, position.hasEvents || hasLasted { reconnector.resetBackOff() }
         switch loss {
-        case .restart: return connect(.reconnect)
+        case .restart: return connect(.reconnect, now: now)
         case .answered: return finish(.success(.answered))
         case .ended where !mayRepeat: return finish(.success(.endOfResponse))
         case .ended: return lost(EventStreamError(lossAfter: position, nil), now: now)
@@ -295,126 +274,112 @@ struct EventStreamStateMachine: Sendable {
     /// Fails the stream, because the reader cannot read the response. The error belongs to the current attempt, because
     /// the client starts no other attempt until the reader has read the whole response.
     mutating func failed(_ error: EventStreamError) -> [Action] {
-        if case .closed = phase { return [] }
-        return leave() + finish(.failure(error))
+        isClosed ? [] : leave() + finish(.failure(error))
     }
 
     // MARK: Timers and the retry policy
 
     /// - Parameter isBehind: Whether the app consumes events too slowly, so that the reader has not taken all items or
     ///   the client has paused reading.
-    mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
-        switch phase {
-        case .preparing(_, timer):
-            let wait = configuration.responseTimeout
-            let message = "Connection timed out: the app's closure returned no request within \(wait.inWords)."
-            return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
-        case .connecting(_, timer):
-            let message = """
-                Connection to \(address) timed out: the request was not answered within \
-                \(configuration.responseTimeout.inWords). A proxy may hold the answer back.
-                """
-            return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
-        case .refused(_, _, timer): return refused(now: now)
-        case .open(let since, let lastActivity, timer, let isWhole):
-            guard let timeout = configuration.idleTimeout else { return [] }
-            let rest = isBehind ? timeout : lastActivity + timeout - now
-            guard rest <= .zero else {
-                let next = makeTimer(.idle)
-                phase = .open(since: since, lastActivity: lastActivity, timer: next, isWhole: isWhole)
-                return [.schedule(next, after: rest)]
-            }
-            let message = "Connection to \(address) lost: nothing came from the server for \(timeout.inWords)."
-            return drop(.failed(EventStreamError(.idleTimedOut, message)), held: now - since)
-        case .waiting(timer): return connect(.reconnect)
-        case .idle, .preparing, .connecting, .refused, .open, .draining, .asking, .waiting, .closed: return []
+    mutating func wake(isBehind: Bool, now: Duration) -> [Action] {
+        guard case .open(let lastActivity, let nextCheck?, let isWhole) = connection,
+            let timeout = configuration.idleTimeout
+        else { return follow(reconnector.wake(now: now), .reconnect, now: now) }
+        if nextCheck > now { return [] }
+        let silence = isBehind ? .zero : now - lastActivity
+        if silence < timeout {
+            connection = .open(lastActivity: lastActivity, nextCheck: now + timeout - silence, isWhole: isWhole)
+            return []
         }
+        let message = "Connection to \(address) lost: nothing came from the server for \(timeout.inWords)."
+        return drop(.failed(EventStreamError(.idleTimedOut, message)), now: now)
     }
 
     /// - Parameter delay: The wait before the next attempt; `nil` to stop.
     mutating func retryDecided(_ attempt: Attempt, delay: Duration?, now: Duration) -> [Action] {
-        guard attempt == self.attempt, case .asking(let reason, let minimumDelay) = phase else { return [] }
-        guard let delay else { return finish(.failure(reason)) }
-        retryCount += 1
-        let wait = max(delay, minimumDelay)
-        let timer = makeTimer(.retry)
-        phase = .waiting(timer: timer)
-        return [
-            .publishWait(until: now + wait, attempt: attempt + 1, reason: reason), .deliver(.lost(reason)),
-            .schedule(timer, after: wait),
-        ]
+        follow(reconnector.decided(attempt, delay: delay, now: now), .reconnect, now: now)
     }
 
     // MARK: Transitions
 
-    private mutating func connect(_ reason: EventStreamAttempt.Reason) -> [Action] {
-        attempt += 1
-        hasBegun = false
-        let timer = makeTimer(.response)
-        let context = EventStreamAttempt(number: attempt, reason: reason, lastEventID: position.lastEventID)
-        phase = .preparing(context, timer: timer)
-        return [
-            .publish(.connecting(attempt: attempt)), .schedule(timer, after: configuration.responseTimeout),
-            .makeRequest(context),
-        ]
+    private mutating func connect(_ reason: EventStreamAttempt.Reason, now: Duration) -> [Action] {
+        follow(reconnector.open(now: now), reason, now: now)
     }
 
-    /// Cancels the phase's timer, and aborts its connection.
+    /// - Parameter reason: The reason for the attempt, if the action begins one.
+    private mutating func follow(
+        _ action: Reconnector<EventStreamError>.Action?,
+        _ reason: EventStreamAttempt.Reason,
+        now: Duration
+    ) -> [Action] {
+        switch action {
+        case .open(let attempt):
+            hasBegun = false
+            let context = EventStreamAttempt(number: attempt, reason: reason, lastEventID: position.lastEventID)
+            connection = .requested(context)
+            return [.publish(.connecting(attempt: attempt)), .makeRequest(context)]
+        case .timeOut(let attempt):
+            let timeout = configuration.responseTimeout.inWords
+            if case .refused = connection { return refused(now: now) }
+            let isRequested = if case .requested = connection { true } else { false }
+            let message =
+                isRequested
+                ? "Connection timed out: the app's closure returned no request within \(timeout)."
+                : """
+                Connection to \(address) timed out: the request was not answered within \(timeout). A proxy may hold the \
+                answer back.
+                """
+            return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
+        case .ask(let question): return [.askRetryPolicy(question)]
+        case .wait(let until, let attempt, let reason):
+            return [.publishWait(until: until, attempt: attempt, reason: reason), .deliver(.lost(reason))]
+        case .stop(let reason): return finish(.failure(reason))
+        case nil: return []
+        }
+    }
+
+    /// Aborts the connection or the attempt.
     private func leave() -> [Action] {
-        switch phase {
-        case .idle, .draining, .asking, .closed: []
-        case .preparing(_, let timer), .connecting(_, let timer), .refused(_, _, let timer):
-            [.cancel(timer), .abort(attempt)]
-        case .open(_, _, let timer, _): (timer.map { [.cancel($0)] } ?? []) + [.abort(attempt)]
-        case .waiting(let timer): [.cancel(timer)]
+        switch connection {
+        case .none, .draining: []
+        case .requested, .opening, .refused, .open: [.abort(reconnector.attempt)]
         }
     }
 
     /// Aborts the open response. The reader can still read the last events of the response.
-    private mutating func drop(_ loss: Loss, held: Duration) -> [Action] {
+    private mutating func drop(_ loss: Loss, now: Duration) -> [Action] {
         let actions = leave()
-        phase = .draining(loss, held: held)
+        connection = .draining(loss, hasLasted: reconnector.hasLasted(now: now))
         let isComplete = if case .answered = loss { true } else { false }
-        return actions + [.deliver(.ended(attempt, isComplete: isComplete))]
+        return actions + [.deliver(.ended(reconnector.attempt, isComplete: isComplete))]
     }
 
     /// Retries or fails after a refusal. Call it when the client has read enough of the response's body.
     private mutating func refused(now: Duration) -> [Action] {
-        guard case .refused(let error, let retryAfter, _) = phase else { return [] }
+        guard case .refused(let error, let retryAfter) = connection else { return [] }
         let isRetryable = error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.status ?? 0)
-        return leave() + (isRetryable ? retry(error, minimumDelay: retryAfter, now: now) : finish(.failure(error)))
+        return leave() + lost(error, isPermanent: !isRetryable, minimumDelay: retryAfter, now: now)
     }
 
-    private mutating func lost(_ error: EventStreamError, now: Duration) -> [Action] {
-        error.isPermanent ? finish(.failure(error)) : retry(error, minimumDelay: .zero, now: now)
-    }
-
-    private mutating func retry(_ error: EventStreamError, minimumDelay: Duration, now: Duration) -> [Action] {
-        guard mayRepeat else { return finish(.failure(error)) }
-        let minimumDelay = max(minimumDelay, Self.reconnectionTime(position, default: configuration.reconnectionTime))
-        phase = .asking(error, minimumDelay: minimumDelay)
-        let start = lossTime ?? now
-        lossTime = start
-        return [
-            .askRetryPolicy(
-                attempt,
-                retryCount: retryCount,
-                elapsed: now - start,
-                reason: error,
-                minimumDelay: minimumDelay
-            )
-        ]
+    private mutating func lost(
+        _ error: EventStreamError,
+        isPermanent: Bool? = nil,
+        minimumDelay: Duration = .zero,
+        now: Duration
+    ) -> [Action] {
+        connection = .none
+        let isPermanent = isPermanent ?? error.isPermanent
+        let delay = max(minimumDelay, Self.reconnectionTime(position, default: configuration.reconnectionTime))
+        let reaction: Reconnector<EventStreamError>.Reaction =
+            isPermanent || !mayRepeat ? .stop : .ask(minimumDelay: delay)
+        return follow(reconnector.lost(error, reaction, now: now), .reconnect, now: now)
     }
 
     private mutating func finish(_ result: Result<EventStreamInbox.Ending, EventStreamError>) -> [Action] {
-        phase = .closed
+        reconnector.stop()
+        connection = .none
         let error: EventStreamError? = if case .failure(let error) = result { error } else { nil }
         return [.publish(.closed(error)), .finish(result)]
-    }
-
-    private mutating func makeTimer(_ kind: TimerID.Kind) -> TimerID {
-        timerCount += 1
-        return TimerID(kind: kind, serial: timerCount)
     }
 }
 

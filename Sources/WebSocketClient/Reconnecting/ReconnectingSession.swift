@@ -6,7 +6,7 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 /// Carries out the decisions of the ``ReconnectingStateMachine``, on one event loop.
-final class ReconnectingSession: Sendable {
+final class ReconnectingSession: LoopShell {
     typealias Machine = ReconnectingStateMachine
     typealias Open =
         @Sendable (
@@ -14,40 +14,29 @@ final class ReconnectingSession: Sendable {
         ) -> WebSocketConnection
 
     private struct LoopState {
-        var machine: Machine
         var connection: (attempt: Machine.Attempt, WebSocketConnection)?
         var sends: [Machine.SendID: EventLoopPromise<Void>] = [:]
         var request: Task<Void, Never>?
-        var isStepping = false
     }
 
-    private struct Shared {
-        var serial: UInt64 = 0
-        var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
-    }
-
+    let driver: MachineDriver<Machine, ReconnectingWebSocket.State>
     let buffer: MessageBuffer
     private let options: ReconnectingWebSocket.Options
-    private let eventLoop: any EventLoop
     private let makeRequest: @Sendable () async throws -> WebSocketRequest
     private let open: Open
     private let loopState: NIOLoopBoundBox<LoopState>
-    private let observedState = ObservableState(ReconnectingWebSocket.State.idle)
-    private let shared = NIOLockedValueBox(Shared())
-    /// The clock. The clock continues while the computer is suspended.
-    private let now: @Sendable () -> Duration
-    private let timers: ClockedTimers<Machine.TimerID>
+    private let lastSend = NIOLockedValueBox<Machine.SendID>(0)
+    private var eventLoop: any EventLoop { driver.eventLoop }
 
-    /// - Parameter now: The clock; `nil` for the computer's clock.
+    /// - Parameter clock: The clock; `nil` for the computer's clock.
     init(
         _ options: ReconnectingWebSocket.Options,
         on eventLoop: any EventLoop,
-        now: (@Sendable () -> Duration)? = nil,
+        clock: (@Sendable () -> ContinuousClock.Instant)? = nil,
         request: @escaping @Sendable () async throws -> WebSocketRequest,
         _ open: @escaping Open
     ) {
         self.options = options
-        self.eventLoop = eventLoop
         self.open = open
         makeRequest = request
         let machine = Machine(
@@ -59,17 +48,12 @@ final class ReconnectingSession: Sendable {
                 maximumQueuedBytes: options.maximumQueuedBytes
             )
         )
-        loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
+        driver = MachineDriver(machine, .idle, on: eventLoop, clock: clock)
+        loopState = .makeBoxSendingValue(LoopState(), eventLoop: eventLoop)
         buffer = MessageBuffer(limit: options.connection.receiveBufferSize, on: eventLoop)
-        let origin = ContinuousClock.now
-        let now = now ?? { ContinuousClock.now - origin }
-        self.now = now
-        timers = ClockedTimers(on: eventLoop, now: now)
     }
 
     // MARK: Calls, on any thread
-
-    var state: ReconnectingWebSocket.State { observedState.value }
 
     func connect() { step { $0.connect(now: $1) } }
 
@@ -81,9 +65,9 @@ final class ReconnectingSession: Sendable {
     func release() { close(code: .goingAway, reason: "") }
 
     func send(_ message: WebSocketMessage) async throws {
-        let id = shared.withLockedValue { shared in
-            shared.serial += 1
-            return shared.serial
+        let id = lastSend.withLockedValue { last in
+            last += 1
+            return last
         }
         let written = eventLoop.makePromise(of: Void.self)
         try await withTaskCancellationHandler {
@@ -101,46 +85,23 @@ final class ReconnectingSession: Sendable {
 
     private func cancelSend(_ id: Machine.SendID) {
         eventLoop.execute { [self] in
-            guard loopState.value.machine.cancelSend(id) else { return }
+            guard driver.machine.cancelSend(id) else { return }
             loopState.value.sends.removeValue(forKey: id)?.fail(CancellationError())
         }
     }
 
     /// Waits until the WebSocket is closed for good, and returns the closure.
     func closed() async -> WebSocketClosure {
-        await withCheckedContinuation { continuation in
-            let closure: WebSocketClosure? = shared.withLockedValue { shared in
-                if case .closed(let closure) = state { return closure }
-                shared.closing.append(continuation)
-                return nil
-            }
-            if let closure { continuation.resume(returning: closure) }
-        }
+        await driver.state.first { if case .closed(let closure) = $0 { closure } else { nil } }
     }
-
-    func states() -> AsyncStream<ReconnectingWebSocket.State> { observedState.values() }
 
     // MARK: The event loop
 
-    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
-    /// once, so the session handles events in order. If the session is carrying out another action, the input waits.
-    ///
-    /// - Parameter firesDueTimers: Whether the session first handles the timers that were due during a suspension. The
-    ///   value is `false` for events of the connection, because data that has arrived shows that the connection works.
-    private func step(
-        firesDueTimers: Bool = true,
-        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
-    ) {
-        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
-        }
-        if firesDueTimers { timers.fireDue() }
-        loopState.value.isStepping = true
-        for action in input(&loopState.value.machine, now()) { run(action) }
-        loopState.value.isStepping = false
+    func wake(_ machine: inout Machine, now: Duration) -> [Machine.Action] {
+        machine.wake(isPaused: buffer.isPaused, now: now)
     }
 
-    private func run(_ action: Machine.Action) {
+    func run(_ action: Machine.Action) {
         switch action {
         case .makeRequest(let attempt):
             loopState.value.request = Task { [self] in
@@ -178,27 +139,14 @@ final class ReconnectingSession: Sendable {
             connection.flush()
         case .fail(let id, let error):
             loopState.value.sends.removeValue(forKey: id)?.fail(error)
-        case .askRetryPolicy(let attempt, let retryCount, let elapsed, let reason):
-            let delay = options.retryPolicy.delay(
-                for: RetryContext(
-                    retryCount: retryCount,
-                    elapsed: elapsed,
-                    reason: reason,
-                    closeCode: reason.closeCode?.rawValue,
-                    random: .random(in: 0..<1)
-                )
-            )
-            step { $0.retryDecided(attempt, delay: delay, now: $1) }
-        case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [weak self] in
-                guard let self else { return }
-                let isPaused = buffer.isPaused
-                step(firesDueTimers: false) { $0.timerFired(timer, isPaused: isPaused, now: $1) }
-            }
-        case .cancel(let timer):
-            timers.cancel(timer)
+        case .askRetryPolicy(let question):
+            let context = RetryContext(question, closeCode: question.reason.closeCode?.rawValue)
+            let delay = options.retryPolicy.delay(for: context)
+            step { $0.retryDecided(question.attempt, delay: delay, now: $1) }
         case .publish(let state):
             publish(state)
+        case .publishWait(let until, let attempt, let reason):
+            publish(.waiting(until: driver.instant(until), attempt: attempt, reason: reason))
         }
     }
 
@@ -207,14 +155,14 @@ final class ReconnectingSession: Sendable {
         case .opened:
             // The buffer may still be full of messages from the last connection, so reading may have to wait.
             buffer.pauses(connection(attempt))
-            step(firesDueTimers: false) { $0.opened(attempt, now: $1) }
+            step(catchesUp: false) { $0.opened(attempt, now: $1) }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
         case .pong, .activity, .readComplete:
-            loopState.value.machine.activity(attempt, now: now())
+            driver.machine.activity(attempt, now: driver.now)
         case .closed(let closure):
             if connection(attempt) != nil { forgetConnection() }
-            step(firesDueTimers: false) { $0.closed(attempt, closure, now: $1) }
+            step(catchesUp: false) { $0.closed(attempt, closure, now: $1) }
         }
     }
 
@@ -246,17 +194,14 @@ final class ReconnectingSession: Sendable {
     private func publish(_ state: ReconnectingWebSocket.State) {
         debug("The state has changed.", ["websocket.state": "\(state)"])
         guard case .closed(let closure) = state else {
-            observedState.change(to: state, isFinal: false)
+            driver.state.change(to: state, isFinal: false)
             return
         }
-        let old = observedState.change(to: state, isFinal: true)
-        // Later calls of `close` read the result from the state, so the code resumes only the waiting calls.
-        let closing = shared.withLockedValue { $0.closing }
+        let old = driver.state.change(to: state, isFinal: true)
         loopState.value.request?.cancel()
         loopState.value.request = nil
         // If the app has closed the WebSocket, only its `close` call gets an error, not the sequence.
         buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
-        for continuation in closing { continuation.resume(returning: closure) }
     }
 
     private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata) {

@@ -5,24 +5,9 @@ import RealtimePrimitives
 ///
 /// The machine has no clock, socket or task. The state ``Phase/open(_:)`` contains everything that belongs to one
 /// connection.
-struct ReconnectingStateMachine: Sendable {
-    /// The id of an attempt to connect. The machine ignores an input if its id is from an earlier attempt.
-    typealias Attempt = Int
+struct ReconnectingStateMachine: LoopMachine {
+    typealias Attempt = Reconnector<WebSocketError>.Attempt
     typealias SendID = UInt64
-
-    struct TimerID: Hashable, Sendable {
-        enum Kind: Hashable, Sendable {
-            /// The time limit for an attempt to connect, including the app's closure that makes the request.
-            case attempt
-            /// The end of the wait before the next attempt.
-            case retry
-            /// The time of the next heartbeat, or the time by which the server must have answered a heartbeat.
-            case heartbeat
-        }
-
-        var kind: Kind
-        var serial: Int
-    }
 
     enum Action: Equatable, Sendable {
         /// Call the app's closure for the request, and answer with ``requested(_:_:now:)``.
@@ -41,10 +26,11 @@ struct ReconnectingStateMachine: Sendable {
         /// Fail a waiting call of `send`.
         case fail(SendID, WebSocketError)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
-        case askRetryPolicy(Attempt, retryCount: Int, elapsed: Duration, reason: WebSocketError)
-        case schedule(TimerID, after: Duration)
-        case cancel(TimerID)
+        case askRetryPolicy(Reconnector<WebSocketError>.Question)
         case publish(ReconnectingWebSocket.State)
+        /// Publish the state ``ReconnectingWebSocket/State/waiting(until:attempt:reason:)``. `until` is a time of the
+        /// machine's clock.
+        case publishWait(until: Duration, attempt: Attempt, reason: WebSocketError)
     }
 
     struct Configuration: Sendable {
@@ -55,36 +41,31 @@ struct ReconnectingStateMachine: Sendable {
         var maximumQueuedBytes: Int
     }
 
-    private enum Phase: Sendable {
-        case idle
+    /// The connection of the current attempt.
+    private enum Connection: Sendable {
+        /// There is none, or it has ended.
+        case none(WebSocketClosure)
         /// The app's closure makes the request.
-        case preparing(Attempt, timer: TimerID)
-        case connecting(Attempt, timer: TimerID)
+        case requested
+        case opening
         case open(Session)
-        /// The retry policy decides whether there is another attempt.
-        case asking(Attempt, after: WebSocketClosure)
-        case waiting(timer: TimerID)
-        case closing(Attempt)
-        case closed(WebSocketClosure)
+        /// The app has closed the WebSocket.
+        case closing
     }
 
     private struct Session: Sendable {
-        var attempt: Attempt
-        var since: Duration
         var lastActivity: Duration
         /// The time of the last heartbeat, or of the start of the connection.
         var lastHeartbeat: Duration
         /// The time of the first heartbeat since the last data arrived; `nil` if there was none.
         var unansweredSince: Duration?
-        /// The timer of the heartbeat; `nil` without a heartbeat.
-        var timer: TimerID?
-        /// The time at which the timer is due; `nil` without a heartbeat.
-        var timerDue: Duration?
+        /// The time of the next check or heartbeat; `nil` without a heartbeat.
+        var nextCheck: Duration?
 
-        /// Whether the computer was suspended since the session has set the timer: the timer is overdue by more than
-        /// the time in which a running client notices that it is due.
+        /// Whether the computer was suspended since the session has set the next check: the check is overdue by more
+        /// than the time in which a running client notices that it is due.
         func wasSuspended(now: Duration) -> Bool {
-            timerDue.map { now - $0 > ClockedTimers<TimerID>.checkInterval } ?? false
+            nextCheck.map { now - $0 > Suspension.checkInterval } ?? false
         }
 
         func nextHeartbeat(_ heartbeat: ReconnectingWebSocket.Heartbeat, _ interval: Duration) -> Duration {
@@ -93,47 +74,50 @@ struct ReconnectingStateMachine: Sendable {
     }
 
     private let configuration: Configuration
-    private var phase = Phase.idle
-    private var attempts: Attempt = 0
-    private var timers = 0
-    /// The number of retries since the last connection that was open long enough.
-    private var retryCount = 0
-    /// The time when the connection was lost, or when the app called `connect()`. The time is `nil` while there is a
-    /// connection, and before the first attempt.
-    private var outage: Duration?
+    private var reconnector: Reconnector<WebSocketError>
+    private var connection = Connection.none(WebSocketClosure(code: nil))
     private var queue: [(id: SendID, message: WebSocketMessage)] = []
     private var queuedBytes = 0
 
-    init(_ configuration: Configuration) { self.configuration = configuration }
+    init(_ configuration: Configuration) {
+        self.configuration = configuration
+        reconnector = Reconnector(
+            attemptTimeout: configuration.connectTimeout,
+            backOffReset: configuration.backOffReset
+        )
+    }
+
+    var wakeUp: Duration? {
+        if case .open(let session) = connection { session.nextCheck } else { reconnector.wakeUp }
+    }
 
     // MARK: Calls of the app
 
     mutating func connect(now: Duration) -> [Action] {
-        guard case .idle = phase else { return [] }
-        outage = now
-        return beginAttempt()
+        guard case .idle = reconnector.phase else { return [] }
+        return follow(reconnector.open(now: now), now: now)
     }
 
     mutating func close(code: WebSocketCloseCode, reason: String) -> [Action] {
-        let closure = WebSocketClosure(code: nil)
-        switch phase {
-        case .idle, .asking: return end(closure)
-        case .preparing(let attempt, let timer), .connecting(let attempt, let timer):
-            return [.cancel(timer), .abort(attempt)] + end(closure)
-        case .waiting(let timer): return [.cancel(timer)] + end(closure)
-        case .open(let session):
-            phase = .closing(session.attempt)
-            return cancelTimer(of: session) + [.publish(.closing), .close(session.attempt, code, reason: reason)]
-        case .closing, .closed: return []
+        switch connection {
+        case .none:
+            if case .ended = reconnector.phase { return [] }
+            return end(WebSocketClosure(code: nil))
+        case .requested, .opening: return [.abort(reconnector.attempt)] + end(WebSocketClosure(code: nil))
+        case .open:
+            connection = .closing
+            reconnector.stop()
+            return [.publish(.closing), .close(reconnector.attempt, code, reason: reason)]
+        case .closing: return []
         }
     }
 
     mutating func send(_ message: WebSocketMessage, _ id: SendID) -> [Action] {
-        switch phase {
-        case .open(let session): return [.write(session.attempt, id, message)]
-        case .closing, .closed:
+        switch reconnector.phase {
+        case .open: return [.write(reconnector.attempt, id, message)]
+        case .ended:
             return [.fail(id, WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed."))]
-        case .idle, .preparing, .connecting, .asking, .waiting:
+        case .idle, .opening, .asking, .waiting:
             guard queue.count < configuration.maximumQueuedMessages,
                 queuedBytes + message.size <= configuration.maximumQueuedBytes
             else {
@@ -166,99 +150,79 @@ struct ReconnectingStateMachine: Sendable {
         _ result: Result<WebSocketRequest, WebSocketError>,
         now: Duration
     ) -> [Action] {
-        guard case .preparing(attempt, let timer) = phase else { return [] }
+        guard attempt == reconnector.attempt, case .requested = connection else { return [] }
         switch result {
         case .success(let request):
-            phase = .connecting(attempt, timer: timer)
+            connection = .opening
             return [.open(attempt, request)]
-        case .failure(let error):
-            return [.cancel(timer)] + lost(WebSocketClosure(code: nil, error: error), now: now)
+        case .failure(let error): return lost(WebSocketClosure(code: nil, error: error), now: now)
         }
     }
 
     mutating func opened(_ attempt: Attempt, now: Duration) -> [Action] {
-        guard case .connecting(attempt, let timer) = phase else { return [] }
-        var session = Session(attempt: attempt, since: now, lastActivity: now, lastHeartbeat: now)
-        var actions: [Action] = [.cancel(timer)]
-        if let interval = configuration.heartbeat.interval {
-            let timer = makeTimer(.heartbeat)
-            session.timer = timer
-            session.timerDue = now + interval
-            actions.append(.schedule(timer, after: interval))
-        }
-        outage = nil
-        phase = .open(session)
-        actions += [.publish(.open), .sendOpeningMessages(attempt)]
-        actions += queue.map { .write(attempt, $0.id, $0.message) }
-        queue = []
-        queuedBytes = 0
-        return actions
+        guard attempt == reconnector.attempt, case .opening = connection else { return [] }
+        reconnector.opened(now: now)
+        connection = .open(
+            Session(lastActivity: now, lastHeartbeat: now, nextCheck: configuration.heartbeat.interval.map { now + $0 })
+        )
+        defer { (queue, queuedBytes) = ([], 0) }
+        return [.publish(.open), .sendOpeningMessages(attempt)] + queue.map { .write(attempt, $0.id, $0.message) }
     }
 
     /// Records the arrival of data from the server.
     mutating func activity(_ attempt: Attempt, now: Duration) {
-        guard case .open(var session) = phase, session.attempt == attempt else { return }
+        guard attempt == reconnector.attempt, case .open(var session) = connection else { return }
         // The data may have arrived before the suspension, so it does not show that the connection still works.
         if session.wasSuspended(now: now) { return }
         session.lastActivity = now
         session.unansweredSince = nil
-        phase = .open(session)
+        connection = .open(session)
     }
 
     mutating func closed(_ attempt: Attempt, _ closure: WebSocketClosure, now: Duration) -> [Action] {
-        switch phase {
-        case .connecting(attempt, let timer): return [.cancel(timer)] + lost(closure, now: now)
-        case .open(let session) where session.attempt == attempt:
-            return cancelTimer(of: session) + lost(closure, heldFor: now - session.since, now: now)
-        case .closing(attempt): return end(closure)
-        case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
+        guard attempt == reconnector.attempt else { return [] }
+        switch connection {
+        case .opening, .open: return lost(closure, now: now)
+        case .closing: return end(closure)
+        case .none, .requested: return []
         }
     }
 
     mutating func retryDecided(_ attempt: Attempt, delay: Duration?, now: Duration) -> [Action] {
-        guard case .asking(attempt, var closure) = phase else { return [] }
-        let reason = WebSocketError(closure)
-        guard let delay else {
-            closure.error = reason
-            return end(closure)
-        }
-        retryCount += 1
-        let wait = max(delay, .zero)
-        let timer = makeTimer(.retry)
-        phase = .waiting(timer: timer)
-        return [
-            .publish(.waiting(attempt: attempts + 1, delay: wait, reason: reason)), .schedule(timer, after: wait),
-        ]
+        follow(reconnector.decided(attempt, delay: delay, now: now), now: now)
     }
 
     /// - Parameter isPaused: Whether the client has paused reading because the app consumes messages too slowly. During
     ///   a pause, the client cannot receive an answer.
-    mutating func timerFired(_ timer: TimerID, isPaused: Bool, now: Duration) -> [Action] {
-        switch phase {
-        case .preparing(let attempt, timer), .connecting(let attempt, timer):
+    mutating func wake(isPaused: Bool, now: Duration) -> [Action] {
+        guard case .open(let session) = connection else { return follow(reconnector.wake(now: now), now: now) }
+        guard let nextCheck = session.nextCheck, nextCheck <= now else { return [] }
+        return heartbeat(session, isPaused: isPaused, now: now)
+    }
+
+    // MARK: Transitions
+
+    private mutating func follow(_ action: Reconnector<WebSocketError>.Action?, now: Duration) -> [Action] {
+        switch action {
+        case .open(let attempt):
+            connection = .requested
+            return [.publish(.connecting(attempt: attempt)), .makeRequest(attempt)]
+        case .timeOut(let attempt):
             let timeout = configuration.connectTimeout
             let error = WebSocketError(
                 .connectionTimedOut,
                 "Connection timed out: there was no connection within \(timeout.inWords)."
             )
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
-        case .waiting(timer): return beginAttempt()
-        case .open(let session) where session.timer == timer:
-            return heartbeat(session, isPaused: isPaused, now: now)
-        case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
+        case .ask(let question): return [.askRetryPolicy(question)]
+        case .wait(let until, let attempt, let reason):
+            return [.publishWait(until: until, attempt: attempt, reason: reason)]
+        case .stop(let reason):
+            guard case .none(var closure) = connection else { return [] }
+            closure.error = reason
+            return end(closure)
+        case nil: return []
         }
-    }
-
-    // MARK: Transitions
-
-    private mutating func beginAttempt() -> [Action] {
-        attempts += 1
-        let timer = makeTimer(.attempt)
-        phase = .preparing(attempts, timer: timer)
-        return [
-            .publish(.connecting(attempt: attempts)), .schedule(timer, after: configuration.connectTimeout),
-            .makeRequest(attempts),
-        ]
     }
 
     /// Checks whether the server has answered the heartbeat, and sends the next heartbeat if it is due.
@@ -275,8 +239,7 @@ struct ReconnectingStateMachine: Sendable {
                     .pongTimedOut,
                     "Connection lost: the server did not answer a ping within \(timeout.inWords)."
                 )
-                return [.abort(session.attempt)]
-                    + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
+                return [.abort(reconnector.attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
             }
             // While the client has paused reading, it cannot receive an answer. The next heartbeat begins a new wait.
             session.unansweredSince = nil
@@ -285,40 +248,29 @@ struct ReconnectingStateMachine: Sendable {
         if wasSuspended || session.nextHeartbeat(configuration.heartbeat, interval) <= now {
             session.lastHeartbeat = now
             session.unansweredSince = session.unansweredSince ?? now
-            actions.append(.sendHeartbeat(session.attempt))
+            actions = [.sendHeartbeat(reconnector.attempt)]
         }
         let next = session.nextHeartbeat(configuration.heartbeat, interval)
-        let check = session.unansweredSince.map { min(next, $0 + timeout) } ?? next
-        let timer = makeTimer(.heartbeat)
-        session.timer = timer
-        session.timerDue = check
-        phase = .open(session)
-        return [.schedule(timer, after: check - now)] + actions
+        session.nextCheck = session.unansweredSince.map { min(next, $0 + timeout) } ?? next
+        connection = .open(session)
+        return actions
     }
 
-    private mutating func lost(_ closure: WebSocketClosure, heldFor time: Duration? = nil, now: Duration) -> [Action] {
-        let since = outage ?? now
-        outage = since
-        if let time, time >= configuration.backOffReset { retryCount = 0 }
+    private mutating func lost(_ closure: WebSocketClosure, now: Duration) -> [Action] {
+        if reconnector.hasLasted(now: now) { reconnector.resetBackOff() }
+        connection = .none(closure)
         let reason = WebSocketError(closure)
         if reason.code.isPermanent { return end(closure) }
-        phase = .asking(attempts, after: closure)
-        return [.askRetryPolicy(attempts, retryCount: retryCount, elapsed: now - since, reason: reason)]
+        return follow(reconnector.lost(reason, .ask(), now: now), now: now)
     }
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {
-        phase = .closed(closure)
+        reconnector.stop()
+        connection = .none(closure)
         let error = closure.error ?? WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed.")
         defer { (queue, queuedBytes) = ([], 0) }
         return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
     }
-
-    private mutating func makeTimer(_ kind: TimerID.Kind) -> TimerID {
-        timers += 1
-        return TimerID(kind: kind, serial: timers)
-    }
-
-    private func cancelTimer(of session: Session) -> [Action] { session.timer.map { [.cancel($0)] } ?? [] }
 }
 
 extension WebSocketError {

@@ -29,13 +29,23 @@ public final class ReconnectingWebSocket: Sendable {
         case connecting(attempt: Int)
         /// The connection is open.
         case open
-        /// The client is waiting before it connects again. The next attempt has the number `attempt`.
-        case waiting(attempt: Int, delay: Duration, reason: WebSocketError)
+        /// The client waits before it reconnects. The next attempt has the number `attempt`, and begins at `until`. To
+        /// display the time, use ``remaining(at:)``.
+        case waiting(until: ContinuousClock.Instant, attempt: Int, reason: WebSocketError)
         /// Your code has closed the WebSocket, and the server has not answered yet.
         case closing
         /// The client does not connect again. Your code closed the WebSocket, the retry policy returned `nil`, or every
         /// attempt would fail with the same error.
         case closed(WebSocketClosure)
+
+        /// Returns the time until the next attempt. The time is zero if the attempt is due, and `nil` if the client
+        /// does not wait.
+        ///
+        /// - Parameter now: The time from which to count. Default: now.
+        public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
+            guard case .waiting(let until, _, _) = self else { return nil }
+            return max(until - now, .zero)
+        }
     }
 
     /// The way in which the client detects a dead connection.
@@ -174,15 +184,31 @@ public final class ReconnectingWebSocket: Sendable {
         self.init(connector, options, eventLoopGroup, request)
     }
 
-    private init(
+    private convenience init(
         _ connector: WebSocketConnector,
         _ options: Options,
         _ eventLoopGroup: any EventLoopGroup,
         _ request: @escaping @Sendable () async throws -> WebSocketRequest
     ) {
-        session = ReconnectingSession(options, on: eventLoopGroup.next(), request: request) {
+        self.init(options, on: eventLoopGroup.next(), request: request) {
             connector.connect(to: $0, on: $1, receive: $2)
         }
+    }
+
+    /// Creates a WebSocket whose connections a closure starts, for tests.
+    ///
+    /// - Parameter clock: The clock; `nil` for the computer's clock.
+    package init(
+        _ options: Options,
+        on eventLoop: any EventLoop,
+        clock: (@Sendable () -> ContinuousClock.Instant)? = nil,
+        request: @escaping @Sendable () async throws -> WebSocketRequest,
+        _ open:
+            @escaping @Sendable (
+                WebSocketRequest, any EventLoop, @escaping @Sendable (WebSocketEvent) -> Void
+            ) -> WebSocketConnection
+    ) {
+        session = ReconnectingSession(options, on: eventLoop, clock: clock, request: request, open)
     }
 
     deinit { session.release() }

@@ -1,4 +1,5 @@
 import EventSourceTestServer
+import EventStreamTestSupport
 import Foundation
 import RealtimeHTTP
 import ServerSentEvents

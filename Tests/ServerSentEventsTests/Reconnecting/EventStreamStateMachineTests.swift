@@ -46,10 +46,6 @@ struct EventStreamStateMachineTests {
         )
     }
 
-    private static func timer(_ kind: Machine.TimerID.Kind, _ serial: Int) -> Machine.TimerID {
-        .init(kind: kind, serial: serial)
-    }
-
     /// Returns a machine that waits for the response to its first request.
     private static func connecting(
         _ reconnection: EventStreamOptions.Reconnection = .automatic,
@@ -57,7 +53,7 @@ struct EventStreamStateMachineTests {
         _ request: HTTPRequest = request()
     ) -> Machine {
         var machine = machine(reconnection, makesRequests: makesRequests)
-        _ = machine.start()
+        _ = machine.start(now: .zero)
         _ = machine.requested(1, .success(request), now: .zero)
         return machine
     }
@@ -88,11 +84,7 @@ struct EventStreamStateMachineTests {
         minimumDelay: Duration = .seconds(3)
     ) -> Machine.Action {
         .askRetryPolicy(
-            attempt,
-            retryCount: retryCount,
-            elapsed: elapsed,
-            reason: reason,
-            minimumDelay: minimumDelay
+            .init(attempt, retryCount: retryCount, elapsed: elapsed, reason: reason, minimumDelay: minimumDelay)
         )
     }
 
@@ -102,24 +94,25 @@ struct EventStreamStateMachineTests {
     func life() {
         var machine = Self.machine(lastEventID: "0")
         #expect(
-            machine.start() == [
-                .publish(.connecting(attempt: 1)), .schedule(Self.timer(.response, 1), after: .seconds(60)),
+            machine.start(now: .zero) == [
+                .publish(.connecting(attempt: 1)),
                 .makeRequest(EventStreamAttempt(number: 1, reason: .initial, lastEventID: "0")),
             ]
         )
-        #expect(machine.start() == [])
+        #expect(machine.wakeUp == .seconds(60))
+        #expect(machine.start(now: .zero) == [])
         #expect(machine.requested(1, .success(Self.request()), now: .zero) == [.open(1, Self.request())])
         #expect(!machine.isOpen(1))
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .seconds(1)) == [
-                .cancel(Self.timer(.response, 1)), .schedule(Self.timer(.idle, 2), after: .seconds(300)),
                 .publish(.open(Self.okay)), .deliver(.opened(Self.okay, isWhole: false)),
             ]
         )
+        #expect(machine.wakeUp == .seconds(301))
         #expect(machine.isOpen(1))
         #expect(
             machine.ended(1, Self.lost, now: .seconds(2)) == [
-                .cancel(Self.timer(.idle, 2)), .abort(1), .deliver(.ended(1, isComplete: false)),
+                .abort(1), .deliver(.ended(1, isComplete: false)),
             ]
         )
         var reason = Self.lost
@@ -129,15 +122,16 @@ struct EventStreamStateMachineTests {
         #expect(
             machine.retryDecided(1, delay: .seconds(1), now: .seconds(3)) == [
                 .publishWait(until: .seconds(8), attempt: 2, reason: reason), .deliver(.lost(reason)),
-                .schedule(Self.timer(.retry, 3), after: .seconds(5)),
             ]
         )
+        #expect(machine.wakeUp == .seconds(8))
         #expect(
-            machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(8)) == [
-                .publish(.connecting(attempt: 2)), .schedule(Self.timer(.response, 4), after: .seconds(60)),
+            machine.wake(isBehind: false, now: .seconds(8)) == [
+                .publish(.connecting(attempt: 2)),
                 .makeRequest(EventStreamAttempt(number: 2, reason: .reconnect, lastEventID: "7")),
             ]
         )
+        #expect(machine.wakeUp == .seconds(68))
     }
 
     @Test("reconnects after a complete response if the request may be repeated")
@@ -151,11 +145,8 @@ struct EventStreamStateMachineTests {
     @Test("waits for the policy's delay if it is longer than the reconnection time")
     func longerWait() {
         var machine = Self.asking()
-        guard case .schedule(_, after: .seconds(20))? = machine.retryDecided(1, delay: .seconds(20), now: .zero).last
-        else {
-            Issue.record("no wait of 20 seconds")
-            return
-        }
+        _ = machine.retryDecided(1, delay: .seconds(20), now: .zero)
+        #expect(machine.wakeUp == .seconds(20))
     }
 
     @Test(
@@ -185,15 +176,14 @@ struct EventStreamStateMachineTests {
         for (held, hasEvents, count) in [(9, false, 1), (10, false, 0), (1, true, 0)] {
             var machine = Self.asking()
             _ = machine.retryDecided(1, delay: .zero, now: .zero)
-            _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
+            _ = machine.wake(isBehind: false, now: .seconds(4))
             _ = machine.requested(2, .success(Self.request()), now: .seconds(4))
             _ = machine.received(2, Self.okay, retryAfter: .zero, now: .seconds(5))
             let end = Duration.seconds(5 + held)
             _ = machine.ended(2, Self.lost, now: end)
-            let elapsed = count == 0 ? Duration.zero : end - .seconds(1)
             #expect(
                 machine.drained(2, Position(hasEvents: hasEvents), now: end)
-                    == [Self.ask(Self.lost, attempt: 2, retryCount: count, elapsed: elapsed)]
+                    == [Self.ask(Self.lost, attempt: 2, retryCount: count)]
             )
         }
     }
@@ -228,7 +218,7 @@ struct EventStreamStateMachineTests {
             #expect(
                 machine.ended(1, failure, now: .zero)
                     == [
-                        .cancel(Self.timer(.response, 1)), .publish(.closed(failure)), .finish(.failure(failure)),
+                        .publish(.closed(failure)), .finish(.failure(failure)),
                     ]
             )
         }
@@ -258,17 +248,17 @@ struct EventStreamStateMachineTests {
             var machine = Self.connecting(.untilResponse, request)
             #expect(machine.ended(1, failure, now: .zero).last == Self.ask(failure))
             _ = machine.retryDecided(1, delay: .zero, now: .zero)
-            _ = machine.timerFired(Self.timer(.retry, 2), isBehind: false, now: .seconds(3))
+            _ = machine.wake(isBehind: false, now: .seconds(3))
             _ = machine.requested(2, .success(request), now: .seconds(3))
             _ = machine.received(2, EventStreamResponse(status: 503), retryAfter: .seconds(7), now: .seconds(3))
-            guard
-                case .askRetryPolicy(2, 1, .seconds(3), _, .seconds(7))? = machine.ended(2, nil, now: .seconds(3)).last
-            else {
+            guard case .askRetryPolicy(let question)? = machine.ended(2, nil, now: .seconds(3)).last else {
                 Issue.record("no repetition after status 503")
                 continue
             }
+            #expect(question.retryCount == 1 && question.elapsed == .seconds(3))
+            #expect(question.minimumDelay == .seconds(7))
             _ = machine.retryDecided(2, delay: .zero, now: .seconds(3))
-            _ = machine.timerFired(Self.timer(.retry, 4), isBehind: false, now: .seconds(10))
+            _ = machine.wake(isBehind: false, now: .seconds(10))
             _ = machine.requested(3, .success(request), now: .seconds(10))
             _ = machine.received(3, Self.okay, retryAfter: .zero, now: .seconds(10))
             _ = machine.ended(3, Self.lost, now: .seconds(11))
@@ -276,7 +266,7 @@ struct EventStreamStateMachineTests {
             if request.method == "POST" {
                 #expect(actions == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))])
             } else {
-                #expect(actions == [Self.ask(Self.lost, attempt: 3, retryCount: 2, elapsed: .seconds(11))])
+                #expect(actions == [Self.ask(Self.lost, attempt: 3, retryCount: 2)])
             }
         }
     }
@@ -294,16 +284,13 @@ struct EventStreamStateMachineTests {
                 _ = machine.ended(attempt, Self.lost, now: now + .seconds(50))
                 let position = Position(lastEventID: "1", hasEvents: true)
                 let actions = machine.drained(attempt, position, now: now + .seconds(50))
-                guard case .askRetryPolicy(attempt, let count, _, _, _)? = actions.last else {
+                guard case .askRetryPolicy(let question)? = actions.last else {
                     Issue.record("\(reconnection): \(actions)")
                     break
                 }
-                #expect(count == (isReset ? 0 : attempt - 1))
-                guard case .schedule(let timer, _)? = machine.retryDecided(attempt, delay: .zero, now: now).last else {
-                    Issue.record("no wait")
-                    break
-                }
-                _ = machine.timerFired(timer, isBehind: false, now: now + .seconds(60))
+                #expect(question.attempt == attempt && question.retryCount == (isReset ? 0 : attempt - 1))
+                _ = machine.retryDecided(attempt, delay: .zero, now: now)
+                _ = machine.wake(isBehind: false, now: now + .seconds(60))
                 _ = machine.requested(attempt + 1, .success(request), now: now + .seconds(60))
             }
         }
@@ -354,7 +341,7 @@ struct EventStreamStateMachineTests {
         var machine = Self.connecting()
         #expect(
             machine.received(1, EventStreamResponse(status: 204), retryAfter: .zero, now: .zero) == [
-                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.closed(nil)),
+                .abort(1), .publish(.closed(nil)),
                 .finish(.success(.withoutContent(status: 204))),
             ]
         )
@@ -378,7 +365,7 @@ struct EventStreamStateMachineTests {
         )
         #expect(
             machine.ended(1, nil, now: .zero) == [
-                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.closed(error)), .finish(.failure(error)),
+                .abort(1), .publish(.closed(error)), .finish(.failure(error)),
             ]
         )
     }
@@ -399,7 +386,7 @@ struct EventStreamStateMachineTests {
 
         machine = Self.connecting()
         _ = machine.received(1, response, retryAfter: .zero, now: .zero)
-        let end = machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60))
+        let end = machine.wake(isBehind: false, now: .seconds(60))
         guard case .finish(.failure(let late))? = end.last else {
             Issue.record("\(end)")
             return
@@ -446,8 +433,8 @@ struct EventStreamStateMachineTests {
             )
             #expect(
                 machine.ended(1, nil, now: .seconds(1)) == [
-                    .cancel(Self.timer(.response, 1)), .abort(1),
-                    Self.ask(error, minimumDelay: .seconds(minimumDelay)),
+                    .abort(1),
+                    Self.ask(error, elapsed: .seconds(1), minimumDelay: .seconds(minimumDelay)),
                 ]
             )
         }
@@ -459,8 +446,7 @@ struct EventStreamStateMachineTests {
         let response = EventStreamResponse(status: status)
         #expect(
             machine.received(1, response, retryAfter: .zero, now: .zero) == [
-                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.connecting(attempt: 2)),
-                .schedule(Self.timer(.response, 2), after: .seconds(60)),
+                .abort(1), .publish(.connecting(attempt: 2)),
                 .makeRequest(EventStreamAttempt(number: 2, reason: .unauthorized)),
             ]
         )
@@ -481,11 +467,11 @@ struct EventStreamStateMachineTests {
             #expect(machine.ended(1, error, now: .zero).last == .finish(.failure(error)))
         }
         var machine = Self.machine(.always)
-        _ = machine.start()
+        _ = machine.start(now: .zero)
         let error = EventStreamError(.invalidRequest, "no")
         #expect(
             machine.requested(1, .failure(error), now: .zero)
-                == [.cancel(Self.timer(.response, 1)), .publish(.closed(error)), .finish(.failure(error))]
+                == [.publish(.closed(error)), .finish(.failure(error))]
         )
     }
 
@@ -493,11 +479,11 @@ struct EventStreamStateMachineTests {
     func noRequest() {
         let error = EventStreamError(.requestFailed, "no token")
         var machine = Self.machine()
-        _ = machine.start()
+        _ = machine.start(now: .zero)
         #expect(machine.requested(1, .failure(error), now: .zero).last == .finish(.failure(error)))
         machine = Self.asking()
         _ = machine.retryDecided(1, delay: .zero, now: .zero)
-        _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
+        _ = machine.wake(isBehind: false, now: .seconds(4))
         #expect(
             machine.requested(2, .failure(error), now: .seconds(5)).last
                 == Self.ask(error, attempt: 2, retryCount: 1, elapsed: .seconds(4))
@@ -517,8 +503,8 @@ struct EventStreamStateMachineTests {
             """
         )
         #expect(
-            machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
-                .abort(1), Self.ask(error),
+            machine.wake(isBehind: false, now: .seconds(60)) == [
+                .abort(1), Self.ask(error, elapsed: .seconds(60)),
             ]
         )
         #expect(machine.ended(1, Self.lost, now: .seconds(60)) == [])
@@ -527,13 +513,13 @@ struct EventStreamStateMachineTests {
     @Test("a closure that returns no request in time is named")
     func closureTimeout() {
         var machine = Self.machine(makesRequests: true)
-        _ = machine.start()
+        _ = machine.start(now: .zero)
         let error = EventStreamError(
             .responseTimedOut,
             "Connection timed out: the app's closure returned no request within 60 s."
         )
         #expect(
-            machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
+            machine.wake(isBehind: false, now: .seconds(60)) == [
                 .abort(1), .publish(.closed(error)), .finish(.failure(error)),
             ]
         )
@@ -568,18 +554,14 @@ struct EventStreamStateMachineTests {
     func idleTimeout() {
         var machine = Self.open()
         machine.activity(1, now: .seconds(100))
+        #expect(machine.wake(isBehind: false, now: .seconds(300)) == [])
+        #expect(machine.wakeUp == .seconds(400))
+        #expect(machine.wake(isBehind: true, now: .seconds(400)) == [])
+        #expect(machine.wakeUp == .seconds(700))
+        #expect(machine.wake(isBehind: false, now: .seconds(699)) == [])
         #expect(
-            machine.timerFired(Self.timer(.idle, 2), isBehind: false, now: .seconds(300))
-                == [.schedule(Self.timer(.idle, 3), after: .seconds(100))]
-        )
-        #expect(
-            machine.timerFired(Self.timer(.idle, 3), isBehind: true, now: .seconds(400))
-                == [.schedule(Self.timer(.idle, 4), after: .seconds(300))]
-        )
-        #expect(machine.timerFired(Self.timer(.idle, 3), isBehind: false, now: .seconds(400)) == [])
-        #expect(
-            machine.timerFired(Self.timer(.idle, 4), isBehind: false, now: .seconds(700)) == [
-                .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1, isComplete: false)),
+            machine.wake(isBehind: false, now: .seconds(700)) == [
+                .abort(1), .deliver(.ended(1, isComplete: false)),
             ]
         )
         let error = EventStreamError(
@@ -593,23 +575,22 @@ struct EventStreamStateMachineTests {
     func resumedReading() {
         var machine = Self.open()
         machine.resumedReading(now: .seconds(299))
-        #expect(
-            machine.timerFired(Self.timer(.idle, 2), isBehind: false, now: .seconds(300))
-                == [.schedule(Self.timer(.idle, 3), after: .seconds(299))]
-        )
+        #expect(machine.wake(isBehind: false, now: .seconds(300)) == [])
+        #expect(machine.wakeUp == .seconds(599))
     }
 
-    @Test("an open stream without an idle timeout has no timer")
+    @Test("an open stream without an idle timeout waits for no time")
     func noIdleTimeout() {
         var machine = Self.machine(idleTimeout: nil)
-        _ = machine.start()
+        _ = machine.start(now: .zero)
         _ = machine.requested(1, .success(Self.request()), now: .zero)
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .zero) == [
-                .cancel(Self.timer(.response, 1)), .publish(.open(Self.okay)),
+                .publish(.open(Self.okay)),
                 .deliver(.opened(Self.okay, isWhole: false)),
             ]
         )
+        #expect(machine.wakeUp == nil)
     }
 
     // MARK: The app
@@ -617,18 +598,18 @@ struct EventStreamStateMachineTests {
     /// Returns a machine for each phase, with the actions that leave the phase.
     private static var phases: [(String, Machine, [Machine.Action])] {
         var preparing = machine()
-        _ = preparing.start()
+        _ = preparing.start(now: .zero)
         var refused = connecting()
         _ = refused.received(1, EventStreamResponse(status: 404), retryAfter: .zero, now: .zero)
         var draining = open()
         _ = draining.ended(1, nil, now: .zero)
         var waiting = asking()
         _ = waiting.retryDecided(1, delay: .zero, now: .zero)
-        let attempt: [Machine.Action] = [.cancel(timer(.response, 1)), .abort(1)]
+        let attempt: [Machine.Action] = [.abort(1)]
         return [
             ("idle", machine(), []), ("preparing", preparing, attempt), ("connecting", connecting(), attempt),
-            ("refused", refused, attempt), ("open", open(), [.cancel(timer(.idle, 2)), .abort(1)]),
-            ("draining", draining, []), ("asking", asking(), []), ("waiting", waiting, [.cancel(timer(.retry, 3))]),
+            ("refused", refused, attempt), ("open", open(), [.abort(1)]),
+            ("draining", draining, []), ("asking", asking(), []), ("waiting", waiting, []),
         ]
     }
 
@@ -641,7 +622,7 @@ struct EventStreamStateMachineTests {
                 "\(name)"
             )
             let inputs: [(inout Machine) -> [Machine.Action]] = [
-                { $0.close() }, { $0.start() }, { $0.restart(now: .zero) },
+                { $0.close() }, { $0.start(now: .zero) }, { $0.restart(now: .zero) },
                 { $0.requested(1, .success(Self.request()), now: .zero) },
                 { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
                 { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
@@ -649,12 +630,7 @@ struct EventStreamStateMachineTests {
                 { $0.retryDecided(1, delay: .zero, now: .zero) },
             ]
             for input in inputs { #expect(input(&machine) == [], "\(name)") }
-            for kind in [Machine.TimerID.Kind.response, .idle, .retry] {
-                for serial in 1...4 {
-                    let timer = Self.timer(kind, serial)
-                    #expect(machine.timerFired(timer, isBehind: false, now: .zero) == [], "\(name)")
-                }
-            }
+            #expect(machine.wakeUp == nil && machine.wake(isBehind: false, now: .seconds(3_600)) == [], "\(name)")
         }
     }
 
@@ -681,7 +657,7 @@ struct EventStreamStateMachineTests {
         let error = EventStreamError(.eventTooLarge, "large")
         #expect(
             machine.failed(error) == [
-                .cancel(Self.timer(.idle, 2)), .abort(1), .publish(.closed(error)), .finish(.failure(error)),
+                .abort(1), .publish(.closed(error)), .finish(.failure(error)),
             ]
         )
     }
@@ -697,7 +673,7 @@ struct EventStreamStateMachineTests {
             { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
             { $0.drained(1, Position(), now: .zero) },
             { $0.retryDecided(1, delay: .zero, now: .zero) },
-            { $0.timerFired(Self.timer(.response, 1), isBehind: false, now: .zero) },
+            { $0.wake(isBehind: false, now: .zero) },
         ]
         for input in inputs { #expect(input(&machine) == []) }
         #expect(machine.requested(2, .success(Self.request()), now: .zero) == [.open(2, Self.request())])

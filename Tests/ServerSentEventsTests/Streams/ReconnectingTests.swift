@@ -1,3 +1,4 @@
+import EventStreamTestSupport
 import NIOConcurrencyHelpers
 import RealtimeHTTP
 import ServerSentEvents

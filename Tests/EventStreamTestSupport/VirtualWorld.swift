@@ -1,46 +1,48 @@
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOEmbedded
-import RealtimeHTTP
-import ServerSentEvents
+package import NIOEmbedded
+package import RealtimeHTTP
+package import ServerSentEvents
 
 /// Streams in virtual time, with the responses of the test.
-final class VirtualWorld: Sendable {
-    let eventLoop = NIOAsyncTestingEventLoop()
+package final class VirtualWorld: Sendable {
+    package let eventLoop = NIOAsyncTestingEventLoop()
     private let network = VirtualNetwork()
     private let origin = ContinuousClock.now
     private let suspended = NIOLockedValueBox(Duration.zero)
 
-    func stream(
+    package init() {}
+
+    package func stream(
         _ request: EventStreamRequest = EventStreamRequest("http://example.com/feed"),
         options: EventStreamOptions = EventStreamOptions()
     ) -> EventStream {
         EventStream(request, options: options, connector: connector)
     }
 
-    var connector: EventStreamConnector {
+    package var connector: EventStreamConnector {
         EventStreamConnector(network, eventLoopGroup: eventLoop) { [self] in now }
     }
 
-    var now: ContinuousClock.Instant {
+    package var now: ContinuousClock.Instant {
         origin + .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
     }
 
     /// Suspends the machine. The clock continues, and the timers of the event loop stop.
-    func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
+    package func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
 
     /// Returns the next request that the client sends.
-    func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }
+    package func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }
 
     /// The number of requests that the client has sent.
-    var requestCount: Int { network.count.withLockedValue { $0 } }
+    package var requestCount: Int { network.count.withLockedValue { $0 } }
 
-    func advance(by duration: Duration) async {
+    package func advance(by duration: Duration) async {
         await eventLoop.advanceTime(by: TimeAmount(clamping: duration))
     }
 
     /// Runs the pending work of the loop.
-    func settle() async { await eventLoop.run() }
+    package func settle() async { await eventLoop.run() }
 }
 
 private final class VirtualNetwork: HTTPStreamer {
@@ -64,8 +66,8 @@ private final class VirtualNetwork: HTTPStreamer {
 }
 
 /// A request that the client has sent, and the response to it.
-final class VirtualExchange: HTTPStream {
-    let request: HTTPRequest
+package final class VirtualExchange: HTTPStream {
+    package let request: HTTPRequest
     private let eventLoop: any EventLoop
     /// The handler is nil after the client has cancelled the request.
     private let handler: NIOLockedValueBox<Handler?>
@@ -86,27 +88,29 @@ final class VirtualExchange: HTTPStream {
         (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
     }
 
-    var isCancelled: Bool { handler.withLockedValue { $0 == nil } }
-    var isReading: Bool { isReadingBox.withLockedValue { $0 } }
+    package var isCancelled: Bool { handler.withLockedValue { $0 == nil } }
+    package var isReading: Bool { isReadingBox.withLockedValue { $0 } }
 
     /// Waits until the client has cancelled the request.
-    func cancelled() async { await cancellations.first { _ in true } }
+    package func cancelled() async { await cancellations.first { _ in true } }
 
-    func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
+    package func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
 
-    func cancel() {
+    package func cancel() {
         handler.withLockedValue { $0 = nil }
         cancellation.yield()
     }
 
-    func respond(_ status: Int = 200, _ headers: HTTPFields = ["Content-Type": "text/event-stream"]) async throws {
+    package func respond(_ status: Int = 200, _ headers: HTTPFields = ["Content-Type": "text/event-stream"])
+        async throws
+    {
         try await bring(.head(HTTPResponse(status: status, headers: headers)))
     }
 
-    func send(_ text: String) async throws { try await bring(.body(ByteBuffer(string: text))) }
+    package func send(_ text: String) async throws { try await bring(.body(ByteBuffer(string: text))) }
 
     /// Delivers an event. After the client has cancelled the request, nothing arrives, as with a real connection.
-    func bring(_ event: HTTPStreamEvent) async throws {
+    package func bring(_ event: HTTPStreamEvent) async throws {
         try await eventLoop.submit { [self] in
             handler.withLockedValue { $0 }?.receive(event)
         }.get()

@@ -1,0 +1,120 @@
+import NIOConcurrencyHelpers
+package import NIOCore
+
+/// A state machine that a ``LoopShell`` runs. Its inputs are methods that return the actions to carry out.
+package protocol LoopMachine: Sendable {
+    associatedtype Action: Sendable
+
+    /// The time at which the machine needs ``LoopShell/wake(_:now:)``, by its clock; `nil` if it waits for no time.
+    var wakeUp: Duration? { get }
+}
+
+/// The shell around a client's state machine. It passes the inputs to the machine and carries out the actions, both on
+/// one event loop.
+package protocol LoopShell: AnyObject, Sendable {
+    associatedtype Machine: LoopMachine
+    /// The state that observers can follow.
+    associatedtype State: Sendable
+
+    var driver: MachineDriver<Machine, State> { get }
+
+    /// Passes the machine the input that it needs at ``LoopMachine/wakeUp``.
+    func wake(_ machine: inout Machine, now: Duration) -> [Machine.Action]
+
+    func run(_ action: Machine.Action)
+}
+
+/// The machine of a ``LoopShell``, with its event loop, its clock, its timer and its observers.
+package final class MachineDriver<Machine: LoopMachine, State: Sendable>: Sendable {
+    fileprivate struct Loop {
+        var machine: Machine
+        var isStepping = false
+        var timer: (due: Duration, scheduled: Scheduled<Void>)?
+    }
+
+    package let eventLoop: any EventLoop
+    package let state: ObservableState<State>
+    fileprivate let loop: NIOLoopBoundBox<Loop>
+    private let clock: @Sendable () -> ContinuousClock.Instant
+    /// The time at which the machine's clock was zero.
+    private let origin: ContinuousClock.Instant
+
+    /// - Parameter clock: A clock that continues while the computer is suspended; `nil` for the computer's clock.
+    package init(
+        _ machine: Machine,
+        _ state: State,
+        on eventLoop: any EventLoop,
+        clock: (@Sendable () -> ContinuousClock.Instant)? = nil
+    ) {
+        self.eventLoop = eventLoop
+        self.state = ObservableState(state)
+        self.clock = clock ?? { .now }
+        origin = self.clock()
+        loop = .makeBoxSendingValue(Loop(machine: machine), eventLoop: eventLoop)
+    }
+
+    /// The time of the machine.
+    package var now: Duration { clock() - origin }
+
+    /// Converts a time of the machine.
+    package func instant(_ time: Duration) -> ContinuousClock.Instant { origin + time }
+
+    /// The machine, for inputs without actions. Only the event loop may use the property.
+    package var machine: Machine {
+        get { loop.value.machine }
+        _modify { yield &loop.value.machine }
+    }
+}
+
+extension LoopShell {
+    package var state: State { driver.state.value }
+
+    package func states() -> AsyncStream<State> { driver.state.values() }
+
+    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
+    /// once, so the shell handles events in order. If the shell is carrying out another action, the input waits.
+    ///
+    /// - Parameter catchesUp: Whether the machine first handles the time that was over during a suspension. The value is
+    ///   `false` for events of the connection, because data that has arrived shows that the connection works.
+    package func step(
+        catchesUp: Bool = true,
+        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
+    ) {
+        guard driver.eventLoop.inEventLoop, !driver.loop.value.isStepping else {
+            return driver.eventLoop.execute { self.step(catchesUp: catchesUp, input) }
+        }
+        driver.loop.value.isStepping = true
+        let now = driver.now
+        if catchesUp, let wakeUp = driver.machine.wakeUp, wakeUp <= now {
+            for action in wake(&driver.machine, now: now) { run(action) }
+        }
+        for action in input(&driver.machine, now) { run(action) }
+        driver.loop.value.isStepping = false
+        setTimer()
+    }
+
+    /// Sets the timer for the machine's next time. The event loop's timers stop during a suspension, so the timer also
+    /// fires every few seconds, to look at the clock.
+    private func setTimer() {
+        let wakeUp = driver.machine.wakeUp
+        guard driver.loop.value.timer?.due != wakeUp else { return }
+        driver.loop.value.timer?.scheduled.cancel()
+        driver.loop.value.timer = wakeUp.map { due in
+            let wait = min(due - driver.now, Suspension.checkInterval)
+            return (
+                due,
+                driver.eventLoop.scheduleTask(in: TimeAmount(clamping: wait)) { [weak self] in
+                    guard let self else { return }
+                    driver.loop.value.timer = nil
+                    step { _, _ in [] }
+                }
+            )
+        }
+    }
+}
+
+/// The detection of times in which the computer was suspended.
+package enum Suspension {
+    /// The longest time until a waiting client looks at the clock again.
+    package static var checkInterval: Duration { .seconds(5) }
+}
