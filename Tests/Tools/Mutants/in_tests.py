@@ -413,7 +413,7 @@ MUTANTS = [
     ("requests that must not be repeated", "HTTPExchange.swift",
      "!hasRepeated, request.mayBeRepeated, ", "!hasRepeated, ", "HTTPConnectionTests|HTTPFailureTests"),
     ("the length fields of the app", "HTTPExchange.swift",
-     '        fields.remove(name: "Transfer-Encoding")\n', "", "HTTPConnectionTests"),
+     '        fields.remove(name: "Transfer-Encoding")\n', "", "AsyncHTTPRequesterTests"),
     ("the number of connections to a server", "HTTPConnections.swift",
      "guard server.count < limits.connections, ", "guard server.count < .max, ",
      "HTTPConnectionTests|ConnectionWalkTests"),
