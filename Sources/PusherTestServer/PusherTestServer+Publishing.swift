@@ -13,8 +13,8 @@ extension PusherTestServer {
     ///   - socketID: The connection that does not get the event.
     /// - Returns: The number of connections that get the event. Silent connections do not count.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name, the number of channels or the socket
-    ///   id breaks the protocol's rules, or ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no
-    ///   key.
+    ///   id breaks the protocol's rules, ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no key,
+    ///   or ``ServerError/Code/encryptionUnavailable`` if this build has no libsodium.
     @discardableResult
     public func publish(
         event name: String,
@@ -26,6 +26,12 @@ extension PusherTestServer {
         let plain = channels.filter { !Self.isEncrypted($0) }
         var events: [PublishedEvent] = []
         for channel in channels where Self.isEncrypted(channel) {
+            guard SecretBox.isAvailable else {
+                throw ServerError(
+                    .encryptionUnavailable,
+                    "Event not published: this build cannot encrypt it, because it has no libsodium."
+                )
+            }
             guard let sealed = seal(data, for: channel) else {
                 throw ServerError(
                     .invalidEncryptionKey,

@@ -17,6 +17,10 @@ extension PusherTestServer {
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
             /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
+            /// An event for an encrypted channel cannot be encrypted, because this build has no libsodium.
+            public static let encryptionUnavailable = Self(rawValue: "encryptionUnavailable")
+            /// A recording or one of its lines is invalid, or the file cannot be read.
+            public static let invalidRecording = Self(rawValue: "invalidRecording")
             /// A wait ended before the condition was met.
             public static let timeout = Self(rawValue: "timeout")
             /// The event's name, one of its channels, their number, or an id breaks the protocol's rules.

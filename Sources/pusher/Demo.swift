@@ -8,7 +8,7 @@ struct Demo: Sendable {
     let eventCount: Int
     /// The network that blocks WebSockets; nil if no network blocks them.
     var relay: PusherTestRelay?
-    let timeline = Timeline()
+    var timeline = Timeline()
 
     func run() async throws {
         try timeline.note(.server, "listens on \(server.host):\(server.port), and authorizes at /pusher/auth")

@@ -102,6 +102,8 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var console: Bool?
 
+    @OptionGroup var replay: ReplayOptions
+
     private var servesConsole: Bool { console ?? HostRule.isLoopback(host) }
 
     func validate() throws {
@@ -147,11 +149,12 @@ struct ServeCommand: AsyncParsableCommand {
         options.allowedHosts = Set(allowHost)
         // The server may run for days and does not need old records.
         options.maximumRecordCount = 10_000
+        let recording = try replay.recording()
         // Handle signals before the server prints "ready", because a script may stop the server right after that line.
         let interruption = Interruption()
         do {
             try await PusherTestServer.withServer(options: options) { server in
-                try await serve(server, until: interruption.received)
+                try await serve(server, replaying: recording, until: interruption.received)
             }
         } catch let error as PusherTestServer.ServerError where error.code == .bindFailed {
             throw ExitMessage(describe(error))
@@ -159,7 +162,11 @@ struct ServeCommand: AsyncParsableCommand {
         withExtendedLifetime(interruption) {}
     }
 
-    private func serve(_ server: PusherTestServer, until signals: AsyncStream<Void>) async throws {
+    private func serve(
+        _ server: PusherTestServer,
+        replaying recording: PusherTestServer.Recording?,
+        until signals: AsyncStream<Void>
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             if servesConsole {
                 group.addTask {
@@ -171,6 +178,7 @@ struct ServeCommand: AsyncParsableCommand {
             if verbose {
                 group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
             }
+            if let recording { group.addTask { try await replay.play(recording, on: server) } }
             group.addTask { for await _ in signals { return } }
             // Wait for a signal, or until a task fails because nobody reads the output anymore.
             try await group.next()
@@ -218,7 +226,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-private func printLine(_ text: String) throws { try StandardOutput.print("\(text)\n") }
+func printLine(_ text: String) throws { try StandardOutput.print("\(text)\n") }
 
 /// The names of the test server's presets.
 enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {

@@ -8,13 +8,17 @@ struct Timeline: Sendable {
     }
 
     private let start = ContinuousClock.now
+    private let print: @Sendable (String) throws -> Void
 
-    func title(_ text: String) throws { try StandardOutput.print("\n\(text)\n") }
+    /// - Parameter print: A closure that prints a text. Default: to the standard output.
+    init(print: @escaping @Sendable (String) throws -> Void = { try StandardOutput.print($0) }) { self.print = print }
+
+    func title(_ text: String) throws { try print("\n\(text)\n") }
 
     func note(_ who: Who, _ text: String) throws {
         let time = String(format: "%8.3f s", (ContinuousClock.now - start).seconds)
         let name = who.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0)
-        try StandardOutput.print("\(time)  \(name)  \(text)\n")
+        try print("\(time)  \(name)  \(text)\n")
     }
 }
 

@@ -22,6 +22,7 @@ struct ListenCommand: AsyncParsableCommand {
               pusher listen presence-room --user-id ada --user-info '{"name": "Ada"}'
               pusher listen private-chat --auth-url http://127.0.0.1:8000/broadcasting/auth
               pusher listen orders --limit 1 | jq .data
+              pusher listen orders presence-room --record today.jsonl
             """
     )
 
@@ -42,6 +43,17 @@ struct ListenCommand: AsyncParsableCommand {
 
     @Option(help: "Stop after printing this many events.")
     var limit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Also record all events of the channels in a new file, for pusher serve --replay. The file contains no secrets, \
+            but the data of encrypted channels is readable in it.
+            """,
+            valueName: "file"
+        )
+    )
+    var record: String?
 
     @Option(
         help: ArgumentHelp(
@@ -82,7 +94,8 @@ struct ListenCommand: AsyncParsableCommand {
             names: names,
             limit: limit,
             timeLimit: self.server.timeLimit,
-            output: output
+            output: output,
+            recordingPath: record
         )
         try await listening.run()
     }

@@ -12,6 +12,8 @@ struct Listening: Sendable {
     let limit: Int?
     let timeLimit: Duration
     let output: OutputOptions
+    /// The file that gets a recording of all events; nil if there is none.
+    let recordingPath: String?
 
     /// The reason for the end of the run.
     private enum Ending: Sendable {
@@ -47,6 +49,7 @@ struct Listening: Sendable {
     }
 
     func run() async throws {
+        let recorder = try recordingPath.map { try EventRecorder(path: $0) }
         let interruption = Interruption()
         let signals = interruption.received
         let report = Report()
@@ -72,7 +75,7 @@ struct Listening: Sendable {
                     try await Task.sleep(for: timeLimit)
                     return await report.connections == 0 ? .noConnection : .none
                 }
-                group.addTask { try await print(events, report) }
+                group.addTask { try await print(events, report, recorder) }
                 group.addTask {
                     // The line about the connection comes before the lines about channels.
                     for await _ in announced {}
@@ -244,9 +247,17 @@ struct Listening: Sendable {
 
     // MARK: Events
 
-    private func print(_ events: EventSequence<PusherEvent>, _ report: Report) async throws -> Ending {
+    private func print(
+        _ events: EventSequence<PusherEvent>,
+        _ report: Report,
+        _ recorder: EventRecorder?
+    ) async throws -> Ending {
+        var recorder = recorder
         for await event in events {
             guard isFromChannels(event) else { continue }
+            if let channel = event.channelName.flatMap({ pusher.channel($0) }) {
+                try recorder?.record(event, on: channel)
+            }
             if !event.eventName.hasPrefix("pusher:") { await report.addReceived() }
             guard isWanted(event) else { continue }
             let time = WallTime.now
