@@ -10,7 +10,7 @@ FORMATTED = Package.swift Sources Tests Tools Examples \
 
 .PHONY: help demo serve demo-event-streams demo-chat demo-signalr demo-worker test test-examples setup build lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
-.PHONY: nightly test-threads
+.PHONY: nightly test-threads test-without-sodium
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make api-members             count the API's members that PusherSwift does not have; BEFORE=revision"
 	@echo "make nightly                 run all checks that are too long for each change; Debian, root, hours"
 	@echo "make test-threads            run the tests of code with threads under ThreadSanitizer, with all traits"
+	@echo "make test-without-sodium     run all tests in a build without libsodium"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-memory            run all tests under AddressSanitizer and LeakSanitizer; Linux"
 	@echo "make check-decoder           compare the decoders of frames and JSON with Foundation's, under AddressSanitizer"
@@ -157,10 +158,23 @@ api-check: setup
 api-members:
 	.ci/api-members $(if $(BEFORE),--before $(BEFORE))
 
+# All traits except BundledSodium, whose package contains libraries for Apple's platforms only.
+TRAITS = --traits SystemSodium,Compression,Metrics,ServiceLifecycle
+
+# Without the trait SystemSodium, as on Apple's other platforms. The macro makes the module of libsodium an error, and
+# the linked tests must not ask for the library. pkg-config finds nothing.
+WITHOUT_SODIUM = --disable-default-traits --scratch-path .build-without-sodium -Xcc -DPUSHER_WITHOUT_SODIUM
+test-without-sodium: export PKG_CONFIG_LIBDIR = /nonexistent
+test-without-sodium: export PKG_CONFIG_PATH =
+test-without-sodium:
+	$(SWIFT) build --build-tests $(FLAGS) $(WITHOUT_SODIUM) $(PROGRESS)
+	@! ldd .build-without-sodium/debug/PusherClientPackageTests.xctest | grep sodium
+	$(SWIFT) test $(FLAGS) $(WITHOUT_SODIUM) $(QUIET)
+
 # The build has a separate folder, because two builds with different settings would replace each other. The tests run one
 # at a time, because parallel tests would be so slow that waits time out. All traits are on, because the ordinary tests
 # do not cover the code of traits. SKIP contains the names of the suites to skip.
-THREAD_SANITIZER = --enable-all-traits --sanitize=thread --scratch-path .build-thread-sanitizer
+THREAD_SANITIZER = $(TRAITS) --sanitize=thread --scratch-path .build-thread-sanitizer
 test-threads test-thread-sanitizer: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/Tools/ThreadSanitizer/suppressions.txt
 test-thread-sanitizer: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
@@ -225,7 +239,7 @@ fuzz-check: setup
 	$(FUZZ) check
 
 # Runs all tests. AddressSanitizer finds invalid access to memory, and LeakSanitizer finds leaks.
-MEMORY = --enable-all-traits --sanitize=address --scratch-path .build-address-sanitizer
+MEMORY = $(TRAITS) --sanitize=address --scratch-path .build-address-sanitizer
 check-memory: setup
 	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY) $(PROGRESS)
 	Tests/Tools/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest

@@ -30,6 +30,18 @@ let metricsTestKit = Target.Dependency.product(
     condition: .when(traits: ["Metrics"])
 )
 
+/// The targets that need libsodium see it only on systems that have the library. `canImport` says so to the code.
+let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
+let systemSodium = Target.Dependency.target(
+    name: "CSodium",
+    condition: .when(platforms: [.linux, .macOS], traits: ["SystemSodium"])
+)
+let bundledSodium = Target.Dependency.product(
+    name: "Clibsodium",
+    package: "swift-sodium",
+    condition: .when(platforms: applePlatforms, traits: ["BundledSodium"])
+)
+
 let zlib = Target.Dependency.target(name: "CZlib", condition: .when(traits: ["Compression"]))
 
 /// Warnings are errors in CI only. A dependent must never see this setting: Xcode, and SwiftPM with `swiftbuild`, pass
@@ -57,7 +69,7 @@ let usesPlainJSON = Context.environment["PUSHER_PLAIN_JSON"] == "1"
 
 let package = Package(
     name: "PusherClient",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "PusherServerAPI", targets: ["PusherServerAPI"]),
@@ -70,6 +82,15 @@ let package = Package(
         .executable(name: "pusher", targets: ["pusher"]),
     ],
     traits: [
+        .default(enabledTraits: ["SystemSodium"]),
+        .trait(
+            name: "SystemSodium",
+            description: "Encrypted channels, with the system's libsodium: on Linux and macOS."
+        ),
+        .trait(
+            name: "BundledSodium",
+            description: "Encrypted channels, with the libsodium of the package swift-sodium: on Apple's platforms."
+        ),
         .trait(name: "Compression", description: "WebSocketClient compresses messages, with the system's zlib."),
         .trait(name: "Metrics", description: "Pusher tells swift-metrics what it counts."),
         .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle."),
@@ -90,6 +111,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.4.0"),
         // The oldest that was tried.
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
+        // The oldest with libraries for visionOS. The package's next version has no module of this name.
+        .package(url: "https://github.com/jedisct1/swift-sodium.git", .upToNextMinor(from: "0.10.0")),
     ],
     targets: [
         .systemLibrary(
@@ -164,7 +187,9 @@ let package = Package(
         .target(name: "PusherProtocol", dependencies: ["CRealtimeJSON", "RealtimeJSON"], swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
-            dependencies: ["CSodium", "PusherProtocol", "RealtimeJSON", "RealtimePrimitives", nioConcurrencyHelpers],
+            dependencies: [
+                systemSodium, bundledSodium, "PusherProtocol", "RealtimeJSON", "RealtimePrimitives", nioConcurrencyHelpers,
+            ],
             swiftSettings: fuzzed
         ),
         .target(

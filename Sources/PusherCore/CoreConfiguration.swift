@@ -1,3 +1,5 @@
+import PusherEncryption
+
 /// The app's options after their validation, in the form that the state machines need.
 package struct CoreConfiguration: Hashable, Sendable {
     /// The endpoint, or an error if the options are invalid.
@@ -29,7 +31,22 @@ package struct CoreConfiguration: Hashable, Sendable {
     /// The maximum number of client events per second; nil for no limit.
     package var clientEventsPerSecond: Int? = 10
 
+    /// Who opens the boxes of encrypted events.
+    package var boxOpener = BoxOpener.ofThisBuild
+
     package init(endpoint: Result<TransportRequest, PusherClientError>) {
         self.endpoint = endpoint
     }
+}
+
+/// The code that opens the boxes of encrypted events.
+package enum BoxOpener: Hashable, Sendable {
+    /// The library of this build.
+    case library
+    /// The app's code. The machine asks for each event.
+    case app
+    /// Nobody, so no encrypted channel can be subscribed.
+    case nobody
+
+    package static var ofThisBuild: Self { SecretBox.isAvailable ? .library : .nobody }
 }

@@ -39,6 +39,10 @@ package enum Effect: Hashable, Sendable {
     /// Cancel a try whose answer is no longer needed.
     case cancelAuthorization(AuthorizationTry)
 
+    /// Ask the app's code to open a box, and answer with ``ClientStateMachine/boxOpened(_:on:_:now:into:)``. The name is
+    /// the channel's.
+    case openBox(BoxID, on: String, SealedBox)
+
     // MARK: Publications
 
     /// The state in PusherSwift's terms changed.

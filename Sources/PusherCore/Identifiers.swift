@@ -53,6 +53,13 @@ package enum RetryQuestionID: Hashable, Sendable {
     case request(RetryID, failures: Int)
 }
 
+/// The id of a box that the app's code opens.
+package struct BoxID: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
 /// The id of a call that waits for an outcome.
 package struct WaiterID: Hashable, Sendable {
     package let rawValue: UInt64

@@ -13,6 +13,65 @@ package enum EncryptedEvent {
         case wrongKey
     }
 
+    /// The decoded parts of an event, for code that opens the box itself.
+    package struct Sealed: Hashable, Sendable {
+        package var nonce: [UInt8]
+        /// The tag and the encrypted message.
+        package var box: [UInt8]
+    }
+
+    /// Reads an event without decrypting it.
+    package static func read(_ data: Envelope.Payload) throws(Failure) -> Sealed {
+        guard var text = data.text else { throw .notEncrypted }
+        let sealed: Result<Sealed, Failure> = text.withUTF8 { bytes in
+            guard let members = try? members(of: bytes.span),
+                members.nonce != nil || members.ciphertext != nil
+            else { return .failure(.notEncrypted) }
+            do throws(Failure) {
+                let sealed = Sealed(
+                    nonce: try decoded(members.nonce, "nonce", in: bytes.span),
+                    box: try decoded(members.ciphertext, "ciphertext", in: bytes.span)
+                )
+                try check(nonceSize: sealed.nonce.count, boxSize: sealed.box.count)
+                return .success(sealed)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try sealed.get()
+    }
+
+    private static func decoded(
+        _ text: Base64Text?,
+        _ name: String,
+        in bytes: Span<UInt8>
+    ) throws(Failure) -> [UInt8] {
+        guard let text else { throw .malformed("the \(name) is missing, or is not a string") }
+        var isBase64 = true
+        let decoded = [UInt8](unsafeUninitializedCapacity: capacity(text)) { memory, count in
+            let decodedCount = decode(text, in: bytes, into: UnsafeMutableRawBufferPointer(memory))
+            isBase64 = decodedCount != nil
+            count = decodedCount ?? 0
+        }
+        guard isBase64 else { throw .malformed("the \(name) is not base64") }
+        return decoded
+    }
+
+    private static func check(nonceSize: Int, boxSize: Int) throws(Failure) {
+        guard nonceSize == SecretBox.nonceSize else {
+            throw .malformed("the nonce has \(nonceSize) bytes rather than \(SecretBox.nonceSize)")
+        }
+        guard boxSize >= SecretBox.tagSize else {
+            throw .malformed("the ciphertext has \(boxSize) bytes; it must have at least \(SecretBox.tagSize)")
+        }
+    }
+
+    /// Returns the text of an opened box.
+    package static func text(of message: [UInt8]) throws(Failure) -> String {
+        guard message.withUnsafeBytes({ $0.isUTF8 }) else { throw .notUTF8 }
+        return String(decoding: message, as: UTF8.self)
+    }
+
     /// Decrypts an event with the key, and returns its text.
     package static func open(_ data: Envelope.Payload, with key: SecretKey) throws(Failure) -> String {
         guard var text = data.text else { throw .notEncrypted }
@@ -67,21 +126,16 @@ package enum EncryptedEvent {
         nonce: UnsafeRawBufferPointer,
         key: SecretKey
     ) throws(Failure) -> Int {
-        guard nonce.count == SecretBox.nonceSize else {
-            throw .malformed("the nonce has \(nonce.count) bytes rather than \(SecretBox.nonceSize)")
-        }
-        guard box.count >= SecretBox.tagSize else {
-            throw .malformed("the ciphertext has \(box.count) bytes; it must have at least \(SecretBox.tagSize)")
-        }
+        try check(nonceSize: nonce.count, boxSize: box.count)
         let message = UnsafeMutableRawBufferPointer(rebasing: box[..<(box.count - SecretBox.tagSize)])
         guard SecretBox.open(UnsafeRawBufferPointer(box), nonce: nonce, key: key, into: message) else {
             throw .wrongKey
         }
-        guard UnsafeRawBufferPointer(message).isUTF8 else { throw .malformed("the decrypted data is not UTF-8") }
+        guard UnsafeRawBufferPointer(message).isUTF8 else { throw .notUTF8 }
         return message.count
     }
 
-    /// Makes the `data` of an event, encrypted with a fresh nonce.
+    /// Makes the `data` of an event, encrypted with a fresh nonce. Returns nil if this build has no libsodium.
     package static func seal(_ text: String, with key: SecretKey) -> String? {
         let nonce = SecretBox.makeNonce()
         guard let box = SecretBox.seal(Array(text.utf8), nonce: nonce, key: key) else { return nil }
@@ -139,6 +193,8 @@ package enum EncryptedEvent {
 }
 
 extension EncryptedEvent.Failure {
+    fileprivate static var notUTF8: Self { .malformed("the decrypted data is not UTF-8") }
+
     fileprivate static var notEncrypted: Self {
         .malformed(
             """

@@ -1,6 +1,6 @@
-import CSodium
+import RealtimePrimitives
 
-/// The signatures of the protocol: HMAC-SHA256 with a secret of any length.
+/// The signatures of the protocol: HMAC-SHA256 with a secret of any length (RFC 2104).
 package enum HMACSHA256 {
     /// Returns the authentication code in lower-case hexadecimal digits.
     package static func hexadecimal(_ text: String, secret: String) -> String {
@@ -17,22 +17,42 @@ package enum HMACSHA256 {
     }
 
     package static func isValid(_ signature: String, for bytes: [UInt8], secret: String) -> Bool {
-        let expected = Array(hexadecimal(bytes, secret: secret).utf8)
-        let given = Array(signature.utf8)
-        return expected.count == given.count && sodium_memcmp(expected, given, given.count) == 0
+        ConstantTime.areEqual(Array(hexadecimal(bytes, secret: secret).utf8), Array(signature.utf8))
     }
 
+    private static let blockSize = 64
+
     private static func authenticationCode(_ bytes: [UInt8], secret: String) -> [UInt8] {
-        _ = Sodium.isReady
-        // The one-step function accepts only secrets of 32 bytes.
-        var state = crypto_auth_hmacsha256_state()
-        var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
-        var secret = Array(secret.utf8)
-        crypto_auth_hmacsha256_init(&state, secret, secret.count)
-        crypto_auth_hmacsha256_update(&state, bytes, UInt64(bytes.count))
-        crypto_auth_hmacsha256_final(&state, &code)
-        secret.wipe()
-        sodium_memzero(&state, MemoryLayout<crypto_auth_hmacsha256_state>.size)
-        return code
+        var key = Array(secret.utf8)
+        defer { key.wipe() }
+        if key.count > blockSize {
+            let digest = SHA256.digest(of: key)
+            key.wipe()
+            key = digest
+        }
+        var pad = [UInt8](repeating: 0x36, count: blockSize)
+        defer { pad.wipe() }
+        for (index, byte) in key.enumerated() { pad[index] ^= byte }
+        let inner = digest(of: pad, bytes)
+        for index in pad.indices { pad[index] ^= 0x36 ^ 0x5C }
+        return digest(of: pad, inner)
+    }
+
+    private static func digest(of first: [UInt8], _ second: [UInt8]) -> [UInt8] {
+        first.withUnsafeBytes { first in second.withUnsafeBytes { SHA256.digest(of: [first, $0]) } }
+    }
+}
+
+/// Comparisons whose time depends only on the number of the bytes.
+enum ConstantTime {
+    static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.withUnsafeBytes { left in right.withUnsafeBytes { areEqual(left, $0) } }
+    }
+
+    static func areEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        guard left.count == right.count else { return false }
+        var difference: UInt8 = 0
+        for index in 0..<left.count { difference |= left[index] ^ right[index] }
+        return difference == 0
     }
 }

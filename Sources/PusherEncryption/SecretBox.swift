@@ -1,21 +1,22 @@
-import CSodium
-
 /// NaCl's secretbox: XSalsa20 and Poly1305 (protocol clause 10).
 package enum SecretBox {
-    package static let nonceSize = Int(crypto_secretbox_NONCEBYTES)
-    package static let tagSize = Int(crypto_secretbox_MACBYTES)
+    package static let nonceSize = 24
+    package static let tagSize = 16
 
-    /// Returns the tag and the encrypted message; nil if the nonce does not have 24 bytes.
+    /// Whether this build can seal and open boxes.
+    package static var isAvailable: Bool { Sodium.isAvailable }
+
+    /// Returns the tag and the encrypted message; nil if the nonce does not have 24 bytes, or this build has no
+    /// libsodium.
     package static func seal(_ message: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard nonce.count == nonceSize else { return nil }
         var box = [UInt8](repeating: 0, count: message.count + tagSize)
-        let isSealed = key.withBytes { key in
-            crypto_secretbox_easy(&box, message, UInt64(message.count), nonce, key) == 0
-        }
+        let isSealed = key.withBytes { Sodium.seal(message, nonce: nonce, key: $0, into: &box) }
         return isSealed == true ? box : nil
     }
 
-    /// Returns the message; nil if the box was not made with this key and nonce, was changed, or has a wrong length.
+    /// Returns the message; nil if the box was not made with this key and nonce, was changed, or has a wrong length, or
+    /// if this build has no libsodium.
     package static func open(_ box: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard box.count >= tagSize else { return nil }
         var message = [UInt8](repeating: 0, count: box.count - tagSize)
@@ -32,22 +33,15 @@ package enum SecretBox {
         key: SecretKey,
         into message: UnsafeMutableRawBufferPointer
     ) -> Bool {
-        guard let start = box.assumingMemoryBound(to: UInt8.self).baseAddress, box.count >= tagSize,
-            let nonceStart = nonce.assumingMemoryBound(to: UInt8.self).baseAddress, nonce.count == nonceSize,
-            message.count >= box.count - tagSize
+        guard box.count >= tagSize, message.count >= box.count - tagSize, nonce.count == nonceSize,
+            let nonceStart = nonce.assumingMemoryBound(to: UInt8.self).baseAddress
         else { return false }
-        let target = message.assumingMemoryBound(to: UInt8.self).baseAddress
-        let isOpen = key.withBytes { key in
-            crypto_secretbox_open_easy(target, start, UInt64(box.count), nonceStart, key) == 0
-        }
-        return isOpen == true
+        return key.withBytes { Sodium.open(box, nonce: nonceStart, key: $0, into: message.baseAddress) } == true
     }
 
     /// Makes a fresh random nonce.
     package static func makeNonce() -> [UInt8] {
-        guard Sodium.isReady else { return [] }
-        var nonce = [UInt8](repeating: 0, count: nonceSize)
-        randombytes_buf(&nonce, nonce.count)
-        return nonce
+        var generator = SystemRandomNumberGenerator()
+        return (0..<nonceSize).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
     }
 }

@@ -1,13 +1,13 @@
-import CSodium
 import Foundation
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 
 /// A key of 32 bytes. The key locks its memory if the system's limits allow locking, and wipes the memory when the last
-/// reference is released. Up to a thousand keys at a time also have guard pages, and cannot be overwritten. There is a
-/// limit, because each of these keys takes four memory mappings. Linux limits a process to 65,530 mappings, and a
-/// process without free mappings cannot allocate memory.
+/// reference is released. With libsodium, up to a thousand keys at a time also have guard pages, and cannot be
+/// overwritten. There is a limit, because each of these keys takes four memory mappings. Linux limits a process to 65,530
+/// mappings, and a process without free mappings cannot allocate memory.
 package final class SecretKey: Sendable {
-    package static let size = Int(crypto_secretbox_KEYBYTES)
+    package static let size = 32
     package static let maximumGuardedCount = 1_000
 
     /// The number of keys that have guard pages.
@@ -20,25 +20,25 @@ package final class SecretKey: Sendable {
 
     /// Creates a key; returns nil if there are not exactly 32 bytes. The initializer does not wipe the caller's bytes.
     package init?(_ bytes: some Collection<UInt8>) {
-        guard bytes.count == Self.size, Sodium.isReady else { return nil }
+        guard bytes.count == Self.size else { return nil }
         let mayBeGuarded = Self.guardedCount.withLockedValue { count in
             guard count < Self.maximumGuardedCount else { return false }
             count += 1
             return true
         }
         let memory: UnsafeMutableRawPointer
-        if mayBeGuarded, let guarded = sodium_malloc(Self.size) {
+        if mayBeGuarded, let guarded = Sodium.allocateGuarded(byteCount: Self.size) {
             (memory, isGuarded) = (guarded, true)
         } else {
             if mayBeGuarded { Self.guardedCount.withLockedValue { $0 -= 1 } }
             (memory, isGuarded) = (.allocate(byteCount: Self.size, alignment: 16), false)
             // The page stays locked after the key is freed, because the page may contain other keys.
-            sodium_mlock(memory, Self.size)
+            _ = mlock(memory, Self.size)
         }
         memory.withMemoryRebound(to: UInt8.self, capacity: Self.size) { pointer in
             for (offset, byte) in bytes.enumerated() { pointer[offset] = byte }
         }
-        if isGuarded { sodium_mprotect_readonly(memory) }
+        if isGuarded { Sodium.protect(memory) }
         address = UInt(bitPattern: memory)
     }
 
@@ -51,14 +51,19 @@ package final class SecretKey: Sendable {
 
     deinit {
         guard let memory = UnsafeMutableRawPointer(bitPattern: address) else { return }
-        // The function `sodium_free` also wipes the memory.
+        // This also wipes the memory.
         if isGuarded {
-            sodium_free(memory)
+            Sodium.free(memory)
             Self.guardedCount.withLockedValue { $0 -= 1 }
         } else {
-            sodium_memzero(memory, Self.size)
+            UnsafeMutableRawBufferPointer(start: memory, count: Self.size).wipe()
             memory.deallocate()
         }
+    }
+
+    /// Returns a copy of the key, which the caller wipes.
+    package func copyBytes() -> [UInt8] {
+        withBytes { Array(UnsafeBufferPointer(start: $0, count: Self.size)) } ?? []
     }
 
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result? {
@@ -71,8 +76,15 @@ package final class SecretKey: Sendable {
 extension SecretKey: Hashable {
     /// Compares keys in constant time.
     package static func == (left: SecretKey, right: SecretKey) -> Bool {
-        left === right
-            || left.withBytes { a in right.withBytes { b in sodium_memcmp(a, b, size) == 0 } ?? false } ?? false
+        let areEqual = left.withBytes { left in
+            right.withBytes { right in
+                ConstantTime.areEqual(
+                    UnsafeRawBufferPointer(start: left, count: size),
+                    UnsafeRawBufferPointer(start: right, count: size)
+                )
+            }
+        }
+        return areEqual == true
     }
 
     /// Adds nothing, so that the hash reveals nothing about the key.
@@ -85,27 +97,7 @@ extension SecretKey: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The library libsodium. Each process initializes the library once.
-enum Sodium {
-    static let isReady = sodium_init() >= 0
-}
-
 extension Data {
     /// Overwrites the bytes in a way that the compiler does not remove.
-    mutating func wipe() {
-        withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            sodium_memzero(start, bytes.count)
-        }
-    }
-}
-
-extension [UInt8] {
-    /// Overwrites the bytes in a way that the compiler does not remove.
-    mutating func wipe() {
-        withUnsafeMutableBytes { bytes in
-            guard let start = bytes.baseAddress else { return }
-            sodium_memzero(start, bytes.count)
-        }
-    }
+    mutating func wipe() { withUnsafeMutableBytes { $0.wipe() } }
 }

@@ -1,5 +1,5 @@
-import CSodium
 import Foundation
+import RealtimePrimitives
 
 /// The key of an encrypted channel: SHA-256 of the channel's name and the app's master key (protocol clause 10).
 package enum SharedSecret {
@@ -17,14 +17,12 @@ package enum SharedSecret {
     }
 
     private static func derive(channel: String, masterKey: SecretKey) -> [UInt8] {
-        var state = crypto_hash_sha256_state()
-        var digest = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
         let name = Array(channel.utf8)
-        crypto_hash_sha256_init(&state)
-        crypto_hash_sha256_update(&state, name, UInt64(name.count))
-        _ = masterKey.withBytes { crypto_hash_sha256_update(&state, $0, UInt64(SecretKey.size)) }
-        crypto_hash_sha256_final(&state, &digest)
-        sodium_memzero(&state, MemoryLayout<crypto_hash_sha256_state>.size)
-        return digest
+        let digest = name.withUnsafeBytes { name in
+            masterKey.withBytes { key in
+                SHA256.digest(of: [name, UnsafeRawBufferPointer(start: key, count: SecretKey.size)])
+            }
+        }
+        return digest ?? []
     }
 }

@@ -54,7 +54,7 @@ package enum JSONValue: Hashable, Sendable {
             return .integer(integer)
         }
         guard let number = Double(text), number.isFinite else { throw NumberTooLarge() }
-        guard !isPlain, let integer = Int(exactly: number), integer.magnitude <= 1 << 53 else {
+        guard !isPlain, let integer = Int(exactly: number), UInt64(integer.magnitude) <= 1 << 53 else {
             return .number(number)
         }
         return .integer(integer)

@@ -148,7 +148,17 @@ extension PusherServerAPI {
     }
 
     private func seal(_ data: String, for channel: String) throws(PusherServerAPIError) -> String {
-        guard let key = SharedSecret.key(channel: channel, masterKey: try requiredMasterKey(for: channel)),
+        let masterKey = try requiredMasterKey(for: channel)
+        guard SecretBox.isAvailable else {
+            throw PusherServerAPIError(
+                .encryptionUnavailable,
+                """
+                Encryption for \(channel.quoted) failed: this build has no libsodium. Turn on the package's trait \
+                SystemSodium.
+                """
+            )
+        }
+        guard let key = SharedSecret.key(channel: channel, masterKey: masterKey),
             let sealed = EncryptedEvent.seal(data, with: key)
         else {
             throw PusherServerAPIError(

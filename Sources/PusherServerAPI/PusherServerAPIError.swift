@@ -44,6 +44,8 @@ extension PusherServerAPIError.Code {
     public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
     /// An encrypted channel needs ``PusherServerAPI/Application/encryptionMasterKey``.
     public static let missingEncryptionKey = Self(rawValue: "missingEncryptionKey")
+    /// An event for an encrypted channel cannot be encrypted, because this build has no libsodium.
+    public static let encryptionUnavailable = Self(rawValue: "encryptionUnavailable")
     /// The event's name is empty or has more than 200 bytes.
     public static let invalidEventName = Self(rawValue: "invalidEventName")
     /// The channel's name breaks the server's rules, or the channel is of the wrong kind.

@@ -41,6 +41,7 @@ private struct Reader {
                 refreshCount += 1
                 machine.refreshBegan(AuthorizationID(rawValue: refreshCount))
                 return "refresh"
+            case .openBox: return "open a box"
             }
         }
     }

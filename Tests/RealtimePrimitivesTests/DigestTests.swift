@@ -68,6 +68,22 @@ struct DigestTests {
         #expect(Hexadecimal.digits(of: SHA256.digest(of: vector.bytes)) == vector.digest)
     }
 
+    @Test("the SHA-256 digest of parts is the digest of the whole message")
+    func parts() {
+        let message = (0..<200).map { UInt8($0) }
+        let whole = SHA256.digest(of: message)
+        for first in stride(from: 0, through: 200, by: 7) {
+            for second in stride(from: first, through: 200, by: 9) {
+                let digest = message.withUnsafeBytes { bytes in
+                    SHA256.digest(
+                        of: [bytes[..<first], bytes[first..<second], bytes[second...]].map { .init(rebasing: $0) }
+                    )
+                }
+                #expect(digest == whole, "parts end at \(first) and \(second)")
+            }
+        }
+    }
+
     /// The test uses many lengths, because the padding depends on the length. If the last block has fewer than nine
     /// free bytes, the padding needs another block.
     @Test("the digests of messages of many lengths are those that Python's hashlib computes")

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import NIOCore
+import PusherEncryption
 import PusherProtocol
 import RealtimeHTTP
 
@@ -26,6 +27,7 @@ extension ClientEngine {
         case .gatherAuthorizations: gatherAuthorizations()
         case .authorize(let questions): authorize(questions)
         case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
+        case .openBox(let id, let name, let sealed): open(sealed, id, on: name)
 
         case .stateChanged(let old, let new):
             if old == .connected { forgetPayloads { _ in true } }
@@ -197,6 +199,15 @@ extension ClientEngine {
         loopState.value.sharedRandom = number
         eventLoop.execute { self.loopState.value.sharedRandom = nil }
         return number
+    }
+
+    private func open(_ sealed: SealedBox, _ id: BoxID, on name: String) {
+        var key = sealed.key.copyBytes()
+        let message = options.secretBox?.open(sealed.box, nonce: sealed.nonce, key: key)
+        key.wipe()
+        step { state, now in
+            state.machine.boxOpened(id, on: name, message, now: now, into: &state.pending)
+        }
     }
 
     // MARK: Authorizers

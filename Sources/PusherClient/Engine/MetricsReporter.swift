@@ -136,7 +136,7 @@
     extension Duration {
         /// The nanoseconds of a duration, clamped to the range of 64 bits.
         fileprivate var nanoseconds: Int64 {
-            let (seconds, attoseconds) = min(max(self, .zero), .seconds(9_000_000_000)).components
+            let (seconds, attoseconds) = min(max(self, .zero), .seconds(9e9)).components
             return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
         }
     }

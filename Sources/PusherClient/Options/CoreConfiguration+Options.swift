@@ -17,6 +17,7 @@ extension CoreConfiguration {
         members.size = options.limits.messageSize
         heldEncryptedEvents = options.limits.heldEncryptedEvents
         heldEncryptedSize = options.limits.listenerBufferSize
+        if options.secretBox != nil { boxOpener = .app }
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond
         // PusherSwift's limit applies to the default policy. Any other policy has its own limits.

@@ -34,6 +34,7 @@ public final class PusherClientOptions: Sendable {
         var requestRetryPolicy = standardRetryPolicy
         var clientEventEncoding = ClientEventEncoding.json
         var payloadTransformer: (any PayloadTransformer)?
+        var secretBox: (any PusherSecretBox)?
         var decoding = JSONDecodingOptions()
         var tls = TLSOptions()
         var proxy = HTTPProxy.environment
@@ -286,6 +287,13 @@ public final class PusherClientOptions: Sendable {
     public var payloadTransformer: (any PayloadTransformer)? {
         get { self[\.payloadTransformer] }
         set { self[\.payloadTransformer] = newValue }
+    }
+
+    /// Your code that opens the boxes of encrypted channels. A build without libsodium needs it for these channels. If
+    /// you set it, the client uses it in every build. Default: none, so libsodium opens them.
+    public var secretBox: (any PusherSecretBox)? {
+        get { self[\.secretBox] }
+        set { self[\.secretBox] = newValue }
     }
 
     /// The options for decoding events, members' information and the user's data as your own types, if you pass no

@@ -178,6 +178,15 @@ extension SubscriptionError {
         Self(.invalidChannelName, channelName: name, "Invalid channel name \(name.quoted): \(error).")
     }
 
+    static func encryptionUnavailable(_ name: String) -> Self {
+        let message = """
+            Channel \(name.quoted) not subscribed: this build cannot decrypt events, because it has no libsodium. Set \
+            options.secretBox, or turn on a trait of the package: SystemSodium on Linux and macOS, BundledSodium on \
+            Apple's platforms.
+            """
+        return Self(.encryptionUnavailable, channelName: name, message)
+    }
+
     static func tooManyChannels(_ name: String, count: Int) -> Self {
         let message = """
             Channel \(name.quoted) not subscribed: there are \(count) channels already, and limits.channels \

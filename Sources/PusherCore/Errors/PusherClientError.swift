@@ -164,6 +164,10 @@ extension PusherClientError.Code {
     /// An event of an encrypted channel could not be decrypted. The message gives the reason.
     public static let decryptionFailed = Self(rawValue: "decryptionFailed")
 
+    /// The channel is encrypted, but this build has no libsodium, and the options have no
+    /// ``PusherClientOptions/secretBox``.
+    public static let encryptionUnavailable = Self(rawValue: "encryptionUnavailable")
+
     /// The name of a client event does not begin with `client-`, or is too long.
     public static let invalidEventName = Self(rawValue: "invalidEventName")
     /// The channel accepts no client events. Only private and presence channels without encryption accept them.

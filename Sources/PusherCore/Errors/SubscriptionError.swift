@@ -6,8 +6,8 @@ public struct SubscriptionError: Error, Sendable {
     /// The kind of failure: one of ``PusherClientError/Code/invalidChannelName``,
     /// ``PusherClientError/Code/authorizationFailed``, ``PusherClientError/Code/invalidAuthorization``,
     /// ``PusherClientError/Code/subscriptionRefused``, ``PusherClientError/Code/subscriptionTimedOut``,
-    /// ``PusherClientError/Code/tooManyChannels``, ``PusherClientError/Code/unsubscribed`` and
-    /// ``PusherClientError/Code/waitTimedOut``. Later versions may add codes.
+    /// ``PusherClientError/Code/tooManyChannels``, ``PusherClientError/Code/encryptionUnavailable``,
+    /// ``PusherClientError/Code/unsubscribed`` and ``PusherClientError/Code/waitTimedOut``. Later versions may add codes.
     public var kind: PusherClientError.Code
     /// The channel.
     public var channelName: String

@@ -211,7 +211,7 @@ extension PusherStatistics {
         public var unhandled = 0
         /// Events of encrypted channels that the client could not decrypt. ``Pusher/errors`` reports each of them.
         public var undecryptable = 0
-        /// Events of encrypted channels that are waiting for a key.
+        /// Events of encrypted channels that are waiting for a key, or for ``PusherClientOptions/secretBox``.
         public var held = 0
         /// Dropped events by reason. Dropped callbacks, and dropped elements of other sequences, count too.
         public var dropped: [DropReason: Int] = [:]

@@ -28,8 +28,25 @@ extension ClientStateMachine {
                 effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, reason)))
             case .refreshKey:
                 beginKeyRefresh(of: name, now: now, into: &effects)
+            case .openBox(let box):
+                let id = BoxID(rawValue: nextSerial())
+                subscriptions.update(name) { $0.decryption?.openingBegan(id) }
+                effects.append(.openBox(id, on: name, box))
             }
         }
+    }
+
+    /// Handles the answer of the app's code that opens boxes.
+    ///
+    /// - Parameter message: The message; nil if the key does not fit.
+    package mutating func boxOpened(
+        _ id: BoxID,
+        on name: String,
+        _ message: [UInt8]?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        updateDecryption(name, now: now, into: &effects) { $0.opened(id, message, now: now) }
     }
 
     /// Fetches the key of an encrypted channel again.

@@ -56,17 +56,28 @@ extension ClientStateMachine {
             return SubscribeResult(id: subscription.id, isNew: isNew)
         }
         let id = ChannelID(rawValue: nextSerial())
-        do {
-            _ = try ChannelName(name)
-            subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
+        do throws(SubscriptionError) {
+            try check(name)
+            subscriptions[name] = SubscriptionStateMachine(name: name, id: id, opener: configuration.boxOpener)
             if let auth { setAuthorization(auth, of: name, id) }
             beginSubscription(to: name, now: now, into: &effects)
         } catch {
-            let error = SubscriptionError.invalidChannelName(name, error)
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
             announceFailure(of: id, error, into: &effects)
         }
         return SubscribeResult(id: id, isNew: true)
+    }
+
+    /// Checks whether the client can subscribe to a channel of this name.
+    private func check(_ name: String) throws(SubscriptionError) {
+        do throws(ChannelName.ValidationError) {
+            _ = try ChannelName(name)
+        } catch {
+            throw .invalidChannelName(name, error)
+        }
+        if configuration.boxOpener == .nobody, ChannelKind(ofChannelNamed: name).base == .privateEncrypted {
+            throw .encryptionUnavailable(name)
+        }
     }
 
     /// Stops waiting for other authorizations, so that the next subscription uses the app's own authorization.

@@ -11,6 +11,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         /// The client is fetching the key, because the machine cannot decrypt the first held event. The authorization is
         /// nil while the client waits before another try.
         case refreshing(AuthorizationID?)
+        /// The app's code is opening the first held event.
+        case opening(BoxID)
     }
 
     private enum Key: Hashable, Sendable {
@@ -25,6 +27,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         case fail(Envelope, Reason)
         /// Fetch the key again.
         case refreshKey
+        /// Let the app's code open the first held event.
+        case openBox(SealedBox)
     }
 
     /// The reason why an event cannot be decrypted.
@@ -55,7 +59,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
-    package init() {}
+    private let opener: BoxOpener
+
+    package init(opener: BoxOpener = .library) { self.opener = opener }
 
     /// Whether there is a key for this connection.
     package var hasKey: Bool { phase != .awaitingKey }
@@ -66,12 +72,14 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     package mutating func received(_ envelope: Envelope, limit: Int, size: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
-            var count = 0
-            while held.count - count > 1, held.count - count > limit || heldSize(from: count) > size { count += 1 }
-            guard count > 0 else { return [] }
-            hasRefreshedForFirst = false
-            defer { held.removeFirst(count) }
-            return held.prefix(count).map { .fail($0, .tooManyHeld) }
+            // The event that the app's code is opening is as good as delivered.
+            let first = if case .opening = phase { 1 } else { 0 }
+            var end = first
+            while held.count - end > 1, held.count - end > limit || heldSize(from: end) > size { end += 1 }
+            guard end > first else { return [] }
+            if first == 0 { hasRefreshedForFirst = false }
+            defer { held.removeSubrange(first..<end) }
+            return held[first..<end].map { .fail($0, .tooManyHeld) }
         }
         var steps: [Step] = []
         read(envelope, isRetried: false, now: now, into: &steps)
@@ -91,6 +99,27 @@ package struct DecryptionStateMachine: Hashable, Sendable {
 
     /// Notes that fetching the key failed for a reason that may pass.
     package mutating func refreshPostponed() { phase = .refreshing(nil) }
+
+    /// Notes that the app's code is opening the first held event.
+    package mutating func openingBegan(_ id: BoxID) { phase = .opening(id) }
+
+    /// Handles the answer of the app's code.
+    ///
+    /// - Parameter message: The message; nil if the key does not fit.
+    package mutating func opened(_ id: BoxID, _ message: [UInt8]?, now: Instant) -> [Step] {
+        guard phase == .opening(id), let envelope = held.first else { return [] }
+        held.removeFirst()
+        let isRetried = hasRefreshedForFirst
+        hasRefreshedForFirst = false
+        var steps: [Step] = []
+        do throws(EncryptedEvent.Failure) {
+            guard let message else { throw .wrongKey }
+            steps.append(.deliver(envelope.decrypted(to: try EncryptedEvent.text(of: message))))
+        } catch {
+            guard fail(envelope, error, isRetried: isRetried, now: now, into: &steps) else { return steps }
+        }
+        return steps + readHeld(now: now)
+    }
 
     /// Handles a key from a subscription or a fetch.
     package mutating func received(_ key: SecretKey, now: Instant) -> [Step] {
@@ -173,29 +202,66 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         }
         do throws(EncryptedEvent.Failure) {
             guard case .usable(let key) = key else { throw .wrongKey }
-            var event = envelope
-            event.data = .string(try EncryptedEvent.open(envelope.data, with: key))
-            event.unknownKeysText = nil
-            steps.append(.deliver(event))
-        } catch {
-            switch error {
-            case .malformed(let text):
-                steps.append(.fail(envelope, .malformed(text)))
-            case .wrongKey where isRetried:
-                steps.append(.fail(envelope, .wrongKey))
-            case .wrongKey:
-                refreshes.removeAll { now - $0 >= Self.refreshPeriod }
-                guard refreshes.count < Self.maximumRefreshes else {
-                    steps.append(.fail(envelope, .tooManyRefreshes))
-                    break
-                }
-                refreshes.append(now)
-                held.append(envelope)
-                hasRefreshedForFirst = true
-                steps.append(.refreshKey)
+            switch opener {
+            case .library:
+                steps.append(.deliver(envelope.decrypted(to: try EncryptedEvent.open(envelope.data, with: key))))
+                return true
+            case .app:
+                let sealed = try EncryptedEvent.read(envelope.data)
+                held.insert(envelope, at: 0)
+                hasRefreshedForFirst = isRetried
+                steps.append(.openBox(SealedBox(nonce: sealed.nonce, box: sealed.box, key: key)))
                 return false
+            case .nobody:
+                throw .malformed("this build cannot decrypt it")
             }
+        } catch {
+            return fail(envelope, error, isRetried: isRetried, now: now, into: &steps)
+        }
+    }
+
+    /// Handles an event that cannot be decrypted. Returns `false` if the event has to wait for the key.
+    private mutating func fail(
+        _ envelope: Envelope,
+        _ failure: EncryptedEvent.Failure,
+        isRetried: Bool,
+        now: Instant,
+        into steps: inout [Step]
+    ) -> Bool {
+        switch failure {
+        case .malformed(let text):
+            steps.append(.fail(envelope, .malformed(text)))
+        case .wrongKey where isRetried:
+            steps.append(.fail(envelope, .wrongKey))
+        case .wrongKey:
+            refreshes.removeAll { now - $0 >= Self.refreshPeriod }
+            guard refreshes.count < Self.maximumRefreshes else {
+                steps.append(.fail(envelope, .tooManyRefreshes))
+                break
+            }
+            refreshes.append(now)
+            held.insert(envelope, at: 0)
+            hasRefreshedForFirst = true
+            steps.append(.refreshKey)
+            return false
         }
         return true
+    }
+}
+
+/// The nonce, the box and the key of an encrypted event, for the app's code.
+package struct SealedBox: Hashable, Sendable {
+    package var nonce: [UInt8]
+    /// The tag and the encrypted message.
+    package var box: [UInt8]
+    package var key: SecretKey
+}
+
+extension Envelope {
+    fileprivate func decrypted(to text: String) -> Envelope {
+        var event = self
+        event.data = .string(text)
+        event.unknownKeysText = nil
+        return event
     }
 }

@@ -79,13 +79,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
 
-    package init(name: String, id: ChannelID, phase: Phase = .idle) {
+    package init(name: String, id: ChannelID, phase: Phase = .idle, opener: BoxOpener = .library) {
         self.name = name
         self.id = id
         self.phase = phase
         kind = ChannelKind(ofChannelNamed: name)
         roster = kind.base == .presence ? PresenceRoster() : nil
-        decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
+        decryption = kind.base == .privateEncrypted ? DecryptionStateMachine(opener: opener) : nil
     }
 
     /// Whether the app wants the channel. `false` if the app has unsubscribed, and the server has not answered the

@@ -1,4 +1,4 @@
-/// A message in blocks of 64 bytes, padded for MD5, SHA-1 and SHA-256.
+/// A message in blocks of 64 bytes, padded for MD5 and SHA-1.
 enum DigestBlocks {
     private static let size = 64
 

@@ -1,7 +1,6 @@
 /// The digest MD5 (RFC 1321). Signed requests to Pusher's REST API contain the MD5 of their body.
 ///
 /// MD5 is broken, but the REST API requires it: the signature of a request covers the body only through this digest.
-/// The package implements MD5 itself, because libsodium does not offer it.
 package enum MD5 {
     package static func digest(of bytes: [UInt8]) -> [UInt8] {
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]

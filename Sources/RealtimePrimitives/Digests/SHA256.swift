@@ -1,35 +1,138 @@
-/// The digest SHA-256 (FIPS 180-4), for pins of public keys.
+/// The digest SHA-256 (FIPS 180-4), for signatures, keys of encrypted channels and pins of public keys.
+///
+/// The code keeps the message in memory of its own, and wipes this memory, because the message may contain a key.
 package enum SHA256 {
-    package static func digest(of bytes: [UInt8]) -> [UInt8] {
-        var state: [UInt32] = [
-            0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
-        ]
-        DigestBlocks.forEach(in: bytes, bitCount: (UInt64(bytes.count) &* 8).bigEndian) { block in
-            add(block, to: &state)
+    package static let size = 32
+
+    package static func digest(of bytes: [UInt8]) -> [UInt8] { bytes.withUnsafeBytes { digest(of: [$0]) } }
+
+    /// Returns the digest of a message that consists of several parts.
+    package static func digest(of parts: [UnsafeRawBufferPointer]) -> [UInt8] {
+        withUnsafeTemporaryAllocation(of: UInt32.self, capacity: Digesting.wordCount) { words in
+            withUnsafeTemporaryAllocation(byteCount: Digesting.blockSize, alignment: 1) { block in
+                defer {
+                    UnsafeMutableRawBufferPointer(words).wipe()
+                    block.wipe()
+                }
+                guard let words = words.baseAddress else { return [] }
+                var digesting = Digesting(words: words, block: block)
+                for part in parts { digesting.add(part) }
+                return digesting.finish()
+            }
         }
-        return state.flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } }
+    }
+}
+
+/// The work on one message.
+private struct Digesting {
+    static let blockSize = 64
+    /// Eight words of state, and the 64 words that a block expands to.
+    static let wordCount = 8 + 64
+
+    private let state: UnsafeMutablePointer<UInt32>
+    private let schedule: UnsafeMutablePointer<UInt32>
+    /// The beginning of the next block.
+    private let block: UnsafeMutableRawBufferPointer
+    private var blockCount = 0
+    private var byteCount: UInt64 = 0
+
+    init(words: UnsafeMutablePointer<UInt32>, block: UnsafeMutableRawBufferPointer) {
+        state = words
+        schedule = words + 8
+        self.block = block
+        for (index, word) in Self.start.enumerated() { state[index] = word }
     }
 
-    private static func add(_ block: UnsafeRawBufferPointer, to state: inout [UInt32]) {
-        var words = (0..<16).map {
-            UInt32(bigEndian: block.loadUnaligned(fromByteOffset: $0 &* 4, as: UInt32.self))
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        byteCount &+= UInt64(bytes.count)
+        var offset = 0
+        while offset < bytes.count {
+            if blockCount == 0, bytes.count - offset >= Self.blockSize {
+                addBlock(UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + Self.blockSize]))
+                offset += Self.blockSize
+                continue
+            }
+            let count = min(Self.blockSize - blockCount, bytes.count - offset)
+            UnsafeMutableRawBufferPointer(rebasing: block[blockCount...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+            blockCount += count
+            offset += count
+            if blockCount == Self.blockSize { endBlock() }
         }
-        for step in 16..<64 {
-            let (old, recent) = (words[step - 15], words[step - 2])
-            let first = old.rotated(by: 25) ^ old.rotated(by: 14) ^ old &>> 3
-            let second = recent.rotated(by: 15) ^ recent.rotated(by: 13) ^ recent &>> 10
-            words.append(words[step - 16] &+ first &+ words[step - 7] &+ second)
+    }
+
+    mutating func finish() -> [UInt8] {
+        let bitCount = (byteCount &* 8).bigEndian
+        let bitCountOffset = Self.blockSize - MemoryLayout<UInt64>.size
+        block[blockCount] = 0x80
+        blockCount += 1
+        if blockCount > bitCountOffset {
+            zero(upTo: Self.blockSize)
+            endBlock()
+        }
+        zero(upTo: bitCountOffset)
+        block.storeBytes(of: bitCount, toByteOffset: bitCountOffset, as: UInt64.self)
+        endBlock()
+        return (0..<8).flatMap { index in withUnsafeBytes(of: state[index].bigEndian) { Array($0) } }
+    }
+
+    private func zero(upTo end: Int) {
+        UnsafeMutableRawBufferPointer(rebasing: block[blockCount..<end])
+            .initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    private mutating func endBlock() {
+        addBlock(UnsafeRawBufferPointer(block))
+        blockCount = 0
+    }
+
+    private func addBlock(_ block: UnsafeRawBufferPointer) {
+        // The code uses `while`, because a loop over a range is many times slower in a build without optimization.
+        var step = 0
+        while step < 16 {
+            schedule[step] = UInt32(bigEndian: block.loadUnaligned(fromByteOffset: step &* 4, as: UInt32.self))
+            step &+= 1
+        }
+        while step < 64 {
+            let (old, recent) = (schedule[step &- 15], schedule[step &- 2])
+            let first = old.rotated(by: 25) ^ old.rotated(by: 14) ^ (old &>> 3)
+            let second = recent.rotated(by: 15) ^ recent.rotated(by: 13) ^ (recent &>> 10)
+            schedule[step] = schedule[step &- 16] &+ first &+ schedule[step &- 7] &+ second
+            step &+= 1
         }
         var (a, b, c, d) = (state[0], state[1], state[2], state[3])
         var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        for step in 0..<64 {
-            let first = h &+ (e.rotated(by: 26) ^ e.rotated(by: 21) ^ e.rotated(by: 7)) &+ ((e & f) ^ (~e & g))
-            let mixed = first &+ constants[step] &+ words[step]
-            let other = (a.rotated(by: 30) ^ a.rotated(by: 19) ^ a.rotated(by: 10)) &+ ((a & b) ^ (a & c) ^ (b & c))
-            (h, g, f, e, d, c, b, a) = (g, f, e, d &+ mixed, c, b, a, mixed &+ other)
+        step = 0
+        Self.constants.withUnsafeBufferPointer { constants in
+            while step < 64 {
+                let rotated = e.rotated(by: 26) ^ e.rotated(by: 21) ^ e.rotated(by: 7)
+                let first = h &+ rotated &+ ((e & f) ^ (~e & g)) &+ constants[step] &+ schedule[step]
+                let other = a.rotated(by: 30) ^ a.rotated(by: 19) ^ a.rotated(by: 10)
+                let second = other &+ ((a & b) ^ (a & c) ^ (b & c))
+                h = g
+                g = f
+                f = e
+                e = d &+ first
+                d = c
+                c = b
+                b = a
+                a = first &+ second
+                step &+= 1
+            }
         }
-        for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+        state[0] &+= a
+        state[1] &+= b
+        state[2] &+= c
+        state[3] &+= d
+        state[4] &+= e
+        state[5] &+= f
+        state[6] &+= g
+        state[7] &+= h
     }
+
+    private static let start: [UInt32] = [
+        0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB, 0x5BE0_CD19,
+    ]
 
     private static let constants: [UInt32] = [
         0x428A_2F98, 0x7137_4491, 0xB5C0_FBCF, 0xE9B5_DBA5, 0x3956_C25B, 0x59F1_11F1, 0x923F_82A4, 0xAB1C_5ED5,

@@ -111,7 +111,7 @@ extension Effect {
         case .open, .send, .sendMessage, .sendClientEvent, .close, .abort: .wire
         case .schedule, .cancel: .timer
         case .askRetryPolicy, .stateChanged, .statusChanged: .change
-        case .gatherAuthorizations, .authorize, .cancelAuthorization: .authorization
+        case .gatherAuthorizations, .authorize, .cancelAuthorization, .openBox: .authorization
         case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .membersReplaced,
             .memberAdded, .memberRemoved, .cacheMissed, .failedToDecrypt, .signedIn, .signInFailed, .deliverToUser,
             .watchlistChanged, .retired, .hastyConnects, .epochBegan, .released:
@@ -143,6 +143,7 @@ struct Names {
                 "authorize \(words(question))" + (id.number > 1 ? " again \(id.number)" : "")
             }.joined(separator: ", ")
         case .cancelAuthorization: "forget the authorization"
+        case .openBox(_, let name, _): "open a box of \(name)"
         case .close(let id, let code): "close \(number(id)) \(code.rawValue)"
         case .abort(let id, _): "abort \(number(id))"
         case .schedule(let id, let delay): "set \(id.purpose) \(delay.words)"

@@ -50,3 +50,6 @@ func isMember(_ channelName: String) async -> Bool { true }
 func signature(for request: AuthorizationRequest) async throws -> String { "" }
 func reloadPrices() {}
 func showThatTheServerNeedsANewCertificate() {}
+
+struct OrderShipped: Decodable, Sendable { var order: Order }
+struct InvoicePaid: Decodable, Sendable {}
