@@ -72,6 +72,7 @@ let package = Package(
     platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
+        .library(name: "PusherObservation", targets: ["PusherObservation"]),
         .library(name: "PusherServerAPI", targets: ["PusherServerAPI"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
         .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
@@ -207,6 +208,7 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        .target(name: "PusherObservation", dependencies: ["PusherClient"], swiftSettings: settings),
         .target(
             name: "PusherServerAPI",
             dependencies: [
@@ -523,6 +525,13 @@ let package = Package(
             dependencies: [
                 "ClientTestSupport", "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives",
                 "TestSupport", "TestTraits",
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PusherObservationTests",
+            dependencies: [
+                "PusherObservation", "PusherClient", "PusherTestServer", "TestTraits", nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

@@ -14,7 +14,7 @@ func product(_ name: String) -> Target.Dependency { .product(name: name, package
 
 let package = Package(
     name: "Examples",
-    platforms: [.macOS(.v13)],
+    platforms: [.macOS(.v13), .iOS(.v16)],
     dependencies: [.package(name: "PusherClient", path: "..")],
     targets: [
         // The room, which the terminal and the SwiftUI view show. The room's access level is `package`, so that the
@@ -28,6 +28,17 @@ let package = Package(
         ),
         // The room in SwiftUI.
         .target(name: "ChatView", dependencies: ["Chat"], swiftSettings: settings),
+        // The screen of a shop: a model that is tested on Linux, and its view in SwiftUI.
+        .target(
+            name: "Dashboard",
+            dependencies: [product("PusherClient"), product("PusherObservation")],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "DashboardTests",
+            dependencies: ["Dashboard", product("PusherClient"), product("PusherTestServer")],
+            swiftSettings: settings
+        ),
         // Tests of the room in Swift Testing, and one in XCTest.
         .testTarget(
             name: "ChatTests",

@@ -9,7 +9,7 @@ let package = Package(
     name: "Worker",
     platforms: [.macOS(.v13)],
     dependencies: [
-        .package(name: "PusherClient", path: "../..", traits: ["Metrics", "ServiceLifecycle"]),
+        .package(name: "PusherClient", path: "../..", traits: [.defaults, "Metrics", "ServiceLifecycle"]),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.1.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.11.0"),
     ],
