@@ -1,6 +1,6 @@
-#if canImport(Clibsodium)
+#if BundledSodium && canImport(Clibsodium)
     import Clibsodium
-#elseif canImport(CSodium)
+#elseif SystemSodium && canImport(CSodium)
     import CSodium
 #endif
 
@@ -12,7 +12,7 @@ enum Sodium {
     /// Whether this build has the library, and the library works on this machine. Each process initializes the library
     /// once.
     static let isAvailable: Bool = {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             return sodium_init() >= 0
         #else
             return false
@@ -21,7 +21,7 @@ enum Sodium {
 
     /// Returns memory with guard pages, or nil if there is none.
     static func allocateGuarded(byteCount: Int) -> UnsafeMutableRawPointer? {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             return isAvailable ? sodium_malloc(byteCount) : nil
         #else
             return nil
@@ -30,14 +30,14 @@ enum Sodium {
 
     /// Makes guarded memory read-only.
     static func protect(_ guarded: UnsafeMutableRawPointer) {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             _ = sodium_mprotect_readonly(guarded)
         #endif
     }
 
     /// Wipes and frees guarded memory.
     static func free(_ guarded: UnsafeMutableRawPointer) {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             sodium_free(guarded)
         #endif
     }
@@ -51,7 +51,7 @@ enum Sodium {
         key: UnsafePointer<UInt8>,
         into message: UnsafeMutableRawPointer?
     ) -> Bool {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             guard let start = box.assumingMemoryBound(to: UInt8.self).baseAddress else { return false }
             let target = message?.assumingMemoryBound(to: UInt8.self)
             return isAvailable && crypto_secretbox_open_easy(target, start, UInt64(box.count), nonce, key) == 0
@@ -64,7 +64,7 @@ enum Sodium {
     ///
     /// - Parameter nonce: 24 bytes.
     static func seal(_ message: [UInt8], nonce: [UInt8], key: UnsafePointer<UInt8>, into box: inout [UInt8]) -> Bool {
-        #if canImport(Clibsodium) || canImport(CSodium)
+        #if (BundledSodium && canImport(Clibsodium)) || (SystemSodium && canImport(CSodium))
             return isAvailable && crypto_secretbox_easy(&box, message, UInt64(message.count), nonce, key) == 0
         #else
             return false

@@ -58,6 +58,6 @@ public final class ObservableConnection {
     }
 
     private static func seconds(_ status: ConnectionStatus) -> Int? {
-        status.remaining().map { Int(($0 / .seconds(1)).rounded(.up)) }
+        status.remaining().map { Int(min(($0 / .seconds(1)).rounded(.up), 1e9)) }
     }
 }

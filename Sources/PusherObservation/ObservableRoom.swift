@@ -14,7 +14,7 @@ public import PusherClient
 @MainActor @Observable
 public final class ObservableRoom {
     /// The members in a stable order: whoever was there keeps their place, and new members come last. While the
-    /// connection is lost, the list keeps the last known members.
+    /// connection is lost, and after the app unsubscribes, the list keeps the last known members.
     public private(set) var members: [PusherPresenceChannelMember] = []
 
     /// The user id of this client's own member; nil until the channel is subscribed.
@@ -58,11 +58,11 @@ public final class ObservableRoom {
         self.channel = channel
         self.typingTimeout = typingTimeout
         self.clock = clock
-        // The sequence is made first, so that no change is missed. A change may then be in the list already.
+        // The sequence is made first, so that no change is missed.
         let memberships = channel.memberships
-        replace(with: channel.members)
+        update()
         work = Task { [weak self] in
-            for await change in memberships { self?.apply(change) }
+            for await _ in memberships { self?.update() }
         }
         typingObservation = channel.observe(named: typingEvent, on: MainActor.shared) { [weak self] event in
             if let user = typist(event) { self?.showTyping(user) }
@@ -76,48 +76,31 @@ public final class ObservableRoom {
 
     // MARK: Members
 
-    private func apply(_ change: MembershipChange) {
-        switch change {
-        case .replaced(let members, _, _): replace(with: members)
-        case .added(let member):
-            if let index = members.firstIndex(where: { $0.userId == member.userId }) {
-                members[index] = member
-            } else {
-                members.append(member)
-            }
-        case .removed(let member):
-            members.removeAll { $0.userId == member.userId }
-            endTyping(member.userId)
-        }
-        updateMyID()
-    }
-
-    private func replace(with new: [PusherPresenceChannelMember]) {
+    /// Takes over the channel's list. The changes themselves do not count, because the sequence keeps only the newest ones
+    /// if the main actor is busy.
+    private func update() {
+        let new = channel.members
+        // Without a connection or a subscription, the channel has no members.
+        guard !new.isEmpty else { return }
         var fresh = Dictionary(new.map { ($0.userId, $0) }) { first, _ in first }
         let kept = members.compactMap { fresh.removeValue(forKey: $0.userId) }
         members = kept + new.filter { fresh[$0.userId] != nil }
         for user in typists where !members.contains(where: { $0.userId == user }) { endTyping(user) }
-        updateMyID()
-    }
-
-    private func updateMyID() {
         if let id = channel.myId, id != myID { myID = id }
     }
 
     // MARK: Typing
 
     private func showTyping(_ user: String) {
-        // Only members count, so that a server cannot fill the memory with names.
-        guard members.contains(where: { $0.userId == user }) else { return }
+        // Only members count, so that a server cannot fill the memory with names. The channel's list may be newer than
+        // this object's.
+        guard channel.findMember(userId: user) != nil else { return }
         typists.insert(user)
         typingEnds[user]?.cancel()
         typingEnds[user] = Task { [weak self, clock, typingTimeout] in
-            do {
-                try await clock.sleep(for: typingTimeout)
-            } catch {
-                return
-            }
-            self?.endTyping(user)
+            try? await clock.sleep(for: typingTimeout)
+            // A later event may have cancelled the task after its sleep.
+            if !Task.isCancelled { self?.endTyping(user) }
         }
     }
 

@@ -38,7 +38,7 @@ public struct JSONDecodingOptions: Hashable, Sendable {
         /// A text such as `2026-11-28T09:30:00Z`. The text has no fractions of a second.
         case iso8601
         /// A text of ISO 8601 with or without fractions of a second. If it has no time zone, the time is in UTC. .NET
-        /// writes dates in this form.
+        /// and Laravel write dates in this form.
         case iso8601WithFractions
     }
 

@@ -20,7 +20,9 @@ struct ReplayOptions: ParsableArguments {
     func validate() throws {
         guard let speed else { return }
         guard replay != nil else { throw ValidationError("--speed needs --replay.") }
-        guard speed > 0, speed.isFinite else { throw ValidationError("--speed takes a number greater than 0.") }
+        guard PusherTestServer.replaySpeeds.contains(speed) else {
+            throw ValidationError("--speed takes a number from 0.001 to 1000000.")
+        }
     }
 
     func recording() throws -> PusherTestServer.Recording? {

@@ -117,6 +117,86 @@ struct AspNetHubTests {
         }
     }
 
+    // MARK: Methods
+
+    @Test("calls of every method give what .NET gives", arguments: routes)
+    func calls(_ route: Route) async throws {
+        try await withHub(route) { connection in
+            func call<Result: Decodable & Equatable & Sendable>(
+                _ method: String,
+                _ arguments: any Sendable...,
+                gives expected: Result
+            ) async throws {
+                let result: Result =
+                    switch arguments.count {
+                    case 0: try await connection.invoke(method: method)
+                    case 1: try await connection.invoke(method: method, arguments: arguments[0])
+                    default: try await connection.invoke(method: method, arguments: arguments[0], arguments[1])
+                    }
+                #expect(result == expected, "\(method)")
+            }
+            try await call("Echo", "héllo 🌍", gives: "héllo 🌍")
+            try await call("Add", -2, 3, gives: 1)
+            try await call("Half", 0.5, gives: 0.25)
+            try await call("Not", true, gives: false)
+            try await call("Long", Int64.min, gives: Int64.min)
+            try await call("Null", String?.none, gives: String?.none)
+            try await call("Bytes", Data([1, 2, 3]), gives: Data([3, 2, 1]))
+            let id = UUID(uuidString: "6F9619FF-8B86-D011-B42D-00C04FC964FF")
+            if route.hubProtocol == .json { try await call("Guid", id, gives: id) }
+            try await call("Scores", ["a": 1, "b": 2], gives: ["a": 2, "b": 3])
+            try await call("Numbers", 5, gives: [0, 1, 2, 3, 4])
+            try await call("Large", 1_000_000, gives: String(repeating: "x", count: 1_000_000))
+            try await call("Length", String(repeating: "é", count: 100_000), gives: 100_000)
+            try await call("Slow", 10, gives: "slept 10")
+            try await connection.invoke(method: "Nothing")
+            await #expect { try await connection.invoke(method: "HubThrow", arguments: "boom") } throws: {
+                "\($0)".contains("boom")
+            }
+            await #expect { try await connection.invoke(method: "NoMethod") } throws: {
+                "\($0)".contains("does not exist")
+            }
+            try await connection.invoke(method: "Nothing")
+        }
+    }
+
+    @Test("streams arrive whole, and their errors too", arguments: routes)
+    func streams(_ route: Route) async throws {
+        try await withHub(route) { connection in
+            let counter = try await connection.stream("Counter", 100, 0, of: Int.self)
+            #expect(try await counter.reduce(into: []) { $0.append($1) } == Array(0..<100))
+            let words = try await connection.stream("Words", "the quick fox", of: String.self)
+            #expect(try await words.reduce(into: []) { $0.append($1) } == ["the", "quick", "fox"])
+            var items: [Int] = []
+            await #expect {
+                for try await item in try await connection.stream("FailAfter", 3, of: Int.self) { items.append(item) }
+            } throws: { "\($0)".contains("stream failed") }
+            #expect(items == [0, 1, 2])
+            // The stream ends on the server when the app leaves the loop. The next call shows that the connection works.
+            for try await _ in try await connection.stream("Counter", 1_000_000, 1, of: Int.self) { break }
+            let sum: Int = try await connection.invoke(method: "Add", arguments: 1, 1)
+            #expect(sum == 2)
+        }
+    }
+
+    @Test("the hub calls the client, waits for results, and sends to a group", arguments: routes)
+    func callbacks(_ route: Route) async throws {
+        try await withHub(route) { connection in
+            await connection.on("Name") { (text: String) in "I am \(text)" }
+            let answer: String = try await connection.invoke(method: "AskClient", arguments: "Name", "Ada")
+            #expect(answer == "I am Ada")
+            let texts = Inbox<String>()
+            await connection.on("Group") { (group: String, text: String) in texts.add(group + text) }
+            try await connection.invoke(method: "Join", arguments: "g")
+            try await connection.invoke(method: "ToGroup", arguments: "g", "!")
+            #expect(try await texts.next() == "g!")
+            let numbers = Inbox<Int>()
+            await connection.on("Item") { (number: Int) in numbers.add(number) }
+            try await connection.send(method: "Burst", arguments: 1_000)
+            #expect(await numbers.next(1_000) == Array(0..<1_000))
+        }
+    }
+
     // MARK: Uploads and losses
 
     @Test("a long upload arrives whole, and two short ones at once", arguments: routes)

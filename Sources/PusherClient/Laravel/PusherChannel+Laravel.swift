@@ -80,7 +80,7 @@ extension PusherChannel {
     }
 
     /// Returns a sequence of the whispers of other subscribers. On a presence channel, ``TypedEvent/userId`` is the
-    /// sender.
+    /// sender, if the server adds it. Reverb does not.
     ///
     /// - Parameters:
     ///   - name: The name without `client-`, such as `"typing"`.

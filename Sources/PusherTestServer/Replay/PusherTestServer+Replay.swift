@@ -10,10 +10,12 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - recording: The recording.
-    ///   - speed: How many times as fast as in the recording. Default: nil, without any waits.
+    ///   - speed: How many times as fast as in the recording, from 0.001 to 1,000,000. Default: nil, without any waits.
+    ///     Without waits, the server drops a subscriber that falls behind by more than ``Options/maximumQueueSize``, so
+    ///     play a large recording with a speed.
     ///   - clock: The clock for the waits. Default: the system's.
     /// - Returns: The number of events that at least one connection got. Members who join and leave do not count.
-    /// - Throws: ``ServerError`` with the code ``ServerError/Code/invalidRecording`` if the speed is not positive,
+    /// - Throws: ``ServerError`` with the code ``ServerError/Code/invalidRecording`` if the speed is out of range,
     ///   ``ServerError/Code/invalidEvent`` or ``ServerError/Code/invalidMember`` if the recording contains an event that
     ///   breaks the protocol's rules. `CancellationError` if the task is cancelled.
     @discardableResult
@@ -22,8 +24,9 @@ extension PusherTestServer {
         speed: Double? = nil,
         clock: C = ContinuousClock()
     ) async throws -> Int where C.Duration == Duration {
-        if let speed, !(speed > 0 && speed.isFinite) {
-            throw ServerError(.invalidRecording, "Recording not played: the speed \(speed) is not a positive number.")
+        if let speed, !Self.replaySpeeds.contains(speed) {
+            let reason = "the speed \(speed) is not between 0.001 and 1000000"
+            throw ServerError(.invalidRecording, "Recording not played: \(reason).")
         }
         var cast: [String: FakeMember] = [:]
         var reachedCount = 0
@@ -31,7 +34,8 @@ extension PusherTestServer {
         for event in recording.events {
             try Task.checkCancellation()
             if let speed {
-                let due = start.advanced(by: event.time / speed)
+                // A clock counts nanoseconds, so a time of decades could overflow.
+                let due = start.advanced(by: min(event.time / speed, .seconds(86_400 * 365)))
                 if clock.now < due { try await clock.sleep(until: due, tolerance: nil) }
             }
             if try play(event, &cast) { reachedCount += 1 }
@@ -39,13 +43,15 @@ extension PusherTestServer {
         return reachedCount
     }
 
+    package static let replaySpeeds = 0.001...1_000_000.0
+
     /// Waits until a connection is subscribed to any channel of the recording.
     ///
     /// - Parameters:
     ///   - recording: The recording.
     ///   - timeout: The longest wait, in real time; nil for no limit. Default: 60 s.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
-    public func waitForSubscription(
+    package func waitForSubscription(
         toAnyChannelOf recording: Recording,
         timeout: Duration? = .seconds(60)
     ) async throws {

@@ -88,7 +88,12 @@ extension PusherTestServer.Recording {
         do {
             let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             defer { try? file.close() }
-            data = try file.read(upToCount: Self.maximumSize + 1) ?? Data()
+            var bytes = Data()
+            // A pipe gives its bytes in parts.
+            while bytes.count <= Self.maximumSize, let part = try file.read(upToCount: 1 << 20), !part.isEmpty {
+                bytes += part
+            }
+            data = bytes
         } catch {
             throw ServerError(
                 .invalidRecording,
@@ -116,18 +121,22 @@ extension PusherTestServer.Recording {
         }
         events = []
         var hasHeader = false
-        for (index, line) in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
-            let line = Substring(line)
+        var (rest, number) = (text.utf8[...], 0)
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex
+            let line = Substring(rest[..<end])
+            rest = rest[end...].dropFirst()
+            number += 1
             guard line.contains(where: { !$0.isWhitespace }) else { continue }
             guard hasHeader else {
-                try Self.check(header: String(line), index + 1)
+                try Self.check(header: String(line), number)
                 hasHeader = true
                 continue
             }
             guard events.count < Self.maximumEventCount else {
                 throw Self.invalid("it has more than \(Self.maximumEventCount) events. Record fewer events.")
             }
-            events.append(try Event(line: String(line), number: index + 1))
+            events.append(try Event(line: String(line), number: number))
         }
         guard hasHeader else { throw Self.invalid("it is empty. Its first line must be \(Self.header).") }
     }
@@ -182,6 +191,10 @@ extension PusherTestServer.Recording.Event {
         case .string(let text): data = text
         default: throw invalid("has data that is not a string")
         }
-        userId = value["user_id"]?.string
+        switch value["user_id"] {
+        case nil, .null: userId = nil
+        case .string(let text): userId = text
+        default: throw invalid("has a user_id that is not a string")
+        }
     }
 }

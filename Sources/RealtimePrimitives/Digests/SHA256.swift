@@ -73,7 +73,17 @@ private struct Digesting {
         zero(upTo: bitCountOffset)
         block.storeBytes(of: bitCount, toByteOffset: bitCountOffset, as: UInt64.self)
         endBlock()
-        return (0..<8).flatMap { index in withUnsafeBytes(of: state[index].bigEndian) { Array($0) } }
+        // One array, because the digest may be a key, and copies of its parts would not be wiped.
+        return [UInt8](unsafeUninitializedCapacity: 32) { bytes, count in
+            for index in 0..<8 {
+                UnsafeMutableRawBufferPointer(bytes).storeBytes(
+                    of: state[index].bigEndian,
+                    toByteOffset: index * 4,
+                    as: UInt32.self
+                )
+            }
+            count = 32
+        }
     }
 
     private func zero(upTo end: Int) {

@@ -12,7 +12,7 @@ struct EventRecorder {
     private var size = 0
     private var eventCount = 0
     /// The members whom the recording contains, by channel.
-    private var members: [String: [String]] = [:]
+    private var members: [String: Set<String>] = [:]
 
     /// Whether the recording has reached its limit, so that later events are not part of it.
     private(set) var isFull = false
@@ -20,15 +20,14 @@ struct EventRecorder {
     /// Creates the file with its header. An existing file is not replaced.
     init(path: String) throws {
         self.path = path
-        do {
-            try Data().write(to: URL(fileURLWithPath: path), options: .withoutOverwriting)
-            file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
-        } catch {
+        // The file contains what the user may see, so others must not read it.
+        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY, 0o600)
+        guard descriptor >= 0 else {
             let reason =
-                (error as? CocoaError)?.code == .fileWriteFileExists
-                ? "the file exists already. Name another file." : (error as NSError).localizedDescription
+                errno == EEXIST ? "the file exists already. Name another file." : String(cString: strerror(errno))
             throw StandardError.failure("Cannot record to \(path.quoted): \(reason)", .validationFailure)
         }
+        file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try write(PusherTestServer.Recording.header)
     }
 
@@ -37,7 +36,7 @@ struct EventRecorder {
         let time = ContinuousClock.now - start
         if event.eventName.hasPrefix("pusher:") {
             guard let room = channel as? PusherPresenceChannel else { return }
-            return try recordMembers(of: room, at: time)
+            return try recordMembers(event, of: room, at: time)
         }
         try record(
             .init(
@@ -50,22 +49,43 @@ struct EventRecorder {
         )
     }
 
-    /// Records who has joined and left since the last event of the channel. The client's own user is no part of the
-    /// recording.
-    private mutating func recordMembers(of room: PusherPresenceChannel, at time: Duration) throws {
-        let present = room.members.filter { $0.userId != room.myId }
-        let known = members[room.name] ?? []
-        members[room.name] = present.map(\.userId)
-        for id in known where !present.contains(where: { $0.userId == id }) {
-            let data = JSONWriter.object([("user_id", JSONWriter.string(id))])
-            try record(.init(time: time, channel: room.name, name: "pusher:member_removed", data: data))
+    /// Records members who have joined or left. The client's own user is no part of the recording.
+    private mutating func recordMembers(_ event: PusherEvent, of room: PusherPresenceChannel, at time: Duration) throws
+    {
+        let member = event.data.flatMap { JSONValue(parsing: $0) }
+        switch (event.eventName, member?["id"]?.string) {
+        case ("pusher:member_added", let id?):
+            try recordJoining(id, info: member?["info"]?.jsonText, room, time)
+        case ("pusher:member_removed", let id?):
+            try recordLeaving(id, room, time)
+        case ("pusher:subscription_succeeded", _):
+            // The list may be newer than this event, so later events do not add or remove somebody again.
+            let present = room.members
+            for id in (members[room.name] ?? []).subtracting(present.map(\.userId)) {
+                try recordLeaving(id, room, time)
+            }
+            for member in present { try recordJoining(member.userId, info: member.userInfoText, room, time) }
+        default: break
         }
-        for member in present where !known.contains(member.userId) {
-            var fields = [("user_id", JSONWriter.string(member.userId))]
-            if let info = member.userInfoText { fields.append(("user_info", info)) }
-            let data = JSONWriter.object(fields)
-            try record(.init(time: time, channel: room.name, name: "pusher:member_added", data: data))
-        }
+    }
+
+    private mutating func recordJoining(
+        _ id: String,
+        info: String?,
+        _ room: PusherPresenceChannel,
+        _ time: Duration
+    ) throws {
+        guard id != room.myId, members[room.name, default: []].insert(id).inserted else { return }
+        var fields = [("user_id", JSONWriter.string(id))]
+        if let info, info != "null" { fields.append(("user_info", info)) }
+        let data = JSONWriter.object(fields)
+        try record(.init(time: time, channel: room.name, name: "pusher:member_added", data: data))
+    }
+
+    private mutating func recordLeaving(_ id: String, _ room: PusherPresenceChannel, _ time: Duration) throws {
+        guard members[room.name]?.remove(id) != nil else { return }
+        let data = JSONWriter.object([("user_id", JSONWriter.string(id))])
+        try record(.init(time: time, channel: room.name, name: "pusher:member_removed", data: data))
     }
 
     private mutating func record(_ event: PusherTestServer.Recording.Event) throws {

@@ -36,7 +36,7 @@ struct LaravelTests {
     private var options: PusherClientOptions {
         let options = PusherClientOptions.virtual()
         options.decoding.keys = .convertFromSnakeCase
-        options.decoding.dates = .iso8601
+        options.decoding.dates = .iso8601WithFractions
         return options
     }
 

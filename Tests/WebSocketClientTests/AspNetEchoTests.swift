@@ -1,0 +1,44 @@
+import Foundation
+import TestTraits
+import Testing
+import WebSocketClient
+
+private let baseURL = ProcessInfo.processInfo.environment["ASPNET_HUB_URL"]
+
+/// Tests of WebSockets of ASP.NET Core. `.ci/aspnet-hub` starts the server and passes its address.
+@Suite("WebSockets of ASP.NET Core", .enabled(if: baseURL != nil, "ASPNET_HUB_URL is not set."), .limited)
+struct AspNetEchoTests {
+    /// Without compression, and with it if the trait is on.
+    private static let options: [WebSocketOptions] = {
+        let plain = WebSocketOptions()
+        #if Compression
+            var compressing = plain
+            compressing.compression = WebSocketCompression()
+            return [plain, compressing]
+        #else
+            return [plain]
+        #endif
+    }()
+
+    @Test(
+        "messages of all sizes come back, with and without compression and context takeover",
+        arguments: options,
+        ["", "?deflate=false", "?noContextTakeover=true"]
+    )
+    func echo(_ options: WebSocketOptions, query: String) async throws {
+        let url = (baseURL ?? "").replacing("http://", with: "ws://") + "/echo" + query
+        let socket = try await WebSocket.connect(to: url, subprotocols: ["first", "second"], options: options)
+        #expect(socket.subprotocol == "second")
+        var messages = socket.messages.makeAsyncIterator()
+        for size in [0, 1, 125, 126, 65_535, 65_536, 1_000_000] {
+            let text = String((0..<size).map { _ in "abcdefgh ".randomElement() ?? "a" })
+            try await socket.send(text)
+            #expect(try await messages.next() == .text(text))
+            let bytes = (0..<size).map { _ in UInt8.random(in: 0...255) }
+            try await socket.send(bytes)
+            #expect(try await messages.next() == .binary(bytes))
+        }
+        let closure = try await socket.close(code: .normalClosure, reason: "done")
+        #expect(closure.code == .normalClosure && closure.reason == "done")
+    }
+}
