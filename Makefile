@@ -20,7 +20,7 @@ help:
 	@echo "make demo-chat               show a chat of two people, until the server disconnects one; .build/debug/terminal-chat NAME lets you chat"
 	@echo "make demo-signalr            show a chat of two people over SignalR; one of them loses the connection"
 	@echo "make demo-worker             run the example worker, which handles three orders and stops"
-	@echo "make test-examples           run the tests of the chat example"
+	@echo "make test-examples           run the tests of the examples"
 	@echo "make test                    run all tests"
 	@echo "make test-console            test the console of pusher serve in headless Chromium; CHROMIUM=path, SCREENSHOTS=folder"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
@@ -60,7 +60,7 @@ demo-event-streams: EXAMPLE = sse-demo
 demo-chat: EXAMPLE = terminal-chat
 demo-signalr: EXAMPLE = signalr-chat
 
-# The tests of the chat example are written as an app would write them.
+# The tests of the examples are written as an app would write them.
 test-examples: setup
 	$(SWIFT) build --build-tests $(FLAGS) --package-path Examples $(IN_OUR_BUILD) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) --package-path Examples $(IN_OUR_BUILD) --skip-build

@@ -189,7 +189,8 @@ let package = Package(
         .target(
             name: "PusherEncryption",
             dependencies: [
-                systemSodium, bundledSodium, "PusherProtocol", "RealtimeJSON", "RealtimePrimitives", nioConcurrencyHelpers,
+                systemSodium, bundledSodium, "PusherProtocol", "RealtimeJSON", "RealtimePrimitives",
+                nioConcurrencyHelpers,
             ],
             swiftSettings: fuzzed
         ),
@@ -481,8 +482,8 @@ let package = Package(
         .testTarget(
             name: "PusherServerAPITests",
             dependencies: [
-                "PusherServerAPI", "PusherTestServer", "PusherClient", "ClientTestSupport", "RealtimeHTTP",
-                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
+                "PusherServerAPI", "PusherTestServer", "PusherClient", "PusherEncryption", "ClientTestSupport",
+                "RealtimeHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1, "TestTraits",
             ],
             swiftSettings: settings
         ),

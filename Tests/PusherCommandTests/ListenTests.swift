@@ -17,6 +17,7 @@ struct ListenTests {
 
     @Test(
         "the tool prints events of every kind of channel as JSON lines, and a summary after SIGINT or SIGTERM",
+        .needsSodium,
         arguments: [SIGINT, SIGTERM]
     )
     func json(signal: Int32) async throws {
@@ -133,7 +134,7 @@ struct ListenTests {
         await server.shutdown()
     }
 
-    @Test("the tool uses the default key of pusher serve on any port of this machine")
+    @Test("the tool uses the default key of pusher serve on any port of this machine", .needsSodium)
     func defaultKey() async throws {
         try await PusherTestServer.withServer { server in
             let run = try ToolRun(["listen", "private-encrypted-a", "--limit", "1"] + server.toolOptions)

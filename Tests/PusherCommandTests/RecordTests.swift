@@ -17,7 +17,9 @@ struct RecordTests {
     /// The channel, the event and the data of a line of JSON.
     private func words(_ lines: [String]) -> [String] {
         lines.compactMap { line in
-            guard let value = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else { return nil }
+            guard let value = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
+                return nil
+            }
             return "\(value["channel"] ?? "") \(value["event"] ?? "") \(value["data"] ?? "")"
         }
     }
@@ -76,7 +78,9 @@ struct RecordTests {
             try Data("mine".utf8).write(to: URL(fileURLWithPath: file))
             let result = try await ToolRun.result(["listen", "orders", "--record", file, "--url", "ws://127.0.0.1:1"])
             #expect(result.status != 0)
-            #expect(result.errors == ["Error: Cannot record to \"\(file)\": the file exists already. Name another file."])
+            #expect(
+                result.errors == ["Error: Cannot record to \"\(file)\": the file exists already. Name another file."]
+            )
             #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == Data("mine".utf8))
         }
     }
@@ -85,7 +89,9 @@ struct RecordTests {
     func invalid() async throws {
         try await withFolder { folder in
             let file = folder.appendingPathComponent("broken.jsonl").path
-            try Data("{\"recording\":\"pusher\",\"version\":1}\n{\"time\":0}\n".utf8).write(to: URL(fileURLWithPath: file))
+            try Data("{\"recording\":\"pusher\",\"version\":1}\n{\"time\":0}\n".utf8).write(
+                to: URL(fileURLWithPath: file)
+            )
             let broken = try await ToolRun.result(["serve", "--port", "0", "--replay", file])
             #expect(broken.status != 0)
             #expect(broken.errors.contains { $0.contains("Invalid recording: line 2 has no channel.") }, "\(broken)")

@@ -106,7 +106,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("the tool triggers events on an encrypted channel, for a user, and with an excluded connection")
+    @Test("the tool triggers events on an encrypted channel, for a user, and with an excluded connection", .needsSodium)
     func targets() async throws {
         try await withClient(channels: ["private-encrypted-a", "orders"]) { server, pusher, channels in
             var secrets = channels[0].events(named: "e").makeAsyncIterator()

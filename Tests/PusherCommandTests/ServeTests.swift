@@ -24,6 +24,7 @@ struct ServeTests {
 
     @Test(
         "the tool prints the encryption master key, and takes one from an option or a variable",
+        .needsSodium,
         arguments: [
             ([], [:], "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
             ([], ["PUSHER_ENCRYPTION_MASTER_KEY": keyOfVariable], keyOfVariable),

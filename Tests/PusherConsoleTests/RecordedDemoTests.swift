@@ -22,7 +22,9 @@ struct RecordedDemoTests {
 
     /// Of members who join and leave, only the id counts: the client's own event has other keys than the server's.
     private func seen(_ channel: String, _ event: String, _ data: String?, _ userId: String?) -> Seen {
-        guard event.hasPrefix("pusher:") else { return Seen(channel: channel, event: event, data: data, userId: userId) }
+        guard event.hasPrefix("pusher:") else {
+            return Seen(channel: channel, event: event, data: data, userId: userId)
+        }
         let value = data.flatMap { JSONValue(parsing: $0) }
         return Seen(channel: channel, event: event, data: (value?["user_id"] ?? value?["id"])?.string)
     }

@@ -66,7 +66,9 @@ struct AppOpenedBoxTests {
         #expect(opener.opened(Array("y".utf8)) == ["2 y"])
         #expect(opener.machine.phase == .open)
         let key = try #require(SecretKey(base64: TestKey.first.base64))
-        #expect(opener.boxes == [SealedBox](repeating: SealedBox(nonce: Opener.nonce, box: Opener.box, key: key), count: 2))
+        #expect(
+            opener.boxes == [SealedBox](repeating: SealedBox(nonce: Opener.nonce, box: Opener.box, key: key), count: 2)
+        )
     }
 
     @Test("a wrong key is fetched again once, and then the event fails")

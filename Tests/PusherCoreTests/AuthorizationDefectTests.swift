@@ -73,7 +73,7 @@ struct AuthorizationDefectTests {
         #expect(client.members(of: name) == ["1"])
     }
 
-    @Test("An authorizer that hangs during a key refresh delays only its own channel (PusherSwift)")
+    @Test("An authorizer that hangs during a key refresh delays only its own channel (PusherSwift)", .needsSodium)
     func hangingAuthorizer() throws {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
@@ -92,7 +92,7 @@ struct AuthorizationDefectTests {
         )
     }
 
-    @Test("A refresh of the key does not change the order of encrypted events (pusher-js)")
+    @Test("A refresh of the key does not change the order of encrypted events (pusher-js)", .needsSodium)
     func reordered() throws {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
@@ -267,7 +267,7 @@ struct AuthorizationReviewTests {
         #expect(client.establish().authorizations == [])
     }
 
-    @Test("The client reports events of a failed encrypted channel at once and does not hold them")
+    @Test("The client reports events of a failed encrypted channel at once and does not hold them", .needsSodium)
     func eventsOfFailed() throws {
         var client = CoreClient.connected()
         let name = "private-encrypted-a"

@@ -58,7 +58,7 @@ private struct Reader {
     }
 }
 
-@Suite("Reading an encrypted channel", .limited)
+@Suite("Reading an encrypted channel", .limited, .needsSodium)
 struct DecryptionMachineTests {
     @Test("The machine decrypts an event at once if the key matches")
     func fits() throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherCore
 
-@Suite("Encrypted channels", .limited)
+@Suite("Encrypted channels", .limited, .needsSodium)
 struct EncryptedChannelTests {
     private let name = "private-encrypted-a"
     private let other = "private-encrypted-b"

@@ -55,7 +55,7 @@ struct MessageStatisticsTests {
         #expect(events.received == 3 && events.dropped == [.notConnected: 3])
     }
 
-    @Test("Encrypted events count as held, delivered or undecryptable")
+    @Test("Encrypted events count as held, delivered or undecryptable", .needsSodium)
     func encrypted() throws {
         var client = CoreClient.subscribed(Self.secret)
         client.received(try TestKey.first.message("1", on: Self.secret))
@@ -70,6 +70,7 @@ struct MessageStatisticsTests {
 
     @Test(
         "Events that wait for a key count as dropped if the channel is unsubscribed or the client is released",
+        .needsSodium,
         arguments: [true, false]
     )
     func heldAndUnsubscribed(isRelease: Bool) throws {
@@ -81,7 +82,7 @@ struct MessageStatisticsTests {
         #expect(events.held == 0 && events.dropped == [.notSubscribed: 3])
     }
 
-    @Test("Events that wait for a key count as dropped even if the unsubscribe waits for the server")
+    @Test("Events that wait for a key count as dropped even if the unsubscribe waits for the server", .needsSodium)
     func heldWhileSubscribing() throws {
         var client = CoreClient.connected()
         client.subscribe(Self.secret)
@@ -96,7 +97,7 @@ struct MessageStatisticsTests {
         #expect(client.statistics.events.dropped == [.notSubscribed: 1])
     }
 
-    @Test("Events of a channel without a key count as undecryptable")
+    @Test("Events of a channel without a key count as undecryptable", .needsSodium)
     func withoutKey() throws {
         var client = CoreClient.connected()
         client.subscribe(Self.secret)

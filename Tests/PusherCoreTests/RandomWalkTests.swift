@@ -8,7 +8,7 @@ import Testing
 @Suite("Random walk", .limited)
 struct RandomWalkTests {
     /// Runs 6 walks of 20,000 inputs. The ledger checks each input, and that nothing remains at the end.
-    @Test("No order of inputs breaks an invariant, and each required event happens often")
+    @Test("No order of inputs breaks an invariant, and each required event happens often", .needsSodium)
     func walk() async throws {
         let coverage = try await withThrowingTaskGroup(of: Coverage.self) { group in
             for seed in UInt64(1)...6 { group.addTask { try await Self.walk(seed: seed) } }

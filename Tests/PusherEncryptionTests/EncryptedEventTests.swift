@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Encrypted events", .limited)
+@Suite("Encrypted events", .limited, .needsSodium)
 struct EncryptedEventTests {
     static let key = SecretKey([UInt8](repeating: 9, count: 32))
 

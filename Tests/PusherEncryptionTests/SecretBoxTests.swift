@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Secretbox", .limited)
+@Suite("Secretbox", .limited, .needsSodium)
 struct SecretBoxTests {
     @Test("the key opens boxes of another implementation", arguments: Vectors.boxes)
     func published(_ vector: Vectors.Box) throws {

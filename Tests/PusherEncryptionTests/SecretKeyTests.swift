@@ -70,7 +70,7 @@ struct SecretKeyTests {
                             let opened = SecretKey(base64: vector.key).flatMap {
                                 SecretBox.open(box.ciphertext, nonce: box.nonce, key: $0)
                             }
-                            #expect(opened == Array(vector.plaintext.utf8))
+                            #expect(opened == (SecretBox.isAvailable ? Array(vector.plaintext.utf8) : nil))
                         }
                     }
                 }

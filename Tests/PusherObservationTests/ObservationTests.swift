@@ -161,7 +161,7 @@ struct ObservationTests {
             try ben.send("client-typing")
             eve.leave()
             await observe { room.typing.map(\.userId) == ["ben"] }
-            await wait { clock.sleeperCount == 1 }
+            await wait { clock.sleepCount == 3 && clock.sleeperCount == 1 }
             clock.advance(by: .seconds(2))
             for _ in 1...10 { await Task.yield() }
             #expect(room.typing.map(\.userId) == ["ben"])

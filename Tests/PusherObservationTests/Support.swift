@@ -40,6 +40,8 @@ final class ManualClock: Clock {
     var now: Instant { state.withLockedValue { $0.now } }
     var minimumResolution: Duration { .zero }
     var sleeperCount: Int { state.withLockedValue { $0.sleepers.count } }
+    /// The number of sleeps that have begun.
+    var sleepCount: Int { state.withLockedValue { $0.nextID } }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
         let id = state.withLockedValue { state in

@@ -1,3 +1,4 @@
+import PusherEncryption
 import PusherServerAPI
 import TestSupport
 import TestTraits
@@ -60,6 +61,8 @@ struct CheckTests {
     @Test("an invalid name, id, size or number causes an error without a request", arguments: calls.indices)
     func refused(index: Int) async throws {
         let (code, text, call) = Self.calls[index]
+        // Without libsodium, the size after the encryption is not known.
+        guard SecretBox.isAvailable || text != "after encryption" else { return }
         let (api, requester) = try OfflineAPI.make()
         let error = try #require(await failure { try await call(api) })
         #expect(error.code == code)
@@ -114,6 +117,15 @@ struct CheckTests {
             await failure { _ = try api.authorizeChannel("private-encrypted-a", socketID: "1.1") }?.code
                 == .missingEncryptionKey
         )
+        #expect(requester.log.count == 0)
+    }
+
+    @Test("an event for an encrypted channel causes a typed error in a build without libsodium", .needsNoSodium)
+    func noSodium() async throws {
+        let (api, requester) = try OfflineAPI.make()
+        let error = await failure { try await api.trigger(Self.event, on: "private-encrypted-a") }
+        #expect(error?.code == .encryptionUnavailable)
+        #expect(try api.authorizeChannel("private-encrypted-a", socketID: "1.1").sharedSecret != nil)
         #expect(requester.log.count == 0)
     }
 

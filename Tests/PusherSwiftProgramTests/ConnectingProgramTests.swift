@@ -26,7 +26,10 @@ struct ConnectingProgramTests {
         #expect(query(ConfigurationProgram.plainURL())[1].hasSuffix("&protocol=7"))
     }
 
-    @Test("an ordinary class that is the connection delegate gets every call, and each method is optional")
+    @Test(
+        "an ordinary class that is the connection delegate gets every call, and each method is optional",
+        .needsSodium
+    )
     func delegate() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.authorizeChannel = { request in

@@ -5,7 +5,7 @@ import TestSupport
 import TestTraits
 import Testing
 
-@Suite("Programs written for PusherSwift: channels and their authorization", .limited)
+@Suite("Programs written for PusherSwift: channels and their authorization", .limited, .needsSodium)
 struct SubscribingProgramTests {
     private let names = ["private-a", "presence-a", "private-encrypted-a", "private-cache-a"]
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Encrypted channels", .limited)
+@Suite("Encrypted channels", .limited, .needsSodium)
 struct EncryptionTests {
     private struct Setup {
         let loop = EmbeddedEventLoop()
@@ -138,5 +138,18 @@ struct EncryptionTests {
         }
         #expect(other?.code == .invalidEncryptionKey)
         #expect(server.authorization(forSocket: "1.1", channel: Self.channel).sharedSecret == nil)
+    }
+}
+
+@Suite("A test server without libsodium", .limited, .needsNoSodium)
+struct ServerWithoutSodiumTests {
+    @Test("publishing on an encrypted channel is a typed error, and keys still come with authorizations")
+    func typedError() throws {
+        let server = InMemoryServer(eventLoop: EmbeddedEventLoop()).server
+        let error = #expect(throws: PusherTestServer.ServerError.self) {
+            try server.publish(event: "created", data: "{}", to: "private-encrypted-a")
+        }
+        #expect(error?.code == .encryptionUnavailable)
+        #expect(server.authorization(forSocket: "7.1", channel: "private-encrypted-a").sharedSecret != nil)
     }
 }

@@ -30,7 +30,8 @@ struct RecordingTests {
 
     @Test("a recording may have empty lines, Windows line breaks, other members and whole seconds")
     func tolerant() throws {
-        let text = "\n" + Self.header + "\r\n\r\n"
+        let text =
+            "\n" + Self.header + "\r\n\r\n"
             + #"{"time": 2, "channel":"a","event":"e","data":null,"comment":{}}"# + "\r\n"
         #expect(try Recording(text: text).events == [.init(time: .seconds(2), channel: "a", name: "e")])
     }
@@ -50,7 +51,10 @@ struct RecordingTests {
             (header + "\n" + #"{"time":"1","channel":"a","event":"e"}"#, "line 2 has no time"),
             (header + "\n" + #"{"time":1,"event":"e"}"#, "line 2 has no channel"),
             (header + "\n" + #"{"time":1,"channel":"a"}"#, "line 2 has no event"),
-            (header + "\n" + #"{"time":1,"channel":"a","event":"e","data":{}}"#, "line 2 has data that is not a string"),
+            (
+                header + "\n" + #"{"time":1,"channel":"a","event":"e","data":{}}"#,
+                "line 2 has data that is not a string"
+            ),
         ]
     )
     func invalid(text: String, reason: String) throws {

@@ -10,7 +10,7 @@ struct DocumentedExampleTests {
         "the programs of this target contain every example, line by line",
         arguments: [
             ("PusherClient", "Production", 14), ("PusherClient", "ObservingAClient", 3),
-            ("PusherClient", "ReceivingEvents", 6), ("PusherTestServer", "PusherTestServer", 4),
+            ("PusherClient", "ReceivingEvents", 6), ("PusherTestServer", "PusherTestServer", 5),
             ("WebSocketClient", "WebSocketClient", 3),
             ("PusherTestServer", "ChannelsAndUsers", 6), ("PusherTestServer", "FixedAnswers", 3),
         ]

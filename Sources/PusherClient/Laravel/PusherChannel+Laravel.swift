@@ -109,7 +109,7 @@ public enum LaravelEvent {
     /// Returns the whole name of an event, by the rule of Laravel Echo.
     ///
     /// ```swift
-    /// let observation = channel.observe(named: LaravelEvent.name(of: "OrderShipped")) { event in show(event) }
+    /// let observation = channel.observe(named: LaravelEvent.name(of: "OrderShipped")) { print($0.data ?? "") }
     /// ```
     ///
     /// - Parameters:

@@ -104,10 +104,8 @@ extension PusherTestServer.Recording {
         guard data.count <= Self.maximumSize else {
             throw Self.invalid("it has more than \(Self.maximumSize) bytes. Record fewer events.")
         }
-        guard let text = String(validating: data, as: UTF8.self) else {
-            throw Self.invalid("it is not UTF-8 text.")
-        }
-        try self.init(text: text)
+        guard data.withUnsafeBytes({ $0.isUTF8 }) else { throw Self.invalid("it is not UTF-8 text.") }
+        try self.init(text: String(decoding: data, as: UTF8.self))
     }
 
     /// Reads a recording from its text. Empty lines do not count.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A server in another process", .limited)
 struct KilledServerTests {
-    @Test("the client reconnects with all channels after its server was killed and started again")
+    @Test("the client reconnects with all channels after its server was killed and started again", .needsSodium)
     func killed() async throws {
         let host = LoopbackAddress.ofItsOwn()
         let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])

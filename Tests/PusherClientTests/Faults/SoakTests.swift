@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Short runs of the soak program", .limited)
 struct SoakTests {
-    @Test("140 losses of seven kinds leave no memory, descriptor or thread behind")
+    @Test("140 losses of seven kinds leave no memory, descriptor or thread behind", .needsSodium)
     func reconnects() async throws {
         // In this short run, noise adds up to a kilobyte for each loss. A leaked socket needs more memory, and a
         // descriptor. The long run finds smaller leaks.

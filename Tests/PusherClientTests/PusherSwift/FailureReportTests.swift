@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import PusherEncryption
 import PusherTestServer
 import TestSupport
 import TestTraits
@@ -44,7 +45,11 @@ struct FailureReportTests {
         Cause(method: endpoint, fault: .body("<html>"), words: "is an HTML page"),
         Cause(method: endpoint, fault: .body("{}"), words: #"has no "auth""#),
         Cause(method: bare, channel: "presence-room", words: "channel_data"),
-        Cause(method: bare, channel: "private-encrypted-orders", words: "shared_secret"),
+        Cause(
+            method: bare,
+            channel: "private-encrypted-orders",
+            words: SecretBox.isAvailable ? "shared_secret" : "options.secretBox"
+        ),
     ]
 
     @Test(

@@ -7,7 +7,7 @@ import Testing
 @testable import PusherClient
 
 /// PusherSwift's tests of encrypted channels, with PusherSwift's keys and events.
-@Suite("PusherSwift: encrypted channels", .limited)
+@Suite("PusherSwift: encrypted channels", .limited, .needsSodium)
 struct PusherSwiftEncryptionTests {
     private static let name = "private-encrypted-channel"
     private static let event =

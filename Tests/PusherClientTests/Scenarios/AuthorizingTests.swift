@@ -260,7 +260,7 @@ struct AuthorizingTests {
         await world.runUntil { channel.subscribed }
     }
 
-    @Test("the client uses the key in an authorization from the app (PusherSwift requests it)")
+    @Test("the client uses the key in an authorization from the app (PusherSwift requests it)", .needsSodium)
     func ownKey() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let name = "private-encrypted-orders"
@@ -275,7 +275,7 @@ struct AuthorizingTests {
         #expect(events.elements == ["tea"])
     }
 
-    @Test("an incomplete authorization from the app causes an error (PusherSwift logs a line)")
+    @Test("an incomplete authorization from the app causes an error (PusherSwift logs a line)", .needsSodium)
     func ownIncomplete() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))

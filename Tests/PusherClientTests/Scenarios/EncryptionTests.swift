@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Encrypted channels", .limited, .overEachTransport)
+@Suite("Encrypted channels", .limited, .needsSodium, .overEachTransport)
 struct EncryptionTests {
     let world = VirtualWorld()
 

@@ -83,7 +83,7 @@ struct HostileTextTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("protocol messages, errors and event names are harmless")
+    @Test("protocol messages, errors and event names are harmless", .needsSodium)
     func messages() async throws {
         let pusher = makeClient()
         await connect(pusher)

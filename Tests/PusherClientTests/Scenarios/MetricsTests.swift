@@ -64,7 +64,7 @@
             for (label, count) in counts { #expect(total(label) == Int64(count), "\(label)") }
         }
 
-        @Test("the client reports all counts with the documented names")
+        @Test("the client reports all counts with the documented names", .needsSodium)
         func everything() async throws {
             let pusher = world.makeClient(.virtual(user: "7"))
             pusher.emitMetrics(to: metrics)
@@ -232,7 +232,7 @@
             #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
         }
 
-        @Test("a meter counts the events that wait for a key, and falls when the key arrives")
+        @Test("a meter counts the events that wait for a key, and falls when the key arrives", .needsSodium)
         func held() async throws {
             let pusher = try await world.makeConnectedClient()
             pusher.emitMetrics(to: metrics)

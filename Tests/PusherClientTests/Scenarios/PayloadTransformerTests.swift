@@ -155,7 +155,10 @@ struct PayloadTransformerTests {
         #expect(await sequence.next()?.data == "Hello Ada")
     }
 
-    @Test("the client keeps the parts of different channels apart, and decrypts parts before reading them")
+    @Test(
+        "the client keeps the parts of different channels apart, and decrypts parts before reading them",
+        .needsSodium
+    )
     func channels() async throws {
         let (pusher, _, news) = try await join("news")
         let other = pusher.subscribe("private-encrypted-news")

@@ -10,7 +10,7 @@ import Testing
 @testable import PusherClient
 
 /// Tests that no secret is in the log, at any level, or in a printed value after a failure.
-@Suite("Secrets after failures: logs and printed values", .limited, .overEachTransport)
+@Suite("Secrets after failures: logs and printed values", .limited, .needsSodium, .overEachTransport)
 struct SecrecyOfFailuresTests {
     /// The master key, which consists of the bytes 100 to 131.
     private static let masterKey = Data(100...131).base64EncodedString()

@@ -29,6 +29,7 @@ struct SecrecyTests {
 
     @Test(
         "no log, error or debug callback shows a secret",
+        .needsSodium,
         arguments: [PusherTestServer.Dialect.pusher, .soketi, .reverb]
     )
     func nothingLeaks(dialect: PusherTestServer.Dialect) async throws {

@@ -40,7 +40,9 @@ struct SecretBoxTests {
         let options = PusherClientOptions.virtual()
         let states = Log<ConnectionState>()
         let client = Log<Pusher>()
-        options.secretBox = ToyBox { for pusher in client.elements { states.append(pusher.connection.connectionState) } }
+        options.secretBox = ToyBox {
+            for pusher in client.elements { states.append(pusher.connection.connectionState) }
+        }
         let pusher = try await world.makeConnectedClient(options)
         client.append(pusher)
         let channel = pusher.subscribe(name)

@@ -5,7 +5,7 @@ import TestTraits
 import Testing
 
 /// Tests of a few seeds, and of the simulation's tools. `make simulate` runs many seeds.
-@Suite("Simulation", .limited)
+@Suite("Simulation", .limited, .needsSodium)
 struct SimulationTests {
     @Test("The client breaks no rule in a random run", arguments: UInt64(1)...12)
     func seeds(seed: UInt64) async {

@@ -21,6 +21,8 @@ struct CoreClient {
     init(_ configure: (inout CoreConfiguration) -> Void = { _ in }) {
         let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
         var configuration = CoreConfiguration(endpoint: .success(request))
+        // The machine is the same in builds without libsodium.
+        configuration.boxOpener = .library
         configure(&configuration)
         machine = ClientStateMachine(configuration: configuration)
     }

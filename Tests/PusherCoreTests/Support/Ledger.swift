@@ -113,7 +113,8 @@ struct Ledger {
         case .statusChanged(let new):
             check(new != status, "the status \(new) is reported twice")
             status = new
-        case .report, .hastyConnects, .epochBegan, .openBox, .signedIn, .signInFailed, .deliverToUser, .watchlistChanged:
+        case .report, .hastyConnects, .epochBegan, .openBox, .signedIn, .signInFailed, .deliverToUser,
+            .watchlistChanged:
             break
         case .deliver(.channel(let id), _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _),
             .membersReplaced(let id, _, _), .memberAdded(let id, _, _), .memberRemoved(let id, _, _),
