@@ -158,9 +158,18 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        // The HTTP server under the test servers and the console.
+        .target(
+            name: "RealtimeTestHTTP",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1, nioWebSocket,
+                nioConcurrencyHelpers, nioSSL,
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "EventSourceTestServer",
-            dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
+            dependencies: ["RealtimeTestHTTP", nioCore, nioPosix, nioConcurrencyHelpers],
             swiftSettings: settings
         ),
         // For vector instructions, and for the memory that each thread keeps.
@@ -222,14 +231,15 @@ let package = Package(
             name: "PusherTestServer",
             dependencies: [
                 "PusherProtocol", "PusherEncryption", "RealtimeJSON", "RealtimePrimitives", "RealtimeNetworking",
-                "RealtimeHTTP", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
+                "RealtimeHTTP", "RealtimeTestHTTP", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "SignalRTestServer",
             dependencies: [
-                "SignalRClient", "SignalRCore", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers,
+                "SignalRClient", "SignalRCore", "RealtimeJSON", "RealtimeTestHTTP", "RealtimePrimitives", nioCore,
+                nioPosix, nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),
@@ -237,8 +247,8 @@ let package = Package(
             name: "pusher",
             dependencies: [
                 "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
-                "RealtimeHTTP", "RealtimeNetworking", "RealtimeJSON", "RealtimePrimitives", argumentParser, logging,
-                nioCore, nioPosix, nioHTTP1,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimeTestHTTP", "RealtimeJSON", "RealtimePrimitives",
+                argumentParser, logging, nioCore, nioPosix, nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -345,7 +355,10 @@ let package = Package(
         ),
         .target(
             name: "ProxyTestSupport",
-            dependencies: ["PusherTestServer", "TestSupport", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers],
+            dependencies: [
+                "PusherTestServer", "RealtimeTestHTTP", "TestSupport", nioCore, nioPosix, nioHTTP1,
+                nioConcurrencyHelpers,
+            ],
             path: "Tests/ProxyTestSupport",
             swiftSettings: settings
         ),
@@ -431,7 +444,7 @@ let package = Package(
             name: "SignalRClientTests",
             dependencies: [
                 "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeNetworking",
-                "RealtimeHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1,
+                "RealtimeHTTP", "RealtimeTestHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1,
                 nioEmbedded, nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
@@ -454,8 +467,8 @@ let package = Package(
             name: "PusherTestServerTests",
             dependencies: [
                 "PusherTestServer", "PusherProtocol", "PusherEncryption", "RealtimeHTTP", "RealtimeJSON",
-                "RealtimeNetworking", "ProxyTestSupport", "SocketTestSupport", "TestSupport", "TestTLS", nioCore,
-                nioPosix, nioEmbedded, nioHTTP1, nioSSL, "TestTraits",
+                "RealtimeNetworking", "RealtimeTestHTTP", "ProxyTestSupport", "SocketTestSupport", "TestSupport",
+                "TestTLS", nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, "TestTraits",
             ],
             exclude: ["Transcripts"],
             swiftSettings: settings
@@ -466,8 +479,8 @@ let package = Package(
             dependencies: [
                 "PusherClient", "PusherServerAPI", "WebSocketClient", "ServerSentEvents", "SignalRClient",
                 "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
-                "RealtimeJSON", "RealtimeNetworking", "RealtimePrimitives", "TestSupport", logging, nioCore,
-                nioEmbedded, "TestTraits",
+                "RealtimeJSON", "RealtimeNetworking", "RealtimePrimitives", "RealtimeTestHTTP", "TestSupport", logging,
+                nioCore, nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),
@@ -475,7 +488,7 @@ let package = Package(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "SocketTestSupport", "RealtimeHTTP", "TestSupport", nioCore, nioHTTP1, nioEmbedded, "TestTraits",
+                "RealtimeTestHTTP", "SocketTestSupport", "RealtimeHTTP", "TestSupport", nioCore, nioHTTP1, nioEmbedded, "TestTraits",
             ],
             swiftSettings: settings
         ),

@@ -1,8 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOHTTP1
 import NIOPosix
-import NIOSSL
+import RealtimeTestHTTP
 
 /// An HTTP server on loopback for tests. Your test determines the answers, such as event streams and faults.
 ///
@@ -41,7 +40,6 @@ public final class EventSourceTestServer: Sendable {
     fileprivate struct State {
         var responders: [String: Responder] = [:]
         var requests: [TestRequest] = []
-        var channels: [ObjectIdentifier: any Channel] = [:]
         var waiting: [Int: Waiting] = [:]
         var waitingCount = 0
         var isStopped = false
@@ -49,15 +47,15 @@ public final class EventSourceTestServer: Sendable {
 
     /// The port that the server listens on.
     public let port: Int
-    private let listener: any Channel
+    private let listener: Listener
     private let usesTLS: Bool
     private let state: NIOLockedValueBox<State>
 
-    private init(_ listener: any Channel, usesTLS: Bool, _ state: NIOLockedValueBox<State>) {
+    private init(_ listener: Listener, usesTLS: Bool, _ state: NIOLockedValueBox<State>) {
         self.listener = listener
         self.usesTLS = usesTLS
         self.state = state
-        port = listener.localAddress?.port ?? 0
+        port = listener.port
     }
 
     /// Starts a server on 127.0.0.1. Call ``stop()`` at the end of the test.
@@ -68,21 +66,22 @@ public final class EventSourceTestServer: Sendable {
     ///     TLS.
     public static func start(port: Int = 0, certificate: Certificate? = nil) async throws -> EventSourceTestServer {
         let state = NIOLockedValueBox(State())
-        let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
-        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.backlog, value: 1_024)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
-                    try channel.pipeline.syncOperations.addHandler(
-                        ExchangeHandler { request in state.respond(to: request, on: channel) }
-                    )
-                    state.accept(channel)
-                }
+        let tls = try certificate.map {
+            try HTTPTestCertificate(chain: $0.chain, privateKey: $0.privateKey).context()
+        }
+        let service = EventSourceService { request, exchange in state.respond(to: request, exchange) }
+        let group = MultiThreadedEventLoopGroup.singleton
+        let listener = Listener(
+            eventLoop: group.next(),
+            connectionGroup: group,
+            host: "127.0.0.1",
+            port: port,
+            bindFailure: { _, _, error in error },
+            makePreparation: {
+                { try HTTPRequestHandler.addHandlers(to: $0.pipeline.syncOperations, service: service, tls: tls) }
             }
-            .bind(host: "127.0.0.1", port: port).get()
+        )
+        try await listener.start()
         return EventSourceTestServer(listener, usesTLS: tls != nil, state)
     }
 
@@ -112,7 +111,7 @@ public final class EventSourceTestServer: Sendable {
     public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
 
     /// The number of open connections.
-    public var connectionCount: Int { state.withLockedValue { $0.channels.count } }
+    public var connectionCount: Int { listener.channels.count }
 
     /// Answers the first request for a path with the first response, and so on. The server repeats the last response.
     /// If the array is empty, the server does not answer.
@@ -153,7 +152,7 @@ public final class EventSourceTestServer: Sendable {
 
     /// Closes all connections. The server still accepts new connections.
     public func closeConnections() {
-        for channel in state.withLockedValue({ Array($0.channels.values) }) { _ = channel.endTransport() }
+        for channel in listener.channels { channel.eventLoop.execute { channel.endTransport() } }
     }
 
     /// Stops listening, and closes all connections.
@@ -166,25 +165,12 @@ public final class EventSourceTestServer: Sendable {
         // Release the closures outside the lock, because they may own objects that call the server.
         withExtendedLifetime(responders) {}
         for task in waiting { task.continuation.resume() }
-        try? await listener.close()
-        let ends = state.withLockedValue { Array($0.channels.values) }.map { $0.endTransport() }
-        for end in ends { try? await end.get() }
+        await listener.shutdown()
     }
 }
 
 extension NIOLockedValueBox<EventSourceTestServer.State> {
-    fileprivate func accept(_ channel: any Channel) {
-        let isStopped = withLockedValue { state in
-            if !state.isStopped { state.channels[ObjectIdentifier(channel)] = channel }
-            return state.isStopped
-        }
-        if isStopped { return channel.close(promise: nil) }
-        channel.closeFuture.whenComplete { _ in
-            self.withLockedValue { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
-        }
-    }
-
-    fileprivate func respond(to request: TestRequest, on channel: any Channel) {
+    fileprivate func respond(to request: TestRequest, _ answer: HTTPTestExchange) {
         let (responder, number, waiting) = withLockedValue { state in
             state.requests.append(request)
             let count = state.requests.count
@@ -194,7 +180,7 @@ extension NIOLockedValueBox<EventSourceTestServer.State> {
             return (state.responders[request.path], number, waiting)
         }
         for task in waiting.values { task.continuation.resume() }
-        let exchange = TestExchange(request, number: number, channel)
+        let exchange = TestExchange(request, number: number, answer)
         Task {
             do {
                 if let responder {
@@ -203,51 +189,10 @@ extension NIOLockedValueBox<EventSourceTestServer.State> {
                     try await exchange.play(TestResponse(status: 404))
                 }
             } catch {
-                channel.close(promise: nil)
+                answer.drop()
             }
         }
     }
-}
-
-extension EventSourceTestServer.Certificate {
-    fileprivate var configuration: TLSConfiguration {
-        get throws {
-            try .makeServerConfiguration(
-                certificateChain: NIOSSLCertificate.fromPEMBytes(Array(chain.utf8)).map { .certificate($0) },
-                privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(privateKey.utf8), format: .pem))
-            )
-        }
-    }
-}
-
-/// A handler that collects the parts of each request.
-private final class ExchangeHandler: ChannelInboundHandler {
-    typealias InboundIn = HTTPServerRequestPart
-
-    private let respond: (TestRequest) -> Void
-    private var head: HTTPRequestHead?
-    private var body = ByteBuffer()
-
-    init(_ respond: @escaping (TestRequest) -> Void) { self.respond = respond }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head): (self.head, body) = (head, ByteBuffer())
-        case .body(let bytes): body.writeImmutableBuffer(bytes)
-        case .end:
-            guard let head else { return }
-            respond(
-                TestRequest(
-                    method: head.method.rawValue,
-                    target: head.uri,
-                    headers: head.headers.map { TestRequest.Header(name: $0.name, value: $0.value) },
-                    body: Array(body.readableBytesView)
-                )
-            )
-        }
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 
 extension EventSourceTestServer.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -1,8 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
-import NIOHTTP1
-import NIOSSL
+import RealtimeTestHTTP
 
 /// A request that a server has received. Printing a request does not show its query, header fields and body, which may
 /// be secret.
@@ -63,22 +62,21 @@ public final class TestExchange: Sendable {
     /// The number of requests for the path so far, including this request.
     public let number: Int
     private struct State {
-        var framing = TestResponse.Framing.chunked
         /// The timers of the current waits.
         var timers: [Int: Scheduled<Void>] = [:]
         var timerCount = 0
         var isDisconnected = false
     }
 
-    private let channel: any Channel
+    private let exchange: HTTPTestExchange
     private let state = NIOLockedValueBox(State())
 
-    init(_ request: TestRequest, number: Int, _ channel: any Channel) {
+    init(_ request: TestRequest, number: Int, _ exchange: HTTPTestExchange) {
         self.request = request
         self.number = number
-        self.channel = channel
+        self.exchange = exchange
         // If the connection closes, a wait ends early.
-        channel.closeFuture.whenComplete { [state] _ in
+        exchange.channel.closeFuture.whenComplete { [state] _ in
             let timers = state.withLockedValue { state in
                 defer { (state.timers, state.isDisconnected) = ([:], true) }
                 return state.timers.values
@@ -99,21 +97,30 @@ public final class TestExchange: Sendable {
         headers: [String: String?] = [:],
         framing: TestResponse.Framing = .chunked
     ) async throws {
-        var fields: HTTPHeaders = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
+        var fields = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache")]
         for (name, value) in headers {
-            if let value { fields.replaceOrAdd(name: name, value: value) } else { fields.remove(name: name) }
+            fields.removeAll { $0.0.lowercased() == name.lowercased() }
+            if let value { fields.append((name, value)) }
         }
-        if framing == .chunked { fields.add(name: "Transfer-Encoding", value: "chunked") }
-        state.withLockedValue { $0.framing = framing }
-        let version = framing == .untilClose ? HTTPVersion.http1_0 : .http1_1
-        try await write(.head(HTTPResponseHead(version: version, status: .init(statusCode: status), headers: fields)))
+        let way: HTTPTestExchange.Framing =
+            switch framing {
+            case .chunked: .chunked
+            case .contentLength: .counted
+            case .untilClose: .untilClose
+            }
+        exchange.begin(
+            status: status,
+            fields: fields.map { HTTPTestField(name: $0.0, value: $0.1) },
+            framing: way
+        )
+        try await flush()
     }
 
     /// Sends bytes of the body, and returns when the system has accepted them.
-    public func send(_ bytes: [UInt8]) async throws { try await write(.body(.byteBuffer(ByteBuffer(bytes: bytes)))) }
+    public func send(_ bytes: [UInt8]) async throws { try await write(ByteBuffer(bytes: bytes)) }
 
     /// Sends text of the body, and returns when the system has accepted the bytes.
-    public func send(_ text: String) async throws { try await write(.body(.byteBuffer(ByteBuffer(string: text)))) }
+    public func send(_ text: String) async throws { try await write(ByteBuffer(string: text)) }
 
     /// Sends the same event `count` times, and returns when the system has accepted all bytes.
     public func sendEvents(count: Int, data: String) async throws {
@@ -123,7 +130,7 @@ public final class TestExchange: Sendable {
         while left > 0 {
             let size = min(left, perBlock)
             let block = ByteBuffer(repeatingBytesOf: event, count: size)
-            try await write(.body(.byteBuffer(block)))
+            try await write(block)
             left -= size
         }
     }
@@ -131,15 +138,14 @@ public final class TestExchange: Sendable {
     /// Ends the body. The connection stays open for another request, unless the framing is
     /// ``TestResponse/Framing/untilClose``.
     public func end() async throws {
-        try await write(.end(nil))
-        if state.withLockedValue({ $0.framing == .untilClose }) { try await channel.close() }
+        try await exchange.end().get()
     }
 
     /// Waits for a duration of at most 30 years.
     public func wait(for duration: Duration) async throws {
         let (seconds, attoseconds) = min(max(duration, .zero), .seconds(900_000_000)).components
         let delay = TimeAmount.nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
-        let timer = channel.eventLoop.scheduleTask(in: delay) {}
+        let timer = exchange.channel.eventLoop.scheduleTask(in: delay) {}
         let id: Int? = state.withLockedValue { state in
             guard !state.isDisconnected else { return nil }
             state.timerCount += 1
@@ -156,20 +162,24 @@ public final class TestExchange: Sendable {
 
     /// Resets the TCP connection.
     public func reset() async throws {
-        if let socket = channel as? any SocketOptionProvider {
+        if let socket = exchange.channel as? any SocketOptionProvider {
             try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }
-        try await channel.endTransport().get()
+        try await disconnect()
     }
 
     /// Closes the TCP connection without a TLS shutdown, even if the body is not complete.
-    public func disconnect() async throws { try await channel.endTransport().get() }
+    public func disconnect() async throws {
+        guard exchange.channel.isActive else { throw ChannelError.alreadyClosed }
+        exchange.drop()
+        try await exchange.channel.closeFuture.get()
+    }
 
     /// Closes the server's half of the TCP connection, even if the body is not complete. The client's half stays open.
-    public func endSending() async throws { try await channel.close(mode: .output) }
+    public func endSending() async throws { try await exchange.channel.close(mode: .output) }
 
     /// Waits until the connection is closed.
-    public func disconnected() async { try? await channel.closeFuture.get() }
+    public func disconnected() async { try? await exchange.channel.closeFuture.get() }
 
     /// Answers with a scripted response.
     public func play(_ response: TestResponse) async throws {
@@ -192,20 +202,13 @@ public final class TestExchange: Sendable {
         if response.holds { await disconnected() } else { try await end() }
     }
 
-    private func write(_ part: HTTPServerResponsePart) async throws { try await channel.writeAndFlush(part) }
-}
-
-extension Channel {
-    /// Closes the TCP connection without a TLS shutdown, which would wait for the peer, and would look like the end of
-    /// the body.
-    func endTransport() -> EventLoopFuture<Void> {
-        eventLoop.flatSubmit { () -> EventLoopFuture<Void> in
-            if let context = try? self.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
-                return context.close()
-            }
-            return self.close()
-        }
+    private func write(_ bytes: ByteBuffer) async throws {
+        let sent = exchange.write(bytes)
+        exchange.flush()
+        try await sent.get()
     }
+
+    private func flush() async throws { try await exchange.channel.writeAndFlush(ByteBuffer()) }
 }
 
 extension ByteBuffer {

@@ -3,6 +3,7 @@ import NIOPosix
 import PusherEncryption
 
 public import struct PusherProtocol.TestServerAccess
+import RealtimeTestHTTP
 
 /// A server for testing clients of the Pusher Channels protocol.
 ///

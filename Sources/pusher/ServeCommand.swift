@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import PusherEncryption
 import PusherTestServer
+import RealtimeTestHTTP
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

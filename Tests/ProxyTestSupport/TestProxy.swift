@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PusherTestServer
+import RealtimeTestHTTP
 
 /// An HTTP proxy for tests of clients behind proxies.
 ///

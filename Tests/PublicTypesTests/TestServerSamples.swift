@@ -3,6 +3,7 @@ import NIOEmbedded
 import SignalRClient
 import TestSupport
 
+@testable import RealtimeTestHTTP
 @testable import EventSourceTestServer
 @testable import SignalRTestServer
 
@@ -17,7 +18,7 @@ enum EventSourceTestServerSamples {
         let certificate = EventSourceTestServer.Certificate(chain: "chain", privateKey: "hush")
         return try await EventSourceTestServer.withServer { server in
             [
-                server, certificate, request, request.headers[0], TestExchange(request, number: 1, EmbeddedChannel()),
+                server, certificate, request, request.headers[0], TestExchange(request, number: 1, HTTPTestExchange(EmbeddedChannel(), .init(isLast: true))),
                 TestResponse.text("1"), TestResponse.Step.send("1"),
             ]
         }

@@ -2,6 +2,7 @@ import Foundation
 import NIOHTTP1
 import PusherTestServer
 import RealtimeHTTP
+import RealtimeTestHTTP
 import TestSupport
 import TestTraits
 import Testing

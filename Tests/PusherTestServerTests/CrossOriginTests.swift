@@ -3,6 +3,7 @@ import NIOEmbedded
 import NIOHTTP1
 import RealtimeHTTP
 import RealtimeNetworking
+import RealtimeTestHTTP
 import SocketTestSupport
 import TestSupport
 import TestTraits
@@ -126,13 +127,13 @@ struct CrossOriginTests {
     func hosts(host: String, isAccepted: Bool) {
         let rule = HostRule(boundTo: "127.0.0.1", allowed: ["Docker.test"])
         #expect(rule.accepts(host) == isAccepted)
-        let policy = CrossOriginPolicy(allowedOrigins: [], hostRule: rule)
-        let request = Request(target: "/apps/1/channels", headers: [.init(name: "Host", value: host)])
+        let policy = CrossOriginPolicy(Options(), hostRule: rule)
+        let request = Request(target: "/apps/1/channels", headers: [.init(name: "Host", value: host)]).http
         let refusal = policy.refusal(of: request)
         #expect((refusal == nil) == isAccepted)
         if !isAccepted {
             #expect(refusal?.status == 403)
-            #expect(refusal?.body.hasSuffix("add it to allowedHosts (pusher serve: --allow-host)") == true)
+            #expect(refusal.map { String(decoding: $0.body, as: UTF8.self) }?.hasSuffix("add it to allowedHosts (pusher serve: --allow-host)") == true)
         }
         #expect(CrossOriginPolicy(allowedOrigins: []).refusal(of: request) == nil)
     }
@@ -141,8 +142,8 @@ struct CrossOriginTests {
     func hostCount() {
         let policy = CrossOriginPolicy(allowedOrigins: [], hostRule: HostRule(boundTo: "127.0.0.1"))
         let host = Request.Header(name: "Host", value: "localhost")
-        #expect(policy.refusal(of: Request(target: "/", headers: [host, host]))?.status == 403)
-        #expect(policy.refusal(of: Request(target: "/")) == nil)
+        #expect(policy.refusal(of: Request(target: "/", headers: [host, host]).http)?.status == 403)
+        #expect(policy.refusal(of: Request(target: "/").http) == nil)
     }
 
     @Test("on a socket, a page with a foreign name gets neither a connection nor an answer of the API")

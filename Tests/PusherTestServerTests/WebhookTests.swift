@@ -7,6 +7,7 @@ import NIOPosix
 import PusherEncryption
 import PusherProtocol
 import RealtimeHTTP
+import RealtimeTestHTTP
 import TestTraits
 import Testing
 

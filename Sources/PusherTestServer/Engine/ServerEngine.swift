@@ -135,11 +135,6 @@ final class ServerEngine: Sendable {
         }
     }
 
-    /// Returns whether the request belongs to an HTTP transport.
-    func isOfTransport(_ request: PusherTestServer.Request) -> Bool {
-        TransportCall(request, options: options.httpTransports) != nil
-    }
-
     /// Counts bytes of the response's body that have probably reached the client.
     func delivered(_ count: Int, of request: RequestID) {
         step { brain in brain.delivered(count, of: request) }
@@ -164,8 +159,8 @@ final class ServerEngine: Sendable {
     }
 
     /// Records a request that the front end has answered without the brain.
-    func note(_ request: PusherTestServer.Request, answeredWith response: RESTResponse) {
-        step(state: { _ in [.record(socketID: nil, .requestAnswered(request, status: response.status))] })
+    func note(_ request: PusherTestServer.Request, answeredWith status: Int) {
+        step(state: { _ in [.record(socketID: nil, .requestAnswered(request, status: status))] })
     }
 
     // MARK: Actions

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 package import NIOCore
+import RealtimeTestHTTP
 
 /// An HTTP request to an ``InMemoryServer``.
 package struct InMemoryRequest: Hashable, Sendable {
@@ -147,14 +148,15 @@ package final class InMemoryExchange: Sendable {
     private func begin(_ request: PusherTestServer.Request) {
         guard !state.withLockedValue({ $0.hasServerEnded }) else { return }
         let policy = server.crossOriginPolicy
-        if let response = policy.refusal(of: request) ?? policy.preflightResponse(to: request) {
-            server.engine.note(request, answeredWith: response)
-            return respond(.whole(response.adding(policy.headers(for: request))))
+        let fields = policy.headers(for: request.http)
+        if let response = policy.refusal(of: request.http) ?? policy.preflightResponse(to: request.http) {
+            server.engine.note(request, answeredWith: response.status)
+            return respond(.whole(RESTResponse(response.adding(fields))))
         }
         server.engine.request(
             request,
             assign: { id in self.state.withLockedValue { $0.request = id } },
-            respond: { part in self.respond(part.adding(policy.headers(for: request))) }
+            respond: { part in self.respond(part.adding(fields)) }
         )
     }
 
@@ -239,7 +241,7 @@ extension InMemoryExchange.State {
 }
 
 extension ResponsePart {
-    fileprivate func adding(_ headers: [PusherTestServer.Request.Header]) -> ResponsePart {
+    fileprivate func adding(_ headers: [HTTPTestField]) -> ResponsePart {
         switch self {
         case .head(let response): .head(response.adding(headers))
         case .whole(let response): .whole(response.adding(headers))

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeTestHTTP
 
 /// A client's connection to an ``InMemoryServer``, in place of a WebSocket.
 ///
@@ -139,9 +140,9 @@ package final class InMemoryLink: Sendable {
         guard !hasEnded else { return }
         switch input {
         case .request(let request):
-            if let response = server.crossOriginPolicy.refusal(of: request) {
-                server.engine.note(request, answeredWith: response)
-                return refuse(status: response.status, body: response.body)
+            if let response = server.crossOriginPolicy.refusal(of: request.http) {
+                server.engine.note(request, answeredWith: response.status)
+                return refuse(status: response.status, body: RESTResponse(response).body)
             }
             server.engine.connectionRequested(request, link: self) { id in
                 self.state.withLockedValue { $0.connection = id }

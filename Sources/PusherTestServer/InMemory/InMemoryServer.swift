@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 package import NIOCore
+import RealtimeTestHTTP
 
 /// The server without sockets. Clients connect with ``InMemoryLink``s. Everything runs on event loops whose time may be
 /// virtual.
@@ -53,7 +54,7 @@ package final class InMemoryServer: Sendable {
         options: PusherTestServer.Options = .init(),
         unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 }
     ) {
-        self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins)
+        self.crossOriginPolicy = CrossOriginPolicy(options)
         self.engine = ServerEngine(
             options: options,
             eventLoop: eventLoop,

@@ -1,4 +1,5 @@
 import NIOCore
+import RealtimeTestHTTP
 
 /// One side of a relayed connection. The handler passes received bytes on to the other side, as the faults allow.
 final class RelayHandler: ChannelDuplexHandler {
@@ -233,8 +234,7 @@ final class RelayHandler: ChannelDuplexHandler {
             channel.willReset()
             channel.close(promise: nil)
         case .answered(let status):
-            let head = RESTResponse(status: status, body: "").head + "Content-Length: 0\r\nConnection: close\r\n\r\n"
-            context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: head)))
+            channel.write(HTTPTestResponse(status: status), isLast: true, hasBody: false)
                 .whenComplete { _ in channel.close(promise: nil) }
         }
     }

@@ -1,5 +1,6 @@
 import NIOHTTP1
 import PusherTestServer
+import RealtimeTestHTTP
 
 /// The rules that restrict the console to its own page. Other sites in the developer's browser cannot use the console.
 ///

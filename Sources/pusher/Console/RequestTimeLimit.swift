@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import PusherTestServer
+import RealtimeTestHTTP
 
 /// A handler that closes the connection if a request is not complete in time. The time begins with the first byte of
 /// the request. There is no limit between two requests, and none for answers.

@@ -3,6 +3,7 @@ import Foundation
 import PusherClient
 import PusherServerAPI
 import PusherTestServer
+import RealtimeTestHTTP
 
 /// A server and an application. The values come from options, environment and defaults.
 struct Server: Sendable {

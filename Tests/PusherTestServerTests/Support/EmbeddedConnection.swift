@@ -2,6 +2,7 @@ import NIOCore
 import NIOEmbedded
 
 @testable import PusherTestServer
+import RealtimeTestHTTP
 
 /// A connection to the listener's handlers without a socket, in virtual time.
 final class EmbeddedConnection {
@@ -16,7 +17,7 @@ final class EmbeddedConnection {
         let engine = ServerEngine(options: options, eventLoop: channel.eventLoop, webhooks: nil) { 1_700_000_000_000 }
         server = PusherTestServer(options: options, engine: engine, listener: nil)
         let pipeline = channel.pipeline.syncOperations
-        try HTTPRequestHandler.addHandlers(to: pipeline, options: options, engine: engine)
+        try HTTPRequestHandler.addHandlers(to: pipeline, service: HTTPService(options: options, engine: engine))
         handler = try pipeline.handler(type: HTTPRequestHandler.self)
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
     }

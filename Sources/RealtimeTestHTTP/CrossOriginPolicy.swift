@@ -1,6 +1,6 @@
 /// The rules for web pages that use the server: which pages may use it, and the header fields that let them read its
 /// answers (CORS, from the Fetch standard).
-struct CrossOriginPolicy: Sendable {
+package struct CrossOriginPolicy: Sendable {
     private let allowedOrigins: Set<String>
     /// The rule for the `Host`; nil if other machines can reach the server.
     private let hostRule: HostRule?
@@ -8,7 +8,21 @@ struct CrossOriginPolicy: Sendable {
     /// The time for which a browser may cache a preflight, in seconds.
     private static let preflightLifetime = 600
 
-    init(allowedOrigins: Set<String>, hostRule: HostRule? = nil) {
+    /// The advice for a refused host, and for a refused origin.
+    private let advice: (host: String, origin: String)
+
+    /// - Parameters:
+    ///   - allowedOrigins: The origins of other machines whose pages may use the server.
+    ///   - hostRule: The rule for the `Host`; nil if other machines can reach the server.
+    ///   - hostAdvice: What to do if the server refuses a host.
+    ///   - originAdvice: What to do if the server refuses an origin.
+    package init(
+        allowedOrigins: Set<String>,
+        hostRule: HostRule? = nil,
+        hostAdvice: String = "add it to allowedHosts",
+        originAdvice: String = "add it to allowedOrigins"
+    ) {
+        advice = (hostAdvice, originAdvice)
         self.allowedOrigins = Set(allowedOrigins.map { $0.lowercased() })
         self.hostRule = hostRule
     }
@@ -17,14 +31,13 @@ struct CrossOriginPolicy: Sendable {
     ///
     /// Browsers let every page open WebSockets and post forms to every server. CORS only hides the answers of posts, so
     /// the server itself must refuse the requests.
-    func refusal(of request: PusherTestServer.Request) -> RESTResponse? {
+    package func refusal(of request: HTTPTestRequest) -> HTTPTestResponse? {
         let hosts = request.values("Host")
         if let hostRule, hosts.count > 1 || hosts.contains(where: { !hostRule.accepts($0) }) {
             let host = hosts.joined(separator: ", ")
-            return RESTResponse(
+            return HTTPTestResponse(
                 status: 403,
-                body:
-                    "host \"\(host)\" is not a name of this machine: add it to allowedHosts (pusher serve: --allow-host)"
+                text: "host \"\(host)\" is not a name of this machine: \(advice.host)"
             )
         }
         for origin in request.values("Origin") where !isAllowed(origin) {
@@ -33,9 +46,9 @@ struct CrossOriginPolicy: Sendable {
                 hosts.contains { HostRule.isAddress($0) && HostRule.isOrigin(origin, of: $0, scheme: scheme) }
             }
             if isOwn { continue }
-            return RESTResponse(
+            return HTTPTestResponse(
                 status: 403,
-                body: "origin \"\(origin)\" is not allowed: add it to allowedOrigins (pusher serve: --allow-origin)"
+                text: "origin \"\(origin)\" is not allowed: \(advice.origin)"
             )
         }
         return nil
@@ -43,8 +56,8 @@ struct CrossOriginPolicy: Sendable {
 
     /// Returns the header fields of every answer. A request without `Origin` also gets `Vary`, because a cache may
     /// reuse the answer for a request with an `Origin`.
-    func headers(for request: PusherTestServer.Request?) -> [PusherTestServer.Request.Header] {
-        let vary = PusherTestServer.Request.Header(name: "Vary", value: "Origin")
+    package func headers(for request: HTTPTestRequest?) -> [HTTPTestField] {
+        let vary = HTTPTestField(name: "Vary", value: "Origin")
         guard let origin = request?.origin, isAllowed(origin) else { return [vary] }
         return [
             vary, .init(name: "Access-Control-Allow-Origin", value: origin),
@@ -54,24 +67,24 @@ struct CrossOriginPolicy: Sendable {
 
     /// Returns the answer to a browser's preflight; nil if the request is not a preflight. The caller has checked
     /// ``refusal(of:)``.
-    func preflightResponse(to request: PusherTestServer.Request) -> RESTResponse? {
+    package func preflightResponse(to request: HTTPTestRequest) -> HTTPTestResponse? {
         guard request.method == "OPTIONS", request.origin != nil,
-            request.header("Access-Control-Request-Method") != nil
+            request.first("Access-Control-Request-Method") != nil
         else { return nil }
-        var headers: [PusherTestServer.Request.Header] = [
+        var fields: [HTTPTestField] = [
             .init(name: "Access-Control-Allow-Methods", value: "GET, POST"),
             .init(name: "Access-Control-Max-Age", value: String(Self.preflightLifetime)),
         ]
         let wanted = request.values("Access-Control-Request-Headers").joined(separator: ", ")
         // Repeat the requested header names, because a wildcard is not valid for a request with credentials.
-        if !wanted.isEmpty { headers.append(.init(name: "Access-Control-Allow-Headers", value: wanted)) }
-        return RESTResponse(status: 204, headers: headers, body: "")
+        if !wanted.isEmpty { fields.append(.init(name: "Access-Control-Allow-Headers", value: wanted)) }
+        return HTTPTestResponse(status: 204, fields: fields)
     }
 
     func isAllowed(_ origin: String) -> Bool { Self.isLocal(origin) || allowedOrigins.contains(origin.lowercased()) }
 
     /// Returns whether the origin is on this machine, on any port.
-    static func isLocal(_ origin: String) -> Bool {
+    package static func isLocal(_ origin: String) -> Bool {
         guard let scheme = ["http://", "https://"].first(where: origin.hasPrefix) else { return false }
         let authority = origin.dropFirst(scheme.count)
         return ["localhost", "127.0.0.1", "[::1]"].contains { host in
@@ -85,14 +98,10 @@ struct CrossOriginPolicy: Sendable {
     }
 }
 
-extension PusherTestServer.Request {
+extension HTTPTestRequest {
     /// The origin of the page that makes the request. Nil unless the request has exactly one `Origin`.
     fileprivate var origin: String? {
         let origins = values("Origin")
         return origins.count == 1 ? origins[0] : nil
-    }
-
-    fileprivate func values(_ name: String) -> [String] {
-        headers.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 }

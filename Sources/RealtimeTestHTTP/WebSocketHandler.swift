@@ -5,30 +5,36 @@ import NIOWebSocket
 final class WebSocketHandler: ChannelInboundHandler {
     typealias InboundIn = WebSocketFrame
 
-    private let link: ListenerLink
-    private let maximumMessageSize: Int
+    private let rules: HTTPTestSocket.Rules
+    private let receive: (HTTPTestSocket.Event) -> Void
     private var fragments: (isText: Bool, bytes: [UInt8])?
     private var hasFailed = false
 
-    init(link: ListenerLink, maximumMessageSize: Int) {
-        self.link = link
-        self.maximumMessageSize = maximumMessageSize
+    init(_ rules: HTTPTestSocket.Rules, _ receive: @escaping (HTTPTestSocket.Event) -> Void) {
+        self.rules = rules
+        self.receive = receive
+    }
+
+    func makeDecoder() -> WebSocketFrameDecoder {
+        // A limit above `UInt32.max` would make the decoder trap.
+        WebSocketFrameDecoder(maxFrameSize: min(max(0, rules.maximumMessageSize), Int(UInt32.max)))
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         guard !hasFailed || frame.opcode == .connectionClose else { return }
-        guard frame.maskKey != nil else { return fail(1002, "frames of a client must be masked") }
-        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return fail(1002, "reserved bits are set") }
+        guard frame.maskKey != nil || !rules.requiresMasks else { return fail(1002, "frames of a client must be masked") }
+        let hasReservedBits = frame.rsv1 || frame.rsv2 || frame.rsv3
+        guard !hasReservedBits || !rules.forbidsReserved else { return fail(1002, "reserved bits are set") }
         let payload = Array(frame.unmaskedData.readableBytesView)
         switch frame.opcode {
         case .text: begin(isText: true, payload, isLast: frame.fin)
         case .binary: begin(isText: false, payload, isLast: frame.fin)
         case .continuation: go(on: payload, isLast: frame.fin)
-        case .ping: link.received(.ping(payload))
-        case .pong: link.received(.pong(payload))
+        case .ping: receive(.ping(payload))
+        case .pong: receive(.pong(payload))
         case .connectionClose: close(payload)
-        default: fail(1002, "reserved opcode")
+        default: if rules.forbidsReserved { fail(1002, "reserved opcode") }
         }
     }
 
@@ -48,21 +54,20 @@ final class WebSocketHandler: ChannelInboundHandler {
 
     private func go(on payload: [UInt8], isLast: Bool) {
         guard let (isText, start) = fragments else { return fail(1002, "nothing to continue") }
-        guard start.count + payload.count <= maximumMessageSize else { return fail(1009, "the message is too long") }
+        guard start.count + payload.count <= rules.maximumMessageSize else { return fail(1009, "the message is too long") }
         guard isLast else {
             fragments?.bytes += payload
             return
         }
         fragments = nil
         let bytes = start.isEmpty ? payload : start + payload
-        guard isText else { return link.received(.binary(bytes)) }
-        guard let text = Self.text(bytes) else { return fail(1007, "the text is not UTF-8") }
-        link.received(.text(text))
+        if isText, rules.requiresUTF8, Self.text(bytes) == nil { return fail(1007, "the text is not UTF-8") }
+        receive(.message(isText: isText, bytes))
     }
 
     private func close(_ payload: [UInt8]) {
         guard payload.count >= 2 else {
-            return payload.isEmpty ? link.received(.close(code: nil, reason: "")) : fail(1002, "malformed close frame")
+            return payload.isEmpty ? receive(.close(code: nil, reason: "")) : fail(1002, "malformed close frame")
         }
         let code = Int(payload[0]) << 8 | Int(payload[1])
         switch code {
@@ -73,7 +78,7 @@ final class WebSocketHandler: ChannelInboundHandler {
         guard let reason = Self.text(Array(payload.dropFirst(2))) else {
             return fail(1007, "the reason in the close frame is not UTF-8")
         }
-        link.received(.close(code: code, reason: reason))
+        receive(.close(code: code, reason: reason))
     }
 
     /// Reports a violation. Afterwards, the handler reads only the answer to the close frame.
@@ -81,7 +86,7 @@ final class WebSocketHandler: ChannelInboundHandler {
         guard !hasFailed else { return }
         hasFailed = true
         fragments = nil
-        link.received(.violation(code: code, reason: reason))
+        receive(.violation(code: code, reason: reason))
     }
 
     private static func text(_ bytes: [UInt8]) -> String? {

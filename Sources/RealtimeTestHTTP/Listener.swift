@@ -1,17 +1,22 @@
 import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
-import NIOSSL
+package import NIOSSL
 
-/// A listener that binds the port and adds the handlers of each TCP connection. All connections run on one event loop.
+/// A listener that binds the port and adds the handlers of each TCP connection.
 package final class Listener: Sendable {
     private let eventLoop: any EventLoop
+    private let connectionGroup: any EventLoopGroup
     private let host: String
+    private let bindFailure: BindFailure
     private let makePreparation: @Sendable () throws -> Preparation
     private let state: NIOLockedValueBox<State>
 
     /// A closure that adds a connection's handlers.
     package typealias Preparation = @Sendable (any Channel) throws -> Void
+
+    /// A closure that makes the error of a start whose port is in use.
+    package typealias BindFailure = @Sendable (_ host: String, _ port: Int, _ cause: any Error) -> any Error
 
     private struct State {
         var port: Int
@@ -21,20 +26,29 @@ package final class Listener: Sendable {
         var children: [ObjectIdentifier: any Channel] = [:]
     }
 
-    /// - Parameter makePreparation: A closure that each start calls. If the closure throws, the start fails with the
-    ///   same error.
+    /// - Parameters:
+    ///   - connectionGroup: The event loops of the connections; nil, the default, for the listener's own.
+    ///   - bindFailure: A closure that makes the error of a start whose port is in use.
+    ///   - makePreparation: A closure that each start calls. If the closure throws, the start fails with the same error.
     package init(
         eventLoop: any EventLoop,
+        connectionGroup: (any EventLoopGroup)? = nil,
         host: String,
         port: Int,
+        bindFailure: @escaping BindFailure,
         makePreparation: @escaping @Sendable () throws -> Preparation
     ) {
         self.eventLoop = eventLoop
+        self.connectionGroup = connectionGroup ?? eventLoop
         self.host = host
+        self.bindFailure = bindFailure
         self.makePreparation = makePreparation
         let current = eventLoop.makeSucceededFuture((any Channel)?.none)
         self.state = NIOLockedValueBox(State(port: port, current: current))
     }
+
+    /// The open connections.
+    package var channels: [any Channel] { state.withLockedValue { Array($0.children.values) } }
 
     package var port: Int { state.withLockedValue { $0.port } }
 
@@ -46,7 +60,7 @@ package final class Listener: Sendable {
     }
 
     /// - Parameter end: A closure that runs after the port is closed and before the connections are closed.
-    func shutdown(thenEnding end: @escaping @Sendable () -> Void) async {
+    package func shutdown(thenEnding end: @escaping @Sendable () -> Void = {}) async {
         // The future never fails, because `close` ignores errors of sockets that are already closed.
         _ = try? await beginShutdown(thenEnding: end).get()
     }
@@ -85,8 +99,9 @@ package final class Listener: Sendable {
             return eventLoop.makeFailedFuture(error)
         }
         let address = (host: host, port: port)
-        return ServerBootstrap(group: eventLoop)
+        return ServerBootstrap(group: eventLoop, childGroup: connectionGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.backlog, value: 1_024)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in self.register(channel, prepare) }
             .bind(host: address.host, port: address.port)
@@ -95,11 +110,7 @@ package final class Listener: Sendable {
                 return channel
             }
             .flatMapErrorThrowing { error in
-                throw PusherTestServer.ServerError(
-                    .bindFailed,
-                    "Server not started: it cannot listen on \(address.host), port \(address.port). Choose another port, or 0 for any.",
-                    cause: error
-                )
+                throw self.bindFailure(address.host, address.port, error)
             }
     }
 
@@ -115,30 +126,9 @@ package final class Listener: Sendable {
         channel.close().recover { _ in }.flatMap {
             end()
             let children = self.state.withLockedValue { Array($0.children.values) }
-            for child in children { child.endTransport() }
+            for child in children { child.eventLoop.execute { child.endTransport() } }
             let ends = children.map { $0.closeFuture.recover { _ in } }
             return EventLoopFuture.andAllComplete(ends, on: self.eventLoop)
-        }
-    }
-}
-
-extension Listener {
-    convenience init(options: PusherTestServer.Options, engine: ServerEngine) {
-        self.init(eventLoop: engine.eventLoop, host: options.host, port: options.port) {
-            let tls = try options.tls.map { try $0.serverContext() }
-            let hostRule =
-                HostRule.isLoopback(options.host)
-                ? HostRule(boundTo: options.host, allowed: options.allowedHosts) : nil
-            return { channel in
-                let pipeline = channel.pipeline.syncOperations
-                if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
-                try HTTPRequestHandler.addHandlers(
-                    to: pipeline,
-                    options: options,
-                    engine: engine,
-                    hostRule: hostRule
-                )
-            }
         }
     }
 }
@@ -146,7 +136,7 @@ extension Listener {
 extension Channel {
     /// Closes the TCP connection without a TLS shutdown, which would wait for the peer. Call this on the event loop
     /// only.
-    func endTransport() {
+    package func endTransport() {
         if let context = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self) {
             context.close(promise: nil)
         } else {
@@ -155,7 +145,7 @@ extension Channel {
     }
 
     /// Sends all output, and then closes the TCP connection. Waits at most a second. Call this on the event loop only.
-    func endTransportAfterFlush() {
+    package func endTransportAfterFlush() {
         let timer = eventLoop.scheduleTask(in: .seconds(1)) { self.endTransport() }
         writeAndFlush(ByteBuffer()).whenComplete { _ in
             timer.cancel()
@@ -164,28 +154,24 @@ extension Channel {
     }
 }
 
-extension PusherTestServer.TLS {
-    fileprivate func serverContext() throws -> NIOSSLContext {
-        do {
-            return try NIOSSLContext(configuration: serverConfiguration())
-        } catch {
-            throw PusherTestServer.ServerError(
-                .invalidCertificate,
-                """
-                Server not started: the certificate chain or its private key cannot be used. Pass both in PEM form, and \
-                the key of the first certificate.
-                """,
-                cause: error
-            )
-        }
+/// A certificate chain and its private key, in PEM form.
+package struct HTTPTestCertificate: Sendable {
+    private let chain: String
+    private let privateKey: String
+
+    package init(chain: String, privateKey: String) {
+        self.chain = chain
+        self.privateKey = privateKey
     }
 
-    private func serverConfiguration() throws -> TLSConfiguration {
-        let certificates = try NIOSSLCertificate.fromPEMBytes(Array(certificateChain.utf8))
+    /// Reads the certificates and the key.
+    package func context() throws -> NIOSSLContext {
+        let certificates = try NIOSSLCertificate.fromPEMBytes(Array(chain.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(privateKey.utf8), format: .pem)
-        return .makeServerConfiguration(
+        let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates.map { .certificate($0) },
             privateKey: .privateKey(key)
         )
+        return try NIOSSLContext(configuration: configuration)
     }
 }
