@@ -252,6 +252,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // The example, which the tests and clients of other makers use too.
+        .executableTarget(
+            name: "TestHub",
+            dependencies: ["SignalRClient", "SignalRTestServer"],
+            path: "Examples/Sources/TestHub",
+            swiftSettings: settings
+        ),
         .systemLibrary(name: "CMalloc", path: "Tests/Tools/CMalloc"),
         // Runs that take long; the tests have short ones of them, in a process of their own.
         .executableTarget(
@@ -443,8 +450,9 @@ let package = Package(
         .testTarget(
             name: "SignalRClientTests",
             dependencies: [
-                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "RealtimeNetworking",
-                "RealtimeHTTP", "RealtimeTestHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix, nioHTTP1,
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "TestHub", "WebSocketClient", "RealtimeNetworking",
+                "RealtimeHTTP", "RealtimeTestHTTP", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore,
+                nioPosix, nioHTTP1,
                 nioEmbedded, nioConcurrencyHelpers, "TestTraits",
             ],
             swiftSettings: settings
@@ -488,7 +496,8 @@ let package = Package(
             name: "PusherConsoleTests",
             dependencies: [
                 "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
-                "RealtimeTestHTTP", "SocketTestSupport", "RealtimeHTTP", "TestSupport", nioCore, nioHTTP1, nioEmbedded, "TestTraits",
+                "RealtimeTestHTTP", "SocketTestSupport", "RealtimeHTTP", "TestSupport", nioCore, nioHTTP1, nioEmbedded,
+                "TestTraits",
             ],
             swiftSettings: settings
         ),

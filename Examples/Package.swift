@@ -7,6 +7,7 @@ import PackageDescription
 //     swift run --package-path Examples terminal-chat ada    # you chat, on the server that `make serve` starts
 //     swift run --package-path Examples sse-demo             # a feed survives the restart of its server
 //     swift run --package-path Examples signalr-chat         # two people chat over SignalR
+//     swift run --package-path Examples test-hub 8351        # a SignalR hub with many methods, for any client
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 
@@ -67,6 +68,12 @@ let package = Package(
             name: "signalr-chat",
             dependencies: [product("SignalRClient"), product("SignalRTestServer")],
             path: "Sources/SignalRChat",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "test-hub",
+            dependencies: [product("SignalRClient"), product("SignalRTestServer")],
+            path: "Sources/TestHub",
             swiftSettings: settings
         ),
     ],

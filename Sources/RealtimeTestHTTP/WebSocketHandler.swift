@@ -23,7 +23,9 @@ final class WebSocketHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let frame = unwrapInboundIn(data)
         guard !hasFailed || frame.opcode == .connectionClose else { return }
-        guard frame.maskKey != nil || !rules.requiresMasks else { return fail(1002, "frames of a client must be masked") }
+        guard frame.maskKey != nil || !rules.requiresMasks else {
+            return fail(1002, "frames of a client must be masked")
+        }
         let hasReservedBits = frame.rsv1 || frame.rsv2 || frame.rsv3
         guard !hasReservedBits || !rules.forbidsReserved else { return fail(1002, "reserved bits are set") }
         let payload = Array(frame.unmaskedData.readableBytesView)
@@ -54,7 +56,9 @@ final class WebSocketHandler: ChannelInboundHandler {
 
     private func go(on payload: [UInt8], isLast: Bool) {
         guard let (isText, start) = fragments else { return fail(1002, "nothing to continue") }
-        guard start.count + payload.count <= rules.maximumMessageSize else { return fail(1009, "the message is too long") }
+        guard start.count + payload.count <= rules.maximumMessageSize else {
+            return fail(1009, "the message is too long")
+        }
         guard isLast else {
             fragments?.bytes += payload
             return

@@ -7,6 +7,8 @@ final class SharedRecords: Sendable {
         var requests: [TestHubRequest] = []
         var messages: [HubMessage] = []
         var failures: [TestHubFailure] = []
+        /// The open connections, in the order of their handshakes.
+        var open: [TestHubConnection] = []
         /// The connections that have completed a handshake, and the connections that have ended, in order.
         var connected: [String] = []
         var ended: [String] = []
@@ -27,12 +29,40 @@ final class SharedRecords: Sendable {
 
     var records: Records { state.withLockedValue { $0.records } }
 
-    func connected(_ id: String) { change { $0.connected.append(id) } }
-    func ended(_ id: String) { change { $0.ended.append(id) } }
+    func connected(_ connection: TestHubConnection) {
+        change { records in
+            records.connected.append(connection.id)
+            records.open.append(connection)
+        }
+    }
+
+    /// Replaces an open connection, whose authentication was refreshed.
+    func changed(_ connection: TestHubConnection) {
+        change { records in
+            if let index = records.open.firstIndex(where: { $0.id == connection.id }) {
+                records.open[index] = connection
+            }
+        }
+    }
+
+    func ended(_ id: String) {
+        change { records in
+            records.ended.append(id)
+            records.open.removeAll { $0.id == id }
+        }
+    }
+
     func received(_ message: HubMessage) { change { $0.messages.append(message) } }
     func received(_ request: TestHubRequest) { change { $0.requests.append(request) } }
     func failed(_ failure: TestHubFailure) { change { $0.failures.append(failure) } }
-    func forget() { change { $0 = Records() } }
+
+    func forget() {
+        change { records in
+            let open = records.open
+            records = Records()
+            records.open = open
+        }
+    }
 
     private func change(_ body: (inout Records) -> Void) {
         let met = state.withLockedValue { state in

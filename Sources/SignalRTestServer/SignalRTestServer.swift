@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimeTestHTTP
 public import SignalRClient
 package import SignalRCore
 
@@ -20,17 +21,22 @@ package import SignalRCore
 /// also has the streams `counter(n, delay)`, `counter_fail(n, delay)` and `echo_stream(upload)`. `ask_me` returns the
 /// result of the client's handler. `broadcast` calls only clients with the caller's hub protocol.
 public final class SignalRTestServer: Sendable {
-    /// The path of the hub. Requests for other paths get status 404.
-    static let path = "/hub"
-
     let shared = SharedRecords()
     let entrance: HubEntrance
-    private let listener: NIOLockedValueBox<(channel: any Channel, port: Int)?> = NIOLockedValueBox(nil)
+    private let options: TestHubOptions
+    /// The listener and the hubs behind it; nil for a hub in memory.
+    private let site: HubSite?
+    /// Whether this object has started the listener.
+    private let ownsSite: Bool
     private let keepAlive: NIOLockedValueBox<RepeatedTask?> = NIOLockedValueBox(nil)
 
-    private init(_ options: TestHubOptions, on eventLoop: any EventLoop) async throws {
+    private init(_ options: TestHubOptions, _ site: HubSite?, isFirst: Bool = true) async throws {
+        let eventLoop = site?.eventLoop ?? MultiThreadedEventLoopGroup.singleton.next()
         let entrance = HubEntrance(on: eventLoop)
         self.entrance = entrance
+        self.options = options
+        self.site = site
+        ownsSite = isFirst
         let shared = shared
         try await eventLoop.submit { entrance.open(HubBrain(options, shared: shared, entrance: entrance)) }.get()
         let interval = max(TimeAmount(Duration(clampingSeconds: options.keepAliveInterval)), .milliseconds(1))
@@ -45,12 +51,13 @@ public final class SignalRTestServer: Sendable {
     /// Starts a hub on a port of the loopback interface.
     ///
     /// - Parameter options: The options, for example a fixed port. Default: a free port.
-    /// - Throws: `SignalRClientError` if the server cannot listen on the port.
+    /// - Throws: `SignalRClientError` if the server cannot listen on the port, or cannot use the certificate.
     public static func start(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
-        let server = try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
+        let site = try HubSite(options, on: MultiThreadedEventLoopGroup.singleton.next())
+        let server = try await SignalRTestServer(options, site)
         do {
-            let channel = try await HubListener.bind(server, port: options.port)
-            server.listener.withLockedValue { $0 = (channel, channel.localAddress?.port ?? 0) }
+            try await site.start()
+            site.add(options.path, server.entrance, server.shared)
             return server
         } catch {
             await server.shutdown()
@@ -58,9 +65,53 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
+    /// Runs a hub while `body` runs.
+    public static func withServer<Result>(
+        options: TestHubOptions = TestHubOptions(),
+        _ body: (SignalRTestServer) async throws -> Result
+    ) async throws -> Result {
+        let server = try await start(options: options)
+        do {
+            let result = try await body(server)
+            await server.shutdown()
+            return result
+        } catch {
+            await server.shutdown()
+            throw error
+        }
+    }
+
+    /// Adds another hub to the same port, with methods, connections and records of its own. ``shutdown()`` of this server
+    /// also closes the other hub.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the hub, for example `/chat`. A hub with the same path is replaced.
+    ///   - options: The options of the hub. Those for the port, the path, the certificate, the hosts and the origins have
+    ///     no effect. Default: the options of this server.
+    public func addHub(at path: String, options: TestHubOptions? = nil) async throws -> SignalRTestServer {
+        var options = options ?? self.options
+        options.path = path
+        let hub = try await SignalRTestServer(options, site, isFirst: false)
+        site?.add(path, hub.entrance, hub.shared)
+        return hub
+    }
+
+    /// Answers requests for a path that is not a hub's. The path of a hub's negotiation, such as `/hub/negotiate`, is the
+    /// hub's, unless there is no hub at `/hub`.
+    ///
+    /// - Parameters:
+    ///   - path: The path, without a query.
+    ///   - respond: A closure that makes the answer. If it throws, the answer is status 500.
+    public func respond(
+        at path: String,
+        _ respond: @escaping @Sendable (TestHubRequest) async throws -> TestHubResponse
+    ) {
+        site?.respond(at: path, respond)
+    }
+
     /// Creates a hub without a socket. ``connect(_:)`` makes connections to such a hub.
     public static func inMemory(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
-        try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
+        try await SignalRTestServer(options, nil)
     }
 
     /// Makes the connections of a builder use this hub, without a socket and without a negotiation.
@@ -69,16 +120,22 @@ public final class SignalRTestServer: Sendable {
     }
 
     /// The URL of the hub, on loopback.
-    public var url: String { "http://127.0.0.1:\(port)\(Self.path)" }
+    public var url: String {
+        "\(site?.usesTLS == true ? "https://localhost" : "http://127.0.0.1"):\(port)\(options.path)"
+    }
 
     /// The port; 0 for a hub without a socket.
-    public var port: Int { listener.withLockedValue { $0?.port ?? 0 } }
+    public var port: Int { site?.port ?? 0 }
 
     /// Closes all connections, and stops listening. Afterwards, connecting fails, also in memory.
     public func shutdown() async {
         keepAlive.withLockedValue { $0 }?.cancel()
-        try? await listener.withLockedValue { $0 }?.channel.close().get()
         await change { $0.shutDown() }
+        if ownsSite {
+            await site?.shutdown()
+        } else {
+            site?.remove(options.path)
+        }
     }
 
     func enter(_ body: @escaping @Sendable (HubBrain) -> Void, closed: @escaping @Sendable () -> Void = {}) {
@@ -98,17 +155,26 @@ public final class SignalRTestServer: Sendable {
 
     // MARK: Methods
 
-    /// Registers a method. The methods of one connection run one after the other. A method with the name of a built-in
-    /// method replaces that method.
+    /// Registers a method. The methods of one connection run one after the other, except as
+    /// ``TestHubOptions/maximumParallelCalls`` allows. A method with the name of a built-in method replaces that method.
     ///
-    /// If the closure throws a `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message.
-    /// After any other error, the caller learns only that the method failed. ``failures`` contains the error.
+    /// The method's task is cancelled if the caller cancels the call, or if the connection ends. If the closure throws a
+    /// `HubError`, the caller gets ASP.NET Core's message, which ends with the error's message. After any other error, the
+    /// caller learns only that the method failed. ``failures`` contains the error.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the method. Upper and lower case are equal.
+    ///   - uploads: The number of streams that the caller uploads, which ``TestHubCall/upload(_:of:)`` returns. A call with
+    ///     another number of streams fails. Default: 0.
+    ///   - method: A closure that gets the call and its arguments without the streams, and returns the result.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
+        uploads: Int = 0,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
     ) {
-        register(name) { call, arguments in
-            let values = try HubConnection.decode(arguments, call.coder, as: (repeat each T).self)
+        let requiresIntegers = options.requires(.integersWithoutFractions)
+        register(name, uploads: uploads) { call, arguments in
+            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
             return .value(try call.coder.encode(try await method(call, repeat each values)))
         }
     }
@@ -116,11 +182,38 @@ public final class SignalRTestServer: Sendable {
     /// Registers a method without a result.
     public func on<each T: Decodable & Sendable>(
         _ name: String,
+        uploads: Int = 0,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> Void
     ) {
-        register(name) { call, arguments in
-            let values = try HubConnection.decode(arguments, call.coder, as: (repeat each T).self)
+        let requiresIntegers = options.requires(.integersWithoutFractions)
+        register(name, uploads: uploads) { call, arguments in
+            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
             try await method(call, repeat each values)
+            return .void
+        }
+    }
+
+    /// Registers a method that answers with the items of a sequence. Streams run beside the other methods.
+    ///
+    /// If the client cancels the stream, or the connection ends, the task that iterates over the sequence is cancelled. If
+    /// the sequence throws, the client gets the items before, and then the error, as with a method without a stream.
+    public func on<each T: Decodable & Sendable, S: AsyncSequence>(
+        _ name: String,
+        uploads: Int = 0,
+        _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> S
+    ) where S: SendableMetatype, S.AsyncIterator: SendableMetatype, S.Element: Encodable & Sendable {
+        let requiresIntegers = options.requires(.integersWithoutFractions)
+        register(name, uploads: uploads, streams: true) { call, arguments in
+            let values = try HubMethod.bind(arguments, call, requiresIntegers, as: (repeat each T).self)
+            let items = try await method(call, repeat each values)
+            do {
+                for try await item in items {
+                    try Task.checkCancellation()
+                    await call.item(try call.coder.encode(item))
+                }
+            } catch {
+                throw StreamError(cause: error)
+            }
             return .void
         }
     }
@@ -136,8 +229,9 @@ public final class SignalRTestServer: Sendable {
         as type: (repeat each T).Type
     ) -> AsyncStream<(repeat each T)> {
         let (stream, continuation) = AsyncStream.makeStream(of: (repeat each T).self)
+        let requiresIntegers = options.requires(.integersWithoutFractions)
         register(name) { call, arguments in
-            continuation.yield(try HubConnection.decode(arguments, call.coder, as: type))
+            continuation.yield(try HubMethod.bind(arguments, call, requiresIntegers, as: type))
             return .void
         } onRemoval: {
             continuation.finish()
@@ -147,28 +241,55 @@ public final class SignalRTestServer: Sendable {
 
     private func register(
         _ name: String,
-        _ method: @escaping HubBrain.Method,
+        uploads: Int = 0,
+        streams: Bool = false,
+        _ method: @escaping HubMethod.Body,
         onRemoval: @escaping @Sendable () -> Void = {}
     ) {
         enter {
-            $0.register(name, method, onRemoval: onRemoval)
+            let method = HubMethod(name: name, streams: streams, uploads: uploads, run: method)
+            $0.register(method, onRemoval: onRemoval)
         } closed: {
             onRemoval()
         }
     }
 
+    /// Registers a closure that runs after the handshake of each connection. Calls of the client wait until it has
+    /// returned. Several closures run one after the other.
+    public func onConnected(_ body: @escaping @Sendable (TestHubConnection) async -> Void) {
+        enter { $0.connectedHandlers.append(body) }
+    }
+
+    /// Registers a closure that runs after the end of each connection that has completed its handshake. The text is the
+    /// error of the Close message, or the reason for which the server closed the connection; `nil` without an error.
+    public func onDisconnected(_ body: @escaping @Sendable (TestHubConnection, String?) async -> Void) {
+        enter { $0.disconnectedHandlers.append(body) }
+    }
+
+    /// Registers a closure that runs after each refresh of a connection's authentication.
+    public func onRefreshed(_ body: @escaping @Sendable (TestHubConnection) async -> Void) {
+        enter { $0.refreshedHandlers.append(body) }
+    }
+
+    // MARK: Calls of clients
+
+    /// The open connections, in the order of their handshakes. A connection that a client can resume is open until the
+    /// server forgets it.
+    public var connections: [TestHubConnection] { shared.records.open }
+
+    /// Calls a method on some clients.
+    public func send<each A: Encodable & Sendable>(
+        to clients: TestHubClients,
+        _ method: String,
+        _ arguments: repeat each A
+    ) {
+        let arguments = (repeat each arguments)
+        enter { brain in brain.send(to: clients, method, (repeat each arguments)) }
+    }
+
     /// Calls a method on all clients.
     public func sendAll<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) {
-        enter { brain in
-            for connection in brain.connections.values {
-                guard let coder = connection.coder else { continue }
-                var encoded: [EncodedValue] = []
-                for argument in repeat each arguments {
-                    if let value = try? coder.encode(argument) { encoded.append(value) }
-                }
-                brain.transmit(.invocation(HubInvocation(target: method, arguments: encoded)), to: connection)
-            }
-        }
+        send(to: .all, method, repeat each arguments)
     }
 
     // MARK: Faults
@@ -181,18 +302,18 @@ public final class SignalRTestServer: Sendable {
     ///   - skip: The number of requests that the server answers correctly first. Default: none.
     ///   - count: The number of requests that fail. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
-        await change { $0.faults.append((step, fault, skip, count)) }
+        await change { $0.stepFaults.append((step, fault, skip, count)) }
     }
 
     /// Sets the server's answer to handshakes.
     public func setHandshake(_ handshake: TestHubHandshake) async { await change { $0.handshake = handshake } }
 
-    /// Redirects each negotiation to this server.
+    /// Redirects each negotiation to this server, with a `url` in its answer and no connection.
     ///
     /// - Parameters:
     ///   - count: The number of redirects in a negotiation.
-    ///   - token: The access token in each redirect, which replaces the client's token. Default: `nil`, for redirects
-    ///     without a token.
+    ///   - token: The access token in each redirect, which replaces the client's token. Requests after the redirect
+    ///     need this token, and the redirected negotiation needs none. Default: `nil`, for redirects without a token.
     public func redirect(times count: Int, token: String? = nil) async {
         await change { brain in
             brain.redirects = count
@@ -200,14 +321,22 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Splits all data that the server sends into pieces of this size. `nil` turns the splitting off.
-    public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
+    /// Splits everything that the server sends into pieces of this size, in bytes. `nil` turns the splitting off.
+    ///
+    /// A WebSocket message becomes fragments: one frame of the message's opcode without FIN, and continuation frames. An
+    /// event, and the body of a poll's answer, are sent as pieces of the TCP stream; of an event, each is an HTTP chunk. A
+    /// piece can end within a character.
+    public func cut(intoPiecesOf size: Int?) async { await change { $0.faults.pieceSize = size } }
+
+    /// Sends several hub messages together: in one WebSocket message, in one event, or in the body of one poll's answer.
+    /// A message waits at most 20 ms for others. `nil` turns this off.
+    public func join(messages count: Int?) async { await change { $0.faults.joinedMessages = count } }
 
     /// Sets whether the server ignores all messages and sends nothing. If the server has ignored a message of a
     /// resumable connection, the connection can continue only over a new transport. See ``dropConnections()``.
-    public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
+    public func setSilent(_ isSilent: Bool) async { await change { $0.faults.isSilent = isSilent } }
 
-    /// Drops all transports at once, like a network failure.
+    /// Closes the TCP connections of all transports at once without another byte, like a network failure.
     public func dropConnections() {
         enter { brain in for connection in brain.connections.values { connection.link?.drop() } }
     }
@@ -219,7 +348,8 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
-    /// Sends a Close message to all clients, and closes their transports.
+    /// Sends a Close message to all clients, and closes their transports; see
+    /// ``TestHubConnection/close(error:allowReconnect:)``.
     public func closeConnections(error: String? = nil, allowReconnect: Bool = false) {
         enter { brain in
             for connection in Array(brain.connections.values) {
@@ -233,7 +363,7 @@ public final class SignalRTestServer: Sendable {
         enter { brain in for connection in Array(brain.connections.values) { brain.expire(connection) } }
     }
 
-    /// Sends raw bytes to all clients.
+    /// Sends raw bytes to all clients: one WebSocket message, one event, or the body of a poll's answer.
     public func sendBytes(_ bytes: [UInt8]) {
         enter { brain in for connection in brain.connections.values { brain.write(bytes, to: connection) } }
     }

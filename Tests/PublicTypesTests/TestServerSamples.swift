@@ -3,8 +3,8 @@ import NIOEmbedded
 import SignalRClient
 import TestSupport
 
-@testable import RealtimeTestHTTP
 @testable import EventSourceTestServer
+@testable import RealtimeTestHTTP
 @testable import SignalRTestServer
 
 enum EventSourceTestServerSamples {
@@ -18,7 +18,8 @@ enum EventSourceTestServerSamples {
         let certificate = EventSourceTestServer.Certificate(chain: "chain", privateKey: "hush")
         return try await EventSourceTestServer.withServer { server in
             [
-                server, certificate, request, request.headers[0], TestExchange(request, number: 1, HTTPTestExchange(EmbeddedChannel(), .init(isLast: true))),
+                server, certificate, request, request.headers[0],
+                TestExchange(request, number: 1, HTTPTestExchange(EmbeddedChannel(), .init(isLast: true))),
                 TestResponse.text("1"), TestResponse.Step.send("1"),
             ]
         }
@@ -41,9 +42,11 @@ enum SignalRTestServerSamples {
         try await connection.invoke(method: "Keep")
         let samples: [Any] = [
             server, options, TestHubFault.status(500), TestHubHandshake.refuse("no"),
-            TestHubFailure(connectionID: "1", method: "a", reason: "no"),
+            TestHubFailure(connectionID: "1", method: "a", reason: "no"), TestHubStep.poll, TestHubRule.pings,
+            TestHubCertificate(chain: "chain", privateKey: "hush"), TestHubAuthorization.allow(user: "ann"),
+            TestHubResponse(text: "hush"), TestHubClients.all,
         ]
-        let records: [Any] = calls.elements + server.requests
+        let records: [Any] = calls.elements + server.requests + server.connections
         await connection.stop()
         await server.shutdown()
         return samples + records

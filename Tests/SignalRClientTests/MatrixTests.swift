@@ -49,10 +49,15 @@ import Testing
     }
 
     @Test(arguments: Route.all.prefix(3)) func argumentsMayBeLarge(_ route: Route) async throws {
-        try await withConnection(route) { connection, _ in
+        var options = TestHubOptions()
+        options.maximumMessageSize = 3_000_000
+        try await withServer(options, inMemory: route.isInMemory) { server in
+            let connection = route.builder(server).build()
+            try await connection.start()
             let text = String(repeating: "x", count: 2_000_000)
             let answer: String = try await connection.invoke(method: "echo", arguments: text)
             #expect(answer.utf8.count == text.utf8.count)
+            await connection.stop()
         }
     }
 
@@ -147,22 +152,23 @@ import Testing
             #expect(null == nil)
             let nothing: Int? = try await connection.invoke(method: "ask_me", arguments: "void")
             #expect(nothing == nil)
+            let misfit = askMeError("The arguments do not fit the client's handler.")
             for (method, text) in [
                 ("throw", "no number"), ("secret", "The client's handler failed."),
                 ("unknown", "Client didn't provide a result."),
             ] {
-                await #expect(throws: SignalRError.invocationError(text)) {
+                await #expect(throws: SignalRError.invocationError(askMeError(text))) {
                     try await connection.invoke(method: "ask_me", arguments: method)
                 }
             }
-            await #expect(throws: SignalRError.invocationError("The arguments do not fit the client's handler.")) {
+            await #expect(throws: SignalRError.invocationError(misfit)) {
                 try await connection.invoke(method: "ask_me", arguments: "double", "text")
             }
-            await #expect(throws: SignalRError.invocationError("The arguments do not fit the client's handler.")) {
+            await #expect(throws: SignalRError.invocationError(misfit)) {
                 try await connection.invoke(method: "ask_me", arguments: "double", 1, 2)
             }
             await connection.on("double") { (number: Int) in number }
-            await #expect(throws: SignalRError.invocationError("Client provided multiple results.")) {
+            await #expect(throws: SignalRError.invocationError(askMeError("Client provided multiple results."))) {
                 try await connection.invoke(method: "ask_me", arguments: "double", 1)
             }
         }

@@ -139,7 +139,7 @@ import Testing
     @Test func fault10AHandlerThatThrowsAnswersTheServer() async throws {
         try await withConnection { connection, _ in
             await connection.on("ask") { (_: Int) throws -> Int in throw HubError("no answer") }
-            await #expect(throws: SignalRError.invocationError("no answer")) {
+            await #expect(throws: SignalRError.invocationError(askMeError("no answer"))) {
                 try await connection.invoke(method: "ask_me", arguments: "ask", 1)
             }
             await #expect(throws: SignalRError.self) {

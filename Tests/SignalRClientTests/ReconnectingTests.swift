@@ -362,9 +362,7 @@ import Testing
     }
 
     @Test func aServerThatHasForgottenTheConnectionLeadsToAReconnect() async throws {
-        var options = TestHubOptions()
-        options.disconnectTimeout = 0
-        try await withServer(options) { server in
+        try await withServer { server in
             let connection = HubConnectionBuilder.patient.withUrl(url: server.url, transport: .webSockets)
                 .withStatefulReconnect().withAutomaticReconnect([0]).build()
             try await connection.start()

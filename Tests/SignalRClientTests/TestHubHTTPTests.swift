@@ -1,5 +1,3 @@
-import NIOCore
-import NIOPosix
 import SignalRClient
 import SignalRTestServer
 import TestTraits
@@ -7,80 +5,6 @@ import Testing
 
 /// Tests of the hub with the bytes that other clients send.
 @Suite(.limited) struct TestHubHTTPTests {
-    /// A TCP connection of a client.
-    private final class Wire {
-        private let channel: any Channel
-        private let parts: AsyncStream<String>
-        private var text = ""
-
-        private final class Reader: ChannelInboundHandler {
-            typealias InboundIn = ByteBuffer
-
-            private let parts: AsyncStream<String>.Continuation
-
-            init(_ parts: AsyncStream<String>.Continuation) { self.parts = parts }
-
-            func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-                parts.yield(String(buffer: unwrapInboundIn(data)))
-            }
-
-            func handlerRemoved(context: ChannelHandlerContext) { parts.finish() }
-        }
-
-        init(port: Int) async throws {
-            let (parts, continuation) = AsyncStream.makeStream(of: String.self)
-            self.parts = parts
-            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(Reader(continuation))
-                    }
-                }
-                .connect(host: "127.0.0.1", port: port).get()
-        }
-
-        /// Sends text, and returns everything that arrives up to an end.
-        func exchange(_ request: String, upTo end: String) async throws -> String {
-            let text = request.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
-            try await channel.writeAndFlush(ByteBuffer(string: text))
-            return await receive(upTo: end)
-        }
-
-        func receive(upTo end: String) async -> String {
-            while !text.contains(end) {
-                guard let part = await parts.first(where: { _ in true }) else { break }
-                text += part
-            }
-            defer { text = "" }
-            return text
-        }
-
-        /// Sends a text message over the WebSocket. Its mask is zero.
-        func send(_ message: String) async throws {
-            var frame = ByteBuffer(bytes: [0x81, 0x80 | UInt8(message.utf8.count), 0, 0, 0, 0])
-            frame.writeString(message)
-            try await channel.writeAndFlush(frame)
-        }
-
-        func close() async throws { try await channel.close() }
-    }
-
-    private func withWire(_ server: SignalRTestServer, _ body: (Wire) async throws -> Void) async throws {
-        let wire = try await Wire(port: server.port)
-        try await body(wire)
-        try? await wire.close()
-    }
-
-    private static let upgrade = """
-        Host: localhost
-        Connection: Upgrade
-        Upgrade: websocket
-        Sec-WebSocket-Version: 13
-        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==
-
-
-        """
-
     @Test func aNegotiationWithoutAVersionHasVersionZeroAndNoToken() async throws {
         try await withServer { server in
             try await withWire(server) { wire in
@@ -110,7 +34,7 @@ import Testing
                     "POST /hub/negotiate HTTP/1.1\nHost: localhost\nContent-Length: 0\n\n",
                     upTo: "]}"
                 )
-                let head = try await wire.exchange("GET /hub?id=id-1 HTTP/1.1\n" + Self.upgrade, upTo: "\r\n\r\n")
+                let head = try await wire.exchange("GET /hub?id=id-1 HTTP/1.1\n" + Wire.upgrade, upTo: "\r\n\r\n")
                 #expect(head.hasPrefix("HTTP/1.1 101 "))
                 #expect(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
                 // ASP.NET Core also accepts version 0 of the handshake.
@@ -127,7 +51,7 @@ import Testing
         try await withServer { server in
             for (path, status) in [("/hub?id=unknown", 404), ("/elsewhere", 404)] {
                 try await withWire(server) { wire in
-                    let answer = try await wire.exchange("GET \(path) HTTP/1.1\n" + Self.upgrade, upTo: "\r\n\r\n")
+                    let answer = try await wire.exchange("GET \(path) HTTP/1.1\n" + Wire.upgrade, upTo: "\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 \(status) ") && answer.contains("Connection: close"))
                     // The server reads no further request, so it closes the connection.
                     _ = await wire.receive(upTo: "a further answer")
@@ -184,7 +108,8 @@ import Testing
             #expect(failures.map(\.method) == ["count", "unknown", "fail", "ask_me", "break", "count"])
             #expect(Set(failures.map(\.connectionID)) == [connection.connectionId])
             let parts = [
-                "Int", "Unknown hub method 'unknown'", "sorry", "not now", "no luck",
+                "Int", "Failed to invoke 'unknown' due to an error on the server. HubException: Method does not exist.",
+                "sorry", "not now", "no luck",
                 "the invocation has 0 arguments, and the handler takes 1",
             ]
             for (failure, part) in zip(failures, parts) { #expect(failure.reason.contains(part), "\(failure)") }

@@ -6,11 +6,14 @@ import TestSupport
 import TestTraits
 import Testing
 
+@testable import RealtimeTestHTTP
 @testable import SignalRTestServer
 
 @Suite(.limited) struct TestHubTests {
     private final class UnusedLink: ServerLink {
-        func write(_ bytes: [UInt8], isBinary: Bool) {}
+        let transport = HttpTransportType.webSockets
+
+        func write(_ bytes: [UInt8], isBinary: Bool, pieceSize: Int?) {}
         func close() {}
         func drop() {}
     }
@@ -65,7 +68,7 @@ import Testing
             #expect(sum == 42)
             await resumable.stop()
 
-            let slow = BuiltInMethods.task("slow", isStream: false)
+            let slow = BuiltInMethods.body("slow")
             let argument = try call.coder.encode(1e300)
             let task = Task { try await slow?(call, [argument]) }
             task.cancel()
@@ -75,17 +78,19 @@ import Testing
 
     @Test func anUpgradeOfAClosedChannelLeavesNoLink() async throws {
         try await withServer { server in
-            let channel = try await ClientBootstrap(group: server.entrance.eventLoop)
+            let eventLoop = server.entrance.eventLoop
+            let channel = try await ClientBootstrap(group: eventLoop)
                 .connect(host: "127.0.0.1", port: server.port).get()
-            try await channel.eventLoop.submit {
-                // NIO removes the handlers in a later task, so the pipeline of the closed channel still accepts one.
-                channel.close(promise: nil)
-                let request = ReceivedRequest(method: "GET", path: "/hub", query: [:], uri: "/hub", body: [])
-                try channel.pipeline.syncOperations.addHandler(HubWebSocketHandler(server, request))
-            }.get()
+            try await channel.close()
+            let exchange = HTTPTestExchange(channel, .init(isLast: true, webSocketKey: "dGhlIHNhbXBsZSBub25jZQ=="))
+            let request = HTTPTestRequest(target: "/hub", fields: [HTTPTestField(name: "Upgrade", value: "websocket")])
             let linkCount = await withCheckedContinuation { (continuation: CheckedContinuation<Int, Never>) in
+                server.enter { $0.answer(ReceivedRequest(request), exchange) }
+                // The end of the channel enters the brain after the upgrade.
                 server.enter { brain in
-                    continuation.resume(returning: brain.connections.values.filter { $0.link != nil }.count)
+                    brain.entrance.enter { brain in
+                        continuation.resume(returning: brain.connections.values.count { $0.link != nil })
+                    }
                 }
             }
             #expect(linkCount == 0)

@@ -2,12 +2,12 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
-import NIOHTTP1
 import NIOPosix
 import SignalRClient
 import TestTraits
 import Testing
 
+@testable import RealtimeTestHTTP
 @testable import SignalRTestServer
 
 /// Tests that the hub drops the transport of a client that never reads.
@@ -82,14 +82,16 @@ import Testing
     @Test func messagesThatNoPollTakesEndTheLink() {
         let loop = EmbeddedEventLoop()
         let ends = NIOLockedValueBox(0)
-        let link = PollLink(timeout: 90, limit: 1_000, on: loop) { ends.withLockedValue { $0 += 1 } }
-        for _ in 1...2 { link.write([UInt8](repeating: 1, count: 600), isBinary: true) }
+        let link = PollLink(timeout: 90, limit: 1_000, on: loop) { event in
+            if case .ended = event { ends.withLockedValue { $0 += 1 } }
+        }
+        for _ in 1...2 { link.write([UInt8](repeating: 1, count: 600), isBinary: true, pieceSize: nil) }
         #expect(ends.withLockedValue { $0 } == 0)
-        for _ in 1...2 { link.write([1], isBinary: true) }
+        for _ in 1...2 { link.write([1], isBinary: true, pieceSize: nil) }
         #expect(ends.withLockedValue { $0 } == 1)
         // A later poll gets nothing.
         let channel = EmbeddedChannel(loop: loop)
-        link.poll(HTTPExchange(channel))
+        link.poll(HTTPTestExchange(channel, .init(isLast: false)))
         let isActive = channel.isActive
         #expect(!isActive)
     }
@@ -97,13 +99,13 @@ import Testing
     @Test func eventsThatAreNotReadEndTheStream() throws {
         let channel = EmbeddedChannel()
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        try channel.pipeline.syncOperations.addHandlers(OutputHolder(), HTTPResponseEncoder())
+        try channel.pipeline.syncOperations.addHandler(OutputHolder())
         channel.isWritable = false
-        let link = EventLink(HTTPExchange(channel), limit: 1_500)
-        HTTPExchange(channel).begin("text/event-stream")
-        for _ in 1...2 { link.write(Array(repeating: UInt8(ascii: "x"), count: 900), isBinary: false) }
+        let link = EventLink(HTTPTestExchange(channel, .init(isLast: false)), limit: 1_500)
+        link.begin()
+        for _ in 1...2 { link.write(Array(repeating: UInt8(ascii: "x"), count: 900), isBinary: false, pieceSize: nil) }
         let wasActive = channel.isActive
-        link.write([UInt8(ascii: "x")], isBinary: false)
+        link.write([UInt8(ascii: "x")], isBinary: false, pieceSize: nil)
         // The test library cannot print a closed channel.
         let isActive = channel.isActive
         #expect(wasActive && !isActive)

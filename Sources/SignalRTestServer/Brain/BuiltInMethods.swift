@@ -3,27 +3,45 @@ import SignalRCore
 
 /// The methods that every test hub has.
 enum BuiltInMethods {
-    /// Returns the built-in method if it runs asynchronously.
-    static func task(_ name: String, isStream: Bool) -> HubBrain.Method? {
-        switch (name, isStream) {
-        case ("slow", false):
+    private static let streams: Set<String> = ["counter", "counter_fail", "echo_stream"]
+    private static let names: Set<String> = streams.union([
+        "slow", "add_stream", "ask_me", "echo", "add", "nothing", "null", "fail", "crash", "broadcast", "call_me",
+        "headers", "connection_id", "close_me", "drop_me",
+    ])
+
+    /// Returns the built-in method with this name, in lower case.
+    static func method(_ name: String) -> HubMethod? {
+        guard names.contains(name) else { return nil }
+        return HubMethod(
+            name: name,
+            streams: streams.contains(name),
+            uploads: name == "add_stream" || name == "echo_stream" ? 1 : 0,
+            isOrdered: false,
+            run: body(name) ?? { _, _ in .void }
+        )
+    }
+
+    /// Returns the body of a method that runs asynchronously.
+    static func body(_ name: String) -> HubMethod.Body? {
+        switch name {
+        case "slow":
             { call, arguments in
                 let seconds = try call.coder.decode(Double.self, from: arguments.element(0))
                 try await Task.sleep(for: Duration(clampingSeconds: seconds))
                 return .value(try call.coder.encode("done"))
             }
-        case ("add_stream", false):
+        case "add_stream":
             { call, _ in
                 var sum = 0
                 for try await item in call.upload(0, of: Int.self) { sum += item }
                 return .value(try call.coder.encode(sum))
             }
-        case ("ask_me", false):
+        case "ask_me":
             { call, arguments in
                 let method = try call.coder.decode(String.self, from: arguments.element(0))
-                return try await call.invoke(method, Array(arguments.dropFirst()))
+                return try await call.connection.invoke(method, Array(arguments.dropFirst()))
             }
-        case ("counter", true), ("counter_fail", true):
+        case "counter", "counter_fail":
             { call, arguments in
                 let count = try call.coder.decode(Int.self, from: arguments.element(0))
                 let delay = arguments.count > 1 ? try call.coder.decode(Double.self, from: arguments[1]) : 0
@@ -32,12 +50,16 @@ enum BuiltInMethods {
                     await call.item(try call.coder.encode(number))
                     if delay > 0 { try await Task.sleep(for: Duration(clampingSeconds: delay)) }
                 }
-                if name == "counter_fail" { throw HubError("Ran out of data!") }
+                if name == "counter_fail" { throw StreamError(cause: HubError("Ran out of data!")) }
                 return .void
             }
-        case ("echo_stream", true):
+        case "echo_stream":
             { call, _ in
-                for try await item in call.upload(0) { await call.item(item) }
+                do {
+                    for try await item in call.upload(0) { await call.item(item) }
+                } catch {
+                    throw StreamError(cause: error)
+                }
                 return .void
             }
         default: nil
@@ -48,19 +70,12 @@ enum BuiltInMethods {
 extension HubBrain {
     /// Runs the built-in method if it completes at once. Returns `false` if the caller must still handle the
     /// invocation.
-    func answerAtOnce(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) -> Bool {
+    func answerAtOnce(_ invocation: HubInvocation, from connection: ServerConnection) -> Bool {
         guard let coder = connection.coder else { return true }
         let name = invocation.target.lowercased()
-        let streams = ["counter", "counter_fail", "echo_stream"]
-        if isStream, !streams.contains(name) {
-            fail(invocation, "The method '\(invocation.target)' does not stream.", connection)
-            return true
-        }
-        if !isStream, streams.contains(name) {
-            fail(invocation, "The method '\(invocation.target)' streams.", connection)
-            return true
-        }
+        guard BuiltInMethods.body(name) == nil else { return false }
         let arguments = invocation.arguments
+        let null = HubOutcome.value(coder.hubProtocol.null)
         do {
             switch name {
             case "echo": complete(invocation, .value(try arguments.element(0)), connection)
@@ -69,8 +84,7 @@ extension HubBrain {
                     coder.decode(Int.self, from: arguments.element(1))
                 )
                 complete(invocation, .value(try coder.encode(sum.partialValue)), connection)
-            case "nothing": complete(invocation, .void, connection)
-            case "null": complete(invocation, .value(coder.hubProtocol.null), connection)
+            case "nothing", "null": complete(invocation, null, connection)
             case "fail":
                 let text = try coder.decode(String.self, from: arguments.element(0))
                 let sentence = "An unexpected error occurred invoking 'fail' on the server. HubException: \(text)"
@@ -84,12 +98,12 @@ extension HubBrain {
                         to: other
                     )
                 }
-                complete(invocation, .void, connection)
+                complete(invocation, null, connection)
             case "call_me":
                 let method = try coder.decode(String.self, from: arguments.element(0))
                 let values = Array(arguments.dropFirst())
                 transmit(.invocation(HubInvocation(target: method, arguments: values)), to: connection)
-                complete(invocation, .void, connection)
+                complete(invocation, null, connection)
             case "headers": complete(invocation, .value(try coder.encode(connection.headers)), connection)
             case "connection_id": complete(invocation, .value(try coder.encode(connection.id)), connection)
             case "close_me":
@@ -99,7 +113,7 @@ extension HubBrain {
             default: return false
             }
         } catch {
-            let sentence = "Failed to invoke '\(invocation.target)' due to an error on the server."
+            let sentence = "Failed to invoke '\(name)' due to an error on the server."
             fail(invocation, sentence, because: Self.text(of: error), connection)
         }
         return true

@@ -5,30 +5,33 @@ import SignalRCore
 
 /// Makes the server's decisions for every transport. Call the methods of the brain on the event loop.
 final class HubBrain {
-    /// A method that the app has registered.
-    typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
-
     let shared: SharedRecords
     var options: TestHubOptions
-    private var registrations: [String: (method: Method, onRemoval: @Sendable () -> Void)] = [:]
+    private var registrations: [String: (method: HubMethod, onRemoval: @Sendable () -> Void)] = [:]
+    var connectedHandlers: [@Sendable (TestHubConnection) async -> Void] = []
+    var disconnectedHandlers: [@Sendable (TestHubConnection, String?) async -> Void] = []
+    var refreshedHandlers: [@Sendable (TestHubConnection) async -> Void] = []
     var connections: [String: ServerConnection] = [:]
-    var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
+    /// The tokens of the members of each group.
+    var groups: [String: Set<String>] = [:]
+    var stepFaults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
+    /// The faults of all connections.
+    var faults = ServerConnection.Faults()
     var handshake = TestHubHandshake.normal
     /// The number of redirects in a negotiation. Each redirect contains the token `redirectToken`, unless it is `nil`.
     var redirects = 0
     var redirectToken: String?
-    /// The size of the pieces in which the server sends bytes; `nil` for whole messages.
-    var pieceSize: Int?
-    /// Whether the server sends nothing, and ignores everything that arrives.
-    var isSilent = false
     private var serial = 0
     /// The way back to the brain for timers, for closures that run at the end of a link, and for the tasks that run hub
     /// methods.
     let entrance: HubEntrance
-    /// The accepted TCP connections.
-    private var channels: [ObjectIdentifier: any Channel] = [:]
 
     var eventLoop: any EventLoop { entrance.eventLoop }
+
+    /// The time for which messages that the server sends together wait for each other.
+    private static let joinDelay = TimeAmount.milliseconds(20)
+    /// The time between two acknowledgements, as in ASP.NET Core.
+    private static let acknowledgementInterval = TimeAmount.seconds(1)
 
     init(_ options: TestHubOptions, shared: SharedRecords, entrance: HubEntrance) {
         self.options = options
@@ -38,48 +41,89 @@ final class HubBrain {
 
     // MARK: Connections
 
-    /// Records an accepted TCP connection, so that ``shutDown()`` closes it.
-    func accepted(_ channel: any Channel) {
-        let id = ObjectIdentifier(channel)
-        channels[id] = channel
-        channel.closeFuture.whenComplete { [entrance] _ in entrance.enter { $0.channels[id] = nil } }
-    }
-
     func shutDown() {
         for connection in Array(connections.values) {
             connection.link?.drop()
             end(connection)
         }
-        for channel in channels.values { channel.close(promise: nil) }
         for registration in registrations.values { registration.onRemoval() }
         entrance.close()
     }
 
     /// - Parameter hasToken: Whether requests name the connection by a secret token, instead of its id.
-    func makeConnection(headers: [String: String], hasToken: Bool = true) -> ServerConnection {
+    func makeConnection(
+        headers: [String: String],
+        query: [String: String] = [:],
+        mayResume: Bool = false,
+        hasToken: Bool = true
+    ) -> ServerConnection {
         serial += 1
         let id = "id-\(serial)"
-        let connection = ServerConnection(id: id, token: hasToken ? "token/\(serial)+" : id, headers: headers)
+        let connection = ServerConnection(
+            id: id,
+            token: hasToken ? "token/\(serial)+" : id,
+            headers: headers,
+            query: query,
+            mayResume: mayResume,
+            maximumMessageSize: options.maximumMessageSize
+        )
         connections[connection.token] = connection
-        authenticate(connection)
+        authenticate(connection, lifetime: options.tokenLifetime)
+        expectTransport(connection)
         return connection
     }
 
-    /// Begins the lifetime of a connection's authentication.
-    func authenticate(_ connection: ServerConnection) {
-        connection.authentication?.cancel()
-        guard let lifetime = options.tokenLifetime else { return }
+    /// Starts a timer whose closure runs unless the connection has ended.
+    private func schedule(
+        in time: TimeAmount,
+        _ connection: ServerConnection,
+        _ body: @escaping @Sendable (HubBrain, ServerConnection) -> Void
+    ) -> Scheduled<Void> {
         let token = connection.token
-        let time = TimeAmount(Duration(clampingSeconds: lifetime))
-        connection.authentication = eventLoop.scheduleTask(in: time) { [entrance] in
-            entrance.enter { brain in if let connection = brain.connections[token] { brain.expire(connection) } }
+        return eventLoop.scheduleTask(in: time) { [entrance] in
+            entrance.enter { brain in if let connection = brain.connections[token] { body(brain, connection) } }
         }
+    }
+
+    private func schedule(
+        seconds: Double,
+        _ connection: ServerConnection,
+        _ body: @escaping @Sendable (HubBrain, ServerConnection) -> Void
+    ) -> Scheduled<Void> {
+        schedule(in: TimeAmount(Duration(clampingSeconds: seconds)), connection, body)
+    }
+
+    /// Begins the lifetime of a connection's authentication.
+    func authenticate(_ connection: ServerConnection, lifetime: Double?) {
+        connection.authentication?.cancel()
+        guard let lifetime else { return connection.authentication = nil }
+        connection.authentication = schedule(seconds: lifetime, connection) { $0.expire($1) }
     }
 
     /// Ends a connection whose authentication has expired.
     func expire(_ connection: ServerConnection) {
         guard connection.link == nil else { return close(connection, error: nil, allowReconnect: true) }
         end(connection)
+    }
+
+    /// Ends the connection unless a transport comes in time.
+    private func expectTransport(_ connection: ServerConnection) {
+        connection.expiry?.cancel()
+        connection.expiry = schedule(seconds: options.disconnectTimeout, connection) { brain, connection in
+            if connection.link == nil { brain.end(connection) }
+        }
+    }
+
+    /// Ends a connection whose client does not poll in time.
+    func expectPoll(_ connection: ServerConnection) {
+        guard options.requires(.polls) else { return }
+        connection.expiry?.cancel()
+        connection.expiry = schedule(seconds: options.disconnectTimeout, connection) { $0.end($1) }
+    }
+
+    func polled(_ connection: ServerConnection) {
+        connection.expiry?.cancel()
+        connection.expiry = nil
     }
 
     /// Sets the transport of a connection.
@@ -90,14 +134,17 @@ final class HubBrain {
         connection.expiry?.cancel()
         connection.expiry = nil
         former?.drop()
+        expectMessage(connection)
         guard connection.resumption != nil else {
             let early = connection.early
             (connection.early, connection.earlySize) = ([], 0)
             for bytes in early { write(bytes, to: connection) }
+            // The last of these messages may be a Close message.
+            if connection.isEnded { link.close() }
             return
         }
         connection.hasMissedMessages = false
-        connection.reader = HubFrameReader(limit: 64 << 20)
+        connection.reader = HubFrameReader(limit: options.maximumMessageSize)
         if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
         connection.resumption?.link = .synchronizing(since: .zero, tries: 0)
         guard let resumption = connection.resumption else { return }
@@ -105,37 +152,63 @@ final class HubBrain {
         for sent in resumption.unacknowledged { write(sent.bytes, to: connection) }
     }
 
+    /// Starts the timer of the handshake, or the one of the client's silence.
+    private func expectMessage(_ connection: ServerConnection) {
+        connection.lastReceived = .now()
+        connection.silence?.cancel()
+        connection.silence = nil
+        if !connection.isHandshakeDone {
+            guard options.requires(.handshakes) else { return }
+            connection.silence = schedule(seconds: options.handshakeTimeout, connection) { brain, connection in
+                brain.refuseHandshake(connection, "Handshake was canceled.")
+            }
+        } else if options.requires(.pings), connection.link?.transport != .longPolling {
+            watchSilence(connection, for: TimeAmount(Duration(clampingSeconds: options.clientTimeout)))
+        }
+    }
+
+    private func watchSilence(_ connection: ServerConnection, for time: TimeAmount) {
+        connection.silence = schedule(in: time, connection) { brain, connection in
+            guard connection.link != nil else { return }
+            let limit = TimeAmount(Duration(clampingSeconds: brain.options.clientTimeout))
+            let rest = connection.lastReceived + limit - .now()
+            if rest > .zero { return brain.watchSilence(connection, for: rest) }
+            brain.close(connection, error: nil, allowReconnect: true)
+        }
+    }
+
     /// Handles the end of a transport.
-    func detach(_ link: any ServerLink, from connection: ServerConnection) {
+    ///
+    /// - Parameter isClean: Whether the client closed a WebSocket with code 1000, so that it does not come back.
+    func detach(_ link: any ServerLink, from connection: ServerConnection, isClean: Bool = false) {
         guard connection.link === link else { return }
         connection.link = nil
-        guard connection.resumption != nil, !connection.isEnded else { return end(connection) }
+        connection.silence?.cancel()
+        connection.silence = nil
+        guard connection.resumption != nil, !connection.isEnded, !isClean else { return end(connection) }
         connection.resumption?.link = .down(since: .zero, tries: 0)
-        let token = connection.token
-        let timeout = TimeAmount(Duration(clampingSeconds: options.disconnectTimeout))
-        connection.expiry = eventLoop.scheduleTask(in: timeout) { [entrance] in
-            entrance.enter { brain in
-                guard let connection = brain.connections[token], connection.link == nil else { return }
-                brain.end(connection)
-            }
-        }
+        expectTransport(connection)
     }
 
     /// Removes a connection.
     func end(_ connection: ServerConnection) {
+        guard connections[connection.token] === connection else { return }
+        connections[connection.token] = nil
         connection.isEnded = true
-        connection.expiry?.cancel()
-        connection.expiry = nil
-        connection.authentication?.cancel()
-        connection.authentication = nil
-        if connections[connection.token] === connection { connections[connection.token] = nil }
-        for task in connection.running.values { task.cancel() }
+        connection.cancelTimers()
+        for group in groups.keys { groups[group]?.remove(connection.token) }
+        for call in connection.running.values { call.task.cancel() }
         for upload in connection.uploads.values { upload.finish(throwing: CancellationError()) }
         let calls = connection.clientCalls
-        connection.running = [:]
-        connection.uploads = [:]
-        connection.clientCalls = [:]
+        (connection.running, connection.uploads, connection.clientCalls) = ([:], [:], [:])
+        connection.waiting.removeAll()
+        connection.callsBeforeStart = []
         for continuation in calls.values { continuation.resume(throwing: CancellationError()) }
+        if connection.isHandshakeDone, let coder = connection.coder, !disconnectedHandlers.isEmpty {
+            let (handlers, error) = (disconnectedHandlers, connection.error)
+            let ended = TestHubConnection(connection, coder, entrance)
+            Task { for handler in handlers { await handler(ended, error) } }
+        }
         shared.ended(connection.id)
     }
 
@@ -147,32 +220,53 @@ final class HubBrain {
         link?.drop()
     }
 
-    /// Sends a Close message, and closes the transport.
+    /// Sends a Close message, and closes the transport. Does nothing after another Close message.
     func close(_ connection: ServerConnection, error: String?, allowReconnect: Bool) {
-        connection.isEnded = true
+        if connection.isEnded { return }
         transmit(.close(error: error, allowReconnect: allowReconnect), to: connection)
-        connection.link?.close()
+        connection.isEnded = true
+        connection.error = connection.error ?? error
+        // Without a transport, the server keeps the message for the first poll.
+        guard let link = connection.link else {
+            if connection.resumption != nil { end(connection) }
+            return
+        }
+        flushJoined(connection)
+        link.close()
     }
 
     func keepAlive() {
-        for connection in connections.values where connection.isHandshakeDone { transmit(.ping, to: connection) }
+        for connection in connections.values
+        where connection.isHandshakeDone && connection.link?.transport != .longPolling {
+            transmit(.ping, to: connection)
+        }
     }
 
     // MARK: Sending
 
     func transmit(_ message: HubMessage, to connection: ServerConnection) {
-        guard let coder = connection.coder else { return }
+        guard let coder = connection.coder, !connection.isEnded else { return }
         let bytes = coder.hubProtocol.encode(message)
-        if message.isTracked, let size = connection.resumption?.bufferedBytes {
-            guard size <= options.maximumQueueSize else { return drop(connection) }
-            connection.resumption?.sent(bytes)
-            if case .down = connection.resumption?.link { return }
+        guard message.isTracked, let resumption = connection.resumption else { return write(bytes, to: connection) }
+        if resumption.mustWait, options.requires(.acknowledgements) {
+            connection.heldSize += bytes.count
+            guard connection.heldSize <= options.maximumQueueSize,
+                connection.resumption?.hold(bytes, nil) == true
+            else { return drop(connection) }
+            return
         }
+        guard resumption.bufferedBytes <= options.maximumQueueSize else { return drop(connection) }
+        transmitTracked(bytes, to: connection)
+    }
+
+    private func transmitTracked(_ bytes: [UInt8], to connection: ServerConnection) {
+        connection.resumption?.sent(bytes)
+        if case .down = connection.resumption?.link { return }
         write(bytes, to: connection)
     }
 
     func write(_ bytes: [UInt8], to connection: ServerConnection) {
-        if isSilent { return }
+        if faults.isSilent || connection.faults.isSilent { return }
         guard let link = connection.link else {
             // A client may send its handshake before its first poll, so the server keeps the answer.
             guard connection.resumption == nil, connections[connection.token] === connection else { return }
@@ -181,63 +275,157 @@ final class HubBrain {
             connection.earlySize += bytes.count
             return
         }
-        let isBinary = connection.coder?.hubProtocol.isBinary ?? false
-        guard let pieceSize else { return link.write(bytes, isBinary: isBinary) }
-        for start in stride(from: 0, to: bytes.count, by: max(pieceSize, 1)) {
-            let piece = bytes[start..<min(start + max(pieceSize, 1), bytes.count)]
-            link.write(Array(piece), isBinary: isBinary)
+        guard let count = connection.faults.joinedMessages ?? faults.joinedMessages else {
+            flushJoined(connection)
+            return link.write(bytes, isBinary: isBinary(connection), pieceSize: pieceSize(connection))
+        }
+        connection.joined.append(bytes)
+        if connection.joined.count >= count { return flushJoined(connection) }
+        if connection.joined.count == 1 {
+            _ = schedule(in: Self.joinDelay, connection) { $0.flushJoined($1) }
+        }
+    }
+
+    private func flushJoined(_ connection: ServerConnection) {
+        let bytes = Array(connection.joined.joined())
+        connection.joined = []
+        if bytes.isEmpty { return }
+        connection.link?.write(bytes, isBinary: isBinary(connection), pieceSize: pieceSize(connection))
+    }
+
+    private func isBinary(_ connection: ServerConnection) -> Bool { connection.coder?.hubProtocol.isBinary ?? false }
+
+    private func pieceSize(_ connection: ServerConnection) -> Int? { connection.faults.pieceSize ?? faults.pieceSize }
+
+    func send<each A: Encodable & Sendable>(
+        to clients: TestHubClients,
+        _ method: String,
+        _ arguments: (repeat each A)
+    ) {
+        for connection in connections.values {
+            guard let coder = connection.coder, connection.isHandshakeDone else { continue }
+            let summary = ServerConnectionSummary(
+                id: connection.id,
+                userID: connection.userID,
+                groups: Set(groups.filter { $0.value.contains(connection.token) }.keys)
+            )
+            guard clients.isIncluded(summary) else { continue }
+            var encoded: [EncodedValue] = []
+            for argument in repeat each arguments {
+                if let value = try? coder.encode(argument) { encoded.append(value) }
+            }
+            transmit(.invocation(HubInvocation(target: method, arguments: encoded)), to: connection)
         }
     }
 
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
+        let isSilent = faults.isSilent || connection.faults.isSilent
         // After an ignored message, the server's count of messages would be wrong. So the server ignores all messages
         // until the client sends them again over the next transport.
         if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
         if isSilent || connection.isEnded || connection.hasMissedMessages { return }
+        connection.lastReceived = .now()
         connection.reader.append(bytes)
         do {
             while !connection.isEnded, let frame = try connection.reader.next() {
                 if connection.isHandshakeDone {
-                    guard let message = try connection.coder?.hubProtocol.decode(frame) else { continue }
+                    guard let hubProtocol = connection.coder?.hubProtocol else { continue }
+                    if options.requires(.messagePackHeaders), hubProtocol.hasNilHeaders(frame) {
+                        throw HubProtocolViolation("the headers of a message are nil")
+                    }
+                    guard let message = try hubProtocol.decode(frame) else { continue }
                     handle(message, from: connection)
                 } else {
                     shake(frame, connection)
                 }
             }
+        } catch let violation as HubProtocolViolation {
+            violated(violation, connection)
         } catch {
-            close(connection, error: "\(error)", allowReconnect: false)
+            violated(HubProtocolViolation("\(error)"), connection)
         }
     }
 
-    private func shake(_ frame: ArraySlice<UInt8>, _ connection: ServerConnection) {
-        let request = Handshake.request(frame)
-        switch request?.protocolName {
-        case "json": connection.coder = HubCoder()
-        case "messagepack": connection.coder = HubCoder(messagePack: .asIs)
-        default: break
+    /// Closes a connection whose client has sent something that the server cannot read.
+    private func violated(_ violation: HubProtocolViolation, _ connection: ServerConnection) {
+        guard connection.isHandshakeDone else { return refuseHandshake(connection, "Handshake was canceled.") }
+        var text = "Connection closed with an error."
+        if options.sendsDetailedErrors {
+            let reason =
+                violation.exceededLimit.map {
+                    "The maximum message size of \($0)B was exceeded. The message size can be configured in AddHubOptions."
+                } ?? violation.description
+            text += " InvalidDataException: \(reason)"
         }
-        var error: String?
-        if connection.coder == nil { error = "The protocol '\(request?.protocolName ?? "")' is not supported." }
-        // As in ASP.NET Core, an older version is also supported.
-        if let version = request?.version, version > 2 { error = "Version \(version) is not supported." }
+        connection.error = violation.description
+        close(connection, error: text, allowReconnect: true)
+    }
+
+    private func shake(_ frame: ArraySlice<UInt8>, _ connection: ServerConnection) {
         switch handshake {
         case .normal: break
         case .silence: return
-        case .refuse(let reason): error = reason
+        case .refuse(let reason): return refuseHandshake(connection, reason)
         case .bytes(let bytes): return write(bytes, to: connection)
         }
-        write(Handshake.response(error: error), to: connection)
-        if error != nil {
-            connection.isEnded = true
-            connection.link?.close()
-            return
+        guard let request = Handshake.request(frame) else {
+            return refuseHandshake(connection, "An unexpected error occurred during connection handshake.")
         }
+        switch request.protocolName {
+        case "json": connection.coder = options.makeCoder(.json)
+        case "messagepack"
+        where connection.link?.transport == .serverSentEvents
+            && options.requires(.noMessagePackOverEvents):
+            return refuseHandshake(
+                connection,
+                "Cannot use the 'messagepack' protocol on the current transport. The transport does not support 'Binary' transfer format."
+            )
+        case "messagepack": connection.coder = options.makeCoder(.messagePack)
+        default: return refuseHandshake(connection, "The protocol '\(request.protocolName)' is not supported.")
+        }
+        // As in ASP.NET Core, an older version is also supported.
+        guard request.version <= 2, let coder = connection.coder else {
+            connection.coder = nil
+            let name = request.protocolName
+            return refuseHandshake(
+                connection,
+                "The server does not support version \(request.version) of the '\(name)' protocol."
+            )
+        }
+        write(Handshake.response(error: nil), to: connection)
         connection.isHandshakeDone = true
-        if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
-        if request?.version == 2, options.allowsStatefulReconnect { connection.resumption = Resumption(limit: .max) }
-        shared.connected(connection.id)
+        connection.reader.begin(coder.hubProtocol)
+        if request.version == 2, connection.mayResume {
+            connection.resumption = Resumption(
+                limit: options.requires(.acknowledgements) ? options.statefulBufferSize : .max
+            )
+        }
+        expectMessage(connection)
+        let connected = TestHubConnection(connection, coder, entrance)
+        shared.connected(connected)
+        guard !connectedHandlers.isEmpty else { return }
+        connection.isStarting = true
+        let (handlers, token) = (connectedHandlers, connection.token)
+        Task { [entrance] in
+            for handler in handlers { await handler(connected) }
+            entrance.enter { brain in
+                guard let connection = brain.connections[token] else { return }
+                connection.isStarting = false
+                let calls = connection.callsBeforeStart
+                connection.callsBeforeStart = []
+                for call in calls { brain.invoke(call.invocation, isStream: call.isStream, from: connection) }
+            }
+        }
+    }
+
+    private func refuseHandshake(_ connection: ServerConnection, _ reason: String) {
+        if connection.isEnded { return }
+        write(Handshake.response(error: reason), to: connection)
+        connection.isEnded = true
+        flushJoined(connection)
+        connection.link?.close()
     }
 
     private func handle(_ message: HubMessage, from connection: ServerConnection) {
@@ -267,86 +455,122 @@ final class HubBrain {
             } else {
                 connection.clientCalls.removeValue(forKey: id)?.resume(returning: outcome)
             }
-        case .cancelInvocation(let id, _): connection.running.removeValue(forKey: id)?.cancel()
-        case .ack(let number): connection.resumption?.acknowledged(number)
-        case .close: connection.isEnded = true
+        case .cancelInvocation(let id, _):
+            for call in connection.running.values where call.id == id { call.task.cancel() }
+        case .ack(let number): acknowledged(number, connection)
+        case .close(let error, _):
+            connection.error = error
+            close(connection, error: nil, allowReconnect: false)
         case .ping, .sequence: break
         }
     }
 
     private func acknowledgeSoon(_ connection: ServerConnection) {
-        guard let latest = connection.resumption?.latest else { return }
-        let token = connection.token
-        eventLoop.scheduleTask(in: .milliseconds(200)) { [entrance] in
-            entrance.enter { brain in
-                guard let connection = brain.connections[token], connection.resumption?.link == .up else { return }
-                brain.transmit(.ack(latest), to: connection)
-            }
+        guard connection.acknowledgement == nil else { return }
+        connection.acknowledgement = schedule(in: Self.acknowledgementInterval, connection) { brain, connection in
+            connection.acknowledgement = nil
+            guard connection.resumption?.link == .up, let latest = connection.resumption?.latest else { return }
+            brain.transmit(.ack(latest), to: connection)
+        }
+    }
+
+    private func acknowledged(_ number: UInt64, _ connection: ServerConnection) {
+        connection.resumption?.acknowledged(number)
+        while let held = connection.resumption?.takeHeld() {
+            connection.heldSize -= held.bytes.count
+            transmitTracked(held.bytes, to: connection)
         }
     }
 
     // MARK: Methods
 
     /// - Parameter onRemoval: A closure that runs when another method has this name, and at the shutdown.
-    func register(_ name: String, _ method: @escaping Method, onRemoval: @escaping @Sendable () -> Void) {
-        let former = registrations.updateValue((method, onRemoval), forKey: name.lowercased())
+    func register(_ method: HubMethod, onRemoval: @escaping @Sendable () -> Void) {
+        let former = registrations.updateValue((method, onRemoval), forKey: method.name.lowercased())
         former?.onRemoval()
     }
 
     private func invoke(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) {
+        if connection.isStarting { return connection.callsBeforeStart.append((invocation, isStream)) }
+        let name = invocation.target.lowercased()
+        let registered = registrations[name]?.method
+        guard let method = registered ?? BuiltInMethods.method(name) else {
+            let sentence = "Failed to invoke '\(invocation.target)' due to an error on the server."
+            return fail(invocation, "\(sentence) HubException: Method does not exist.", connection)
+        }
+        guard method.streams == isStream else {
+            let (kind, call) = isStream ? ("non-streaming", "streaming") : ("streaming", "non-streaming")
+            let text =
+                "The client attempted to invoke the \(kind) '\(method.name)' method with a \(call) invocation."
+            return fail(invocation, text, connection)
+        }
+        if let count = method.uploads, count != invocation.streamIDs.count, options.requires(.streamCounts) {
+            let sentence = "An unexpected error occurred invoking '\(method.name)' on the server."
+            let reason = "Client sent \(invocation.streamIDs.count) stream(s), Hub method expects \(count)."
+            return fail(invocation, "\(sentence) HubException: \(reason)", connection)
+        }
+        if registered == nil, answerAtOnce(invocation, from: connection) { return }
+        guard let coder = connection.coder else { return }
         let uploads = invocation.streamIDs.map { id in
             let (stream, continuation) = AsyncThrowingStream.makeStream(of: EncodedValue.self)
             connection.uploads[id] = continuation
             return stream
         }
-        let name = invocation.target.lowercased()
-        let method = registrations[name]?.method
-        if method == nil, answerAtOnce(invocation, isStream: isStream, from: connection) { return }
-        guard let coder = connection.coder else { return }
-        let call = TestHubCall(connection, invocation.id, uploads, coder, entrance)
-        if let method, !isStream {
-            // As in ASP.NET Core by default, methods run in the order of the calls.
-            _ = connection.queue.add { [entrance, shared] in
-                let outcome = await Self.outcome(of: method, call, invocation, shared)
-                guard let id = invocation.id else { return }
-                entrance.enter { $0.transmit(.completion(id: id, outcome), toToken: call.token) }
-            }
-            return
+        let call = TestHubCall(TestHubConnection(connection, coder, entrance), invocation.id, uploads)
+        let isCounted = method.isOrdered && !method.streams
+        let start = { [unowned self, unowned connection] in
+            self.start(method, call, invocation, isCounted: isCounted, on: connection)
         }
-        guard let run = method ?? BuiltInMethods.task(name, isStream: isStream) else {
-            return fail(invocation, "Unknown hub method '\(invocation.target)'", connection)
+        if isCounted {
+            connection.waiting.append(start)
+            startWaiting(connection)
+        } else {
+            start()
         }
-        let task = start(run, call, invocation)
-        if let id = invocation.id { connection.running[id] = task }
     }
 
-    private func start(_ method: @escaping Method, _ call: TestHubCall, _ invocation: HubInvocation) -> Task<
-        Void, Never
-    > {
-        // The task calls `run`, because Swift 6.3 rejects a task that passes closures to `Self.run` directly.
-        let run: SerialQueue.Job = { [entrance, shared] in
-            await Self.run(method, call, invocation, entrance, shared)
+    /// Starts calls that wait, as many as may run at the same time.
+    private func startWaiting(_ connection: ServerConnection) {
+        while connection.running.values.count(where: \.isCounted) < max(options.maximumParallelCalls, 1),
+            let start = connection.waiting.popFirst()
+        {
+            start()
         }
-        return Task { await run() }
     }
 
-    private static func run(
-        _ method: @escaping Method,
+    private func start(
+        _ method: HubMethod,
         _ call: TestHubCall,
         _ invocation: HubInvocation,
-        _ entrance: HubEntrance,
-        _ shared: SharedRecords
-    ) async {
-        let outcome = await outcome(of: method, call, invocation, shared)
-        guard let id = invocation.id else { return }
-        entrance.enter { brain in
-            guard brain.connections[call.token]?.running.removeValue(forKey: id) != nil else { return }
-            brain.transmit(.completion(id: id, outcome), toToken: call.token)
+        isCounted: Bool,
+        on connection: ServerConnection
+    ) {
+        connection.callCount += 1
+        let number = connection.callCount
+        let (isDetailed, entrance) = (options.sendsDetailedErrors, entrance)
+        let task = Task {
+            let (outcome, reason) = await method.outcome(call, invocation.arguments, isDetailed)
+            entrance.enter { $0.finished(number, invocation, outcome, reason, token: call.token) }
         }
+        connection.running[number] = .init(id: invocation.id, task: task, isCounted: isCounted)
     }
 
-    func transmit(_ message: HubMessage, toToken token: String) {
-        if let connection = connections[token] { transmit(message, to: connection) }
+    private func finished(
+        _ number: UInt64,
+        _ invocation: HubInvocation,
+        _ outcome: HubOutcome,
+        _ reason: String?,
+        token: String
+    ) {
+        guard let connection = connections[token], connection.running.removeValue(forKey: number) != nil else { return }
+        for id in invocation.streamIDs { connection.uploads.removeValue(forKey: id)?.finish() }
+        if let reason {
+            shared.failed(
+                TestHubFailure(connectionID: connection.id, method: invocation.target, reason: reason)
+            )
+        }
+        complete(invocation, outcome, connection)
+        startWaiting(connection)
     }
 
     func complete(_ invocation: HubInvocation, _ outcome: HubOutcome, _ connection: ServerConnection) {
@@ -366,30 +590,6 @@ final class HubBrain {
             TestHubFailure(connectionID: connection.id, method: invocation.target, reason: reason ?? text)
         )
         complete(invocation, .error(text), connection)
-    }
-
-    private static func outcome(
-        of method: Method,
-        _ call: TestHubCall,
-        _ invocation: HubInvocation,
-        _ shared: SharedRecords
-    ) async -> HubOutcome {
-        let outcome: HubOutcome
-        let reason: String?
-        do {
-            outcome = try await method(call, invocation.arguments)
-            if case .error(let text) = outcome { reason = text } else { reason = nil }
-        } catch {
-            let sentence = "An unexpected error occurred invoking the method on the server."
-            outcome = .error((error as? HubError).map { "\(sentence) HubException: \($0.message)" } ?? sentence)
-            reason = text(of: error)
-        }
-        if let reason {
-            shared.failed(
-                TestHubFailure(connectionID: call.connectionID, method: invocation.target, reason: reason)
-            )
-        }
-        return outcome
     }
 
     /// Returns the description of an error, with its cause.

@@ -15,7 +15,7 @@ struct InMemoryOpener: HubTransportOpener {
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> OpenedTransport {
         let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
-        let (id, token, options) = try await transport.connect()
+        let (id, token, options) = try await transport.connect(mayResume: wantsResumption)
         var info = TransportInfo(
             connectionID: id,
             transport: .webSockets,
@@ -40,7 +40,7 @@ struct InMemoryOpener: HubTransportOpener {
                 guard let connection = brain.connections[token] else {
                     return continuation.resume(throwing: AuthenticationRefresh.refusal(status: 404, body: []))
                 }
-                brain.authenticate(connection)
+                brain.authenticate(connection, lifetime: brain.options.tokenLifetime)
                 continuation.resume()
             } closed: {
                 continuation.resume(throwing: InMemoryTransport.shutdownError)
@@ -68,10 +68,13 @@ private final class InMemoryTransport: HubTransport {
         state = NIOLockedValueBox(State(receive: receive))
     }
 
-    func connect() async throws -> (id: String, token: String, options: TestHubOptions) {
+    func connect(mayResume: Bool) async throws -> (id: String, token: String, options: TestHubOptions) {
         try await withCheckedThrowingContinuation { continuation in
             server.enter { [self] brain in
-                let connection = brain.makeConnection(headers: [:])
+                let connection = brain.makeConnection(
+                    headers: [:],
+                    mayResume: mayResume && brain.options.allowsStatefulReconnect
+                )
                 attach(to: connection, of: brain)
                 continuation.resume(returning: (connection.id, connection.token, brain.options))
             } closed: {
@@ -128,7 +131,11 @@ private final class InMemoryTransport: HubTransport {
 
     func close() {
         // If the server is silent, it does not close its side.
-        server.enter { [self] brain in if !brain.isSilent { report(.closed(nil)) } }
+        server.enter { [self] brain in
+            if brain.faults.isSilent { return }
+            detach(isClean: true)
+            report(.closed(nil))
+        }
     }
 
     func abort() {
@@ -140,11 +147,12 @@ private final class InMemoryTransport: HubTransport {
         state.withLockedValue { ($0.token, $0.link) }
     }
 
-    private func detach() {
+    /// - Parameter isClean: Whether the client closes the connection properly, so that it does not come back.
+    private func detach(isClean: Bool = false) {
         let (token, link) = ends
         server.enter { brain in
             guard let link, let connection = token.flatMap({ brain.connections[$0] }) else { return }
-            brain.detach(link.value, from: connection)
+            brain.detach(link.value, from: connection, isClean: isClean)
         }
     }
 }
@@ -157,7 +165,12 @@ private final class InMemoryLink: ServerLink {
 
     init(_ report: @escaping @Sendable (HubTransportEvent) -> Void) { self.report = report }
 
-    func write(_ bytes: [UInt8], isBinary: Bool) { report(.bytes(bytes)) }
+    let transport = HttpTransportType.webSockets
+
+    func write(_ bytes: [UInt8], isBinary: Bool, pieceSize: Int?) {
+        for piece in bytes.pieces(of: pieceSize) { report(.bytes(Array(piece))) }
+    }
+
     func close() { end(nil) }
     func drop() { end(.client(SignalRClientError(.transportClosed, "The link was dropped."))) }
 

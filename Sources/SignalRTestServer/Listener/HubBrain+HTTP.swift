@@ -1,82 +1,101 @@
 import NIOCore
+import RealtimeTestHTTP
 import SignalRClient
 import SignalRCore
 
 /// The answers to clients' requests.
 extension HubBrain {
-    // MARK: WebSockets
-
-    /// Returns whether an upgrade succeeds. If the upgrade fails, ``answer(_:_:)`` sends the reason.
-    func acceptsUpgrade(_ request: ReceivedRequest) -> Bool {
-        guard request.isForHub, isAuthorized(request), !hasFault(.webSocket) else { return false }
-        guard let token = request.query["id"] else { return true }
-        guard let connection = connections[token] else { return false }
-        // A new upgrade can replace the transport of a resumable connection, because the server may not have noticed
-        // the loss yet.
-        return connection.link == nil || connection.resumption != nil
-    }
-
-    /// Handles a successful upgrade.
-    func upgraded(_ request: ReceivedRequest, _ link: any ServerLink) -> ServerConnection? {
+    func answer(_ request: ReceivedRequest, _ exchange: HTTPTestExchange) {
         shared.received(request.record)
-        countFault(.webSocket)
-        let connection = request.query["id"].map { connections[$0] } ?? makeConnection(headers: request.headers)
-        if let connection { attach(link, to: connection) }
-        return connection
-    }
-
-    // MARK: Requests
-
-    func answer(_ request: ReceivedRequest, _ exchange: HTTPExchange) {
-        shared.received(request.record)
-        guard request.isForHub else { return exchange.respond(.text(404, "")) }
-        guard isAuthorized(request) else { return exchange.respond(.text(401, "")) }
-        let step = request.step
+        guard let step = request.step else { return exchange.respond(HTTPTestResponse(status: 405)) }
+        let authorization = authorization(request)
+        if case .refuse(let status) = authorization { return exchange.respond(HTTPTestResponse(status: status)) }
         if let fault = takeFault(step) {
             switch fault {
-            case .status(let status): return exchange.respond(.text(status, ""))
-            case .body(let body): return exchange.respond(.text(200, body))
-            case .answer(let status, let body): return exchange.respond(.text(status, body))
+            case .status(let status): return exchange.respond(HTTPTestResponse(status: status))
+            case .body(let body): return exchange.respond(HTTPTestResponse(status: 200, text: body))
+            case .answer(let status, let body): return exchange.respond(HTTPTestResponse(status: status, text: body))
             case .silence: return
             }
         }
-        if isSilent { return }
-        if step == .negotiate { return exchange.respond(negotiate(request)) }
-        if step == .refresh { return exchange.respond(refresh(request)) }
-        guard let token = request.query["id"] else { return exchange.respond(.text(400, "")) }
-        guard let connection = connections[token] else { return exchange.respond(.text(404, "")) }
+        if faults.isSilent { return }
         switch step {
-        case .negotiate, .refresh: break
-        case .webSocket: exchange.respond(.text(409, ""))
+        case .negotiate: return exchange.respond(negotiate(request, authorization))
+        case .refresh: return exchange.respond(refresh(request, authorization))
+        case .webSocket: return upgrade(request, authorization, exchange)
+        case .serverSentEvents, .poll, .post, .delete: break
+        }
+        guard let token = request.query["id"] else {
+            return exchange.respond(HTTPTestResponse(status: 400, text: "Connection ID required"))
+        }
+        guard let connection = connections[token] else { return exchange.respond(Self.unknown) }
+        switch step {
+        case .negotiate, .refresh, .webSocket: break
         case .serverSentEvents: openEvents(connection, exchange)
         case .poll: poll(connection, exchange)
-        case .post:
-            received(request.body, from: connection)
-            exchange.respond(.text(200, ""))
-        case .delete:
-            let link = connection.link as? PollLink
-            link?.end()
-            end(connection)
-            exchange.respond(.text(202, ""))
+        case .post: post(request.body, connection, exchange)
+        case .delete: delete(connection, exchange)
         }
     }
 
-    private func isAuthorized(_ request: ReceivedRequest) -> Bool {
-        guard let token = options.requiredToken else { return true }
-        return request.headers["authorization"] == "Bearer \(token)" || request.query["access_token"] == token
+    private static let unknown = HTTPTestResponse(status: 404, text: "No Connection with that ID")
+    private static let changedTransport = HTTPTestResponse(
+        status: 400,
+        text: "Cannot change transports mid-connection"
+    )
+
+    private func authorization(_ request: ReceivedRequest) -> TestHubAuthorization {
+        let record = request.record
+        let isRedirected = request.step == .negotiate && redirection(request) < redirects
+        if let redirectToken {
+            if !isRedirected, record.token != redirectToken { return .refuse(401) }
+        } else if let token = options.requiredToken, record.token != token {
+            return .refuse(401)
+        }
+        return options.authorize?(record) ?? .allow()
     }
 
-    private func negotiate(_ request: ReceivedRequest) -> HubResponse {
-        guard request.method == "POST" else { return .text(405, "") }
-        let step = request.query["redirect"].flatMap { Int($0) } ?? 0
+    /// The number of redirects that have led to this negotiation.
+    private func redirection(_ request: ReceivedRequest) -> Int { request.query["redirect"].flatMap { Int($0) } ?? 0 }
+
+    private func admit(_ connection: ServerConnection, _ authorization: TestHubAuthorization) {
+        guard case .allow(let user, let lifetime) = authorization else { return }
+        connection.userID = user
+        if let lifetime { authenticate(connection, lifetime: lifetime) }
+    }
+
+    private static func json(_ status: Int, _ text: String, _ fields: [HTTPTestField] = []) -> HTTPTestResponse {
+        HTTPTestResponse(
+            status: status,
+            fields: [HTTPTestField(name: "Content-Type", value: "application/json")] + fields,
+            text: text
+        )
+    }
+
+    // MARK: Negotiations
+
+    private func negotiate(_ request: ReceivedRequest, _ authorization: TestHubAuthorization) -> HTTPTestResponse {
+        guard request.method == "POST" else { return HTTPTestResponse(status: 405) }
+        let step = redirection(request)
         if step < redirects {
             let token = redirectToken.map { #","accessToken":"\#($0)""# } ?? ""
             let host = request.headers["host"] ?? ""
-            return .text(200, #"{"url":"http://\#(host)/hub?redirect=\#(step + 1)"\#(token)}"#)
+            let scheme = options.certificate == nil ? "http" : "https"
+            return Self.json(
+                200,
+                #"{"url":"\#(scheme)://\#(host)\#(options.path)?redirect=\#(step + 1)"\#(token)}"#
+            )
         }
         // As in ASP.NET Core, a client that names no version gets version 0, which has no token.
         let version = min(max(request.query["negotiateVersion"].flatMap { Int($0) } ?? 0, 0), 1)
-        let connection = makeConnection(headers: request.headers, hasToken: version > 0)
+        let mayResume = request.query["useStatefulReconnect"] == "true" && options.allowsStatefulReconnect
+        let connection = makeConnection(
+            headers: request.headers,
+            query: request.query,
+            mayResume: mayResume,
+            hasToken: version > 0
+        )
+        admit(connection, authorization)
         let transports = options.transports.map { transport in
             switch transport {
             case .webSockets: #"{"transport":"WebSockets","transferFormats":["Text","Binary"]}"#
@@ -85,181 +104,197 @@ extension HubBrain {
             }
         }
         let token = version > 0 ? #","connectionToken":"\#(connection.token)""# : ""
-        let wantsResumption = request.query["useStatefulReconnect"] == "true"
+        let lifetime = Self.seconds(lifetime(authorization)).map { #","tokenLifetimeSeconds":\#($0)"# } ?? ""
         let body = """
             {"negotiateVersion":\(version),"connectionId":"\(connection.id)"\(token),\
             "availableTransports":[\(transports.joined(separator: ","))]\
-            \(wantsResumption && options.allowsStatefulReconnect ? #","useStatefulReconnect":true"# : "")\
-            \(tokenLifetime.map { #","tokenLifetimeSeconds":\#($0)"# } ?? "")}
+            \(mayResume ? #","useStatefulReconnect":true"# : "")\(lifetime)}
             """
-        return .text(200, body, [("Content-Type", "application/json"), ("Set-Cookie", "server=a; Path=/; HttpOnly")])
+        return Self.json(200, body, [HTTPTestField(name: "Set-Cookie", value: "server=a; Path=/; HttpOnly")])
     }
 
-    /// The lifetime of tokens in whole seconds, as in ASP.NET Core.
-    private var tokenLifetime: Int? { options.tokenLifetime.flatMap { Int(exactly: max($0, 0).rounded(.down)) } }
+    private func lifetime(_ authorization: TestHubAuthorization) -> Double? {
+        if case .allow(_, let lifetime?) = authorization { return lifetime }
+        return options.tokenLifetime
+    }
 
-    private func refresh(_ request: ReceivedRequest) -> HubResponse {
-        guard request.method == "POST" else { return .text(405, "") }
-        guard let tokenLifetime else { return .text(404, "") }
-        let json = [("Content-Type", "application/json")]
+    /// A lifetime in whole seconds, as in ASP.NET Core.
+    private static func seconds(_ lifetime: Double?) -> Int? {
+        lifetime.flatMap { Int(exactly: max($0, 0).rounded(.down)) }
+    }
+
+    private func refresh(_ request: ReceivedRequest, _ authorization: TestHubAuthorization) -> HTTPTestResponse {
+        guard request.method == "POST" else { return HTTPTestResponse(status: 405) }
+        let lifetime = lifetime(authorization)
+        guard let seconds = Self.seconds(lifetime) else { return HTTPTestResponse(status: 404) }
         guard let token = request.headers["x-signalr-connection-token"] else {
-            return .text(400, #"{"error":"missing_connection_token"}"#, json)
+            return Self.json(400, #"{"error":"missing_connection_token"}"#)
         }
         guard let connection = connections[token] else {
-            return .text(404, #"{"error":"connection_not_found"}"#, json)
+            return Self.json(404, #"{"error":"connection_not_found"}"#)
+        }
+        if case .allow(let user, _) = authorization, user != connection.userID {
+            return Self.json(403, #"{"error":"user_changed"}"#)
         }
         connection.headers["authorization"] = request.headers["authorization"]
-        authenticate(connection)
-        return .text(200, #"{"tokenLifetimeSeconds":\#(tokenLifetime)}"#, json)
+        authenticate(connection, lifetime: lifetime)
+        if connection.isHandshakeDone, let coder = connection.coder {
+            let refreshed = TestHubConnection(connection, coder, entrance)
+            shared.changed(refreshed)
+            let handlers = refreshedHandlers
+            Task { for handler in handlers { await handler(refreshed) } }
+        }
+        return Self.json(200, #"{"tokenLifetimeSeconds":\#(seconds)}"#)
     }
 
     // MARK: Faults
 
-    private func hasFault(_ step: TestHubStep) -> Bool {
-        faults.contains { $0.step == step && $0.skip == 0 && $0.count > 0 }
-    }
-
-    /// Counts a request of the step that the server answers correctly before the next fault.
-    private func countFault(_ step: TestHubStep) {
-        if let index = faults.firstIndex(where: { $0.step == step && $0.skip > 0 }) { faults[index].skip -= 1 }
-    }
-
     private func takeFault(_ step: TestHubStep) -> TestHubFault? {
-        guard let index = faults.firstIndex(where: { $0.step == step }) else { return nil }
-        guard faults[index].skip == 0 else {
-            faults[index].skip -= 1
+        guard let index = stepFaults.firstIndex(where: { $0.step == step }) else { return nil }
+        guard stepFaults[index].skip == 0 else {
+            stepFaults[index].skip -= 1
             return nil
         }
-        faults[index].count -= 1
-        defer { if faults[index].count <= 0 { faults.remove(at: index) } }
-        return faults[index].fault
+        stepFaults[index].count -= 1
+        defer { if stepFaults[index].count <= 0 { stepFaults.remove(at: index) } }
+        return stepFaults[index].fault
     }
 
-    // MARK: Long polling and events
+    // MARK: Transports
 
-    private func poll(_ connection: ServerConnection, _ exchange: HTTPExchange) {
+    /// Returns whether the hub offers a transport. Otherwise, the request gets its answer.
+    private func offers(_ transport: HttpTransportType, _ exchange: HTTPTestExchange) -> Bool {
+        if options.transports.contains(transport) || !options.requires(.onlyOfferedTransports) { return true }
+        let name =
+            switch transport {
+            case .webSockets: "WebSockets"
+            case .serverSentEvents: "ServerSentEvents"
+            default: "LongPolling"
+            }
+        let text = "\(name) transport not supported by this end point type"
+        exchange.respond(HTTPTestResponse(status: 404, text: text))
+        return false
+    }
+
+    private func upgrade(
+        _ request: ReceivedRequest,
+        _ authorization: TestHubAuthorization,
+        _ exchange: HTTPTestExchange
+    ) {
+        guard exchange.isUpgrade else { return exchange.respond(HTTPTestResponse(status: 400)) }
+        guard offers(.webSockets, exchange) else { return }
+        let connection: ServerConnection
+        if let token = request.query["id"] {
+            guard let known = connections[token] else { return exchange.respond(Self.unknown) }
+            if let link = known.link, link.transport != .webSockets { return exchange.respond(Self.changedTransport) }
+            // A new upgrade can replace the transport of a resumable connection, because the server may not have noticed
+            // the loss yet.
+            guard known.link == nil || known.resumption != nil else {
+                return exchange.respond(HTTPTestResponse(status: 409))
+            }
+            connection = known
+        } else {
+            connection = makeConnection(headers: request.headers, query: request.query)
+            admit(connection, authorization)
+        }
+        // Several hub messages may share a WebSocket message, so the limit of one does not apply to the other.
+        var rules = HTTPTestSocket.Rules(maximumMessageSize: 64 << 20)
+        rules.requiresMasks = options.requires(.maskedFrames)
+        rules.forbidsReserved = options.requires(.noReservedFrames)
+        rules.requiresUTF8 = options.requires(.textIsUTF8)
+        let token = connection.token
+        let link = NIOLoopBoundBox<WebSocketLink?>(nil, eventLoop: eventLoop)
+        let clean = NIOLoopBoundBox(false, eventLoop: eventLoop)
+        let socket = exchange.accept(rules: rules) { [entrance] event in
+            entrance.enter { brain in
+                guard let link = link.value else { return }
+                let connection = brain.connections[token].flatMap { $0.link === link ? $0 : nil }
+                if brain.faults.isSilent || connection?.faults.isSilent == true {
+                    // The connection must still count the messages that it misses.
+                    if case .message(_, let bytes) = event, let connection { brain.received(bytes, from: connection) }
+                    return
+                }
+                switch event {
+                case .message(_, let bytes): if let connection { brain.received(bytes, from: connection) }
+                case .ping(let payload): link.pong(payload)
+                case .pong: break
+                case .close(let code, _):
+                    if code == 1000 || code == nil { clean.value = true }
+                    link.closed(code: code)
+                case .violation(let code, let reason):
+                    connection?.error = reason
+                    link.close(code: code)
+                }
+            }
+        }
+        let webSocket = WebSocketLink(socket, limit: options.maximumQueueSize)
+        link.value = webSocket
+        attach(webSocket, to: connection)
+        socket.channel.closeFuture.whenComplete { [entrance] _ in
+            entrance.enter { brain in
+                guard let link = link.value, let connection = brain.connections[token] else { return }
+                brain.detach(link, from: connection, isClean: clean.value)
+            }
+        }
+    }
+
+    private func post(_ body: [UInt8], _ connection: ServerConnection, _ exchange: HTTPTestExchange) {
+        switch connection.link?.transport {
+        case .webSockets where options.requires(.noPostOnWebSocket):
+            let text = "POST requests are not allowed for WebSocket connections."
+            return exchange.respond(HTTPTestResponse(status: 405, text: text))
+        case nil where options.requires(.noPostBeforeTransport):
+            return exchange.respond(HTTPTestResponse(status: 400))
+        default: break
+        }
+        received(body, from: connection)
+        exchange.respond(HTTPTestResponse(status: 200))
+    }
+
+    private func delete(_ connection: ServerConnection, _ exchange: HTTPTestExchange) {
+        guard let link = connection.link as? PollLink else {
+            let text = "Cannot terminate this connection using the DELETE endpoint."
+            return exchange.respond(HTTPTestResponse(status: 400, text: text))
+        }
+        link.close()
+        end(connection)
+        exchange.respond(HTTPTestResponse(status: 202))
+    }
+
+    private func poll(_ connection: ServerConnection, _ exchange: HTTPTestExchange) {
+        guard offers(.longPolling, exchange) else { return }
         if let link = connection.link as? PollLink { return link.poll(exchange) }
-        guard connection.link == nil else { return exchange.respond(.text(409, "")) }
+        guard connection.link == nil else { return exchange.respond(Self.changedTransport) }
         let token = connection.token
         let link = PollLink(timeout: options.pollTimeout, limit: options.maximumQueueSize, on: eventLoop) {
-            [entrance] in
+            [entrance] event in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
-                brain.detach(link, from: connection)
+                switch event {
+                case .polled: brain.polled(connection)
+                case .unpolled: brain.expectPoll(connection)
+                case .ended: brain.detach(link, from: connection)
+                }
             }
         }
         // The server answers the first poll at once, to show the client that the transport works.
-        exchange.respond(.text(200, ""))
+        exchange.respond(HTTPTestResponse(status: 200))
         attach(link, to: connection)
+        expectPoll(connection)
     }
 
-    private func openEvents(_ connection: ServerConnection, _ exchange: HTTPExchange) {
-        guard connection.link == nil else { return exchange.respond(.text(409, "")) }
+    private func openEvents(_ connection: ServerConnection, _ exchange: HTTPTestExchange) {
+        guard offers(.serverSentEvents, exchange) else { return }
+        guard connection.link == nil else { return exchange.respond(Self.changedTransport) }
         let link = EventLink(exchange, limit: options.maximumQueueSize)
-        exchange.begin("text/event-stream")
-        exchange.write(Array(":\r\n".utf8))
-        attach(link, to: connection)
+        link.begin()
         let token = connection.token
-        exchange.closed.whenComplete { [entrance] _ in
+        exchange.whenEnded { [entrance] in
             entrance.enter { brain in
                 guard let connection = brain.connections[token], let link = connection.link else { return }
                 brain.detach(link, from: connection)
             }
         }
+        attach(link, to: connection)
     }
-}
-
-/// A link that answers polls with the waiting messages.
-final class PollLink: ServerLink {
-    private let timeout: Double
-    private let limit: Int
-    private let eventLoop: any EventLoop
-    private let ended: @Sendable () -> Void
-    private var waiting: (exchange: HTTPExchange, timer: Scheduled<Void>)?
-    private var bytes: [UInt8] = []
-    private var isEnded = false
-    private var isDropped = false
-
-    /// - Parameters:
-    ///   - limit: The maximum number of waiting bytes.
-    ///   - ended: A closure that the link calls after it has answered a poll with the end of the connection (status
-    ///     204), and after it was dropped.
-    init(timeout: Double, limit: Int, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
-        self.timeout = timeout
-        self.limit = limit
-        self.eventLoop = eventLoop
-        self.ended = ended
-    }
-
-    func poll(_ exchange: HTTPExchange) {
-        if isDropped { return exchange.drop() }
-        respond(HubResponse(status: 204))
-        let link = NIOLoopBound(self, eventLoop: eventLoop)
-        let timer = eventLoop.scheduleTask(in: TimeAmount(Duration(clampingSeconds: timeout))) {
-            link.value.respond(.text(200, ""))
-        }
-        waiting = (exchange, timer)
-        flush()
-    }
-
-    private func respond(_ response: HubResponse) {
-        guard let waiting else { return }
-        self.waiting = nil
-        waiting.timer.cancel()
-        waiting.exchange.respond(response)
-    }
-
-    private func flush() {
-        guard waiting != nil else { return }
-        if !bytes.isEmpty {
-            respond(HubResponse(status: 200, body: bytes))
-            bytes = []
-        } else if isEnded {
-            respond(HubResponse(status: 204))
-            ended()
-        }
-    }
-
-    func write(_ bytes: [UInt8], isBinary: Bool) {
-        if isDropped { return }
-        if self.bytes.count > limit { return drop() }
-        self.bytes += bytes
-        flush()
-    }
-
-    func close() {
-        isEnded = true
-        flush()
-    }
-
-    func end() { close() }
-
-    func drop() {
-        isDropped = true
-        waiting?.timer.cancel()
-        waiting?.exchange.drop()
-        waiting = nil
-        ended()
-    }
-}
-
-/// A link that sends events.
-final class EventLink: ServerLink {
-    private let exchange: HTTPExchange
-    private let limit: Int
-
-    /// - Parameter limit: The maximum number of waiting bytes.
-    init(_ exchange: HTTPExchange, limit: Int) {
-        self.exchange = exchange
-        self.limit = limit
-    }
-
-    func write(_ bytes: [UInt8], isBinary: Bool) {
-        if exchange.hasUnsentBytes(beyond: limit) { return drop() }
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
-        exchange.write(Array((lines.map { "data: \($0)\r\n" }.joined() + "\r\n").utf8))
-    }
-
-    func close() { exchange.drop() }
-    func drop() { exchange.drop() }
 }

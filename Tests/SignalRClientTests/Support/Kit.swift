@@ -130,3 +130,8 @@ func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Boo
 
 /// Returns the code of a `SignalRClientError`, or nil for another error.
 func code(_ error: (any Error)?) -> SignalRClientError.Code? { (error as? SignalRClientError)?.code }
+
+/// Returns the text that the caller of `ask_me` gets if the client's handler fails with a message.
+func askMeError(_ message: String) -> String {
+    "An unexpected error occurred invoking 'ask_me' on the server. HubException: \(message)"
+}

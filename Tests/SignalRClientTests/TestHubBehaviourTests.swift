@@ -1,0 +1,315 @@
+import SignalRClient
+import SignalRTestServer
+import TestTraits
+import Testing
+
+/// Tests that the test hub does what ASP.NET Core does, byte by byte.
+@Suite("The test hub beside ASP.NET Core", .limited) struct TestHubBehaviourTests {
+    private static let handshake = #"{"protocol":"json","version":1}"# + "\u{1E}"
+
+    /// Opens a connection that polls.
+    private func poll(_ server: SignalRTestServer, _ wire: Wire) async throws -> String {
+        let target = "/hub?id=\(try await Wire.negotiate(server))"
+        #expect(try await wire.request("GET", target).status == 200)
+        #expect(try await wire.request("POST", target, body: Self.handshake).status == 200)
+        #expect(try await wire.request("GET", target).body == "{}\u{1E}")
+        return target
+    }
+
+    // MARK: Pieces
+
+    @Test("cut makes fragments of one WebSocket message, and a piece may end within a character")
+    func fragments() async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                try await wire.connect()
+                await server.cut(intoPiecesOf: 1)
+                server.sendBytes(Array("é\u{1E}".utf8))
+                let expected: [(UInt8, UInt8)] = [(0x01, 0xC3), (0x00, 0xA9), (0x80, 0x1E)]
+                for (head, byte) in expected {
+                    #expect(await wire.frame() == Wire.Frame(head: head, payload: [byte]))
+                }
+            }
+        }
+    }
+
+    @Test("with cut, each client of ours gets whole text", arguments: Route.all)
+    func cutText(_ route: Route) async throws {
+        try await withConnection(route) { connection, server in
+            await server.cut(intoPiecesOf: 1)
+            let text: String = try await connection.invoke(method: "echo", arguments: "é😀")
+            #expect(text == "é😀")
+        }
+    }
+
+    @Test("with cut, an event stays whole in its stream")
+    func cutEvents() async throws {
+        try await withServer { server in
+            let token = try await Wire.negotiate(server)
+            try await withWire(server) { events in
+                _ = try await events.exchange(
+                    "GET /hub?id=\(token) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n",
+                    upTo: ":\r\n\r\n"
+                )
+                await server.cut(intoPiecesOf: 3)
+                try await withWire(server) { wire in
+                    _ = try await wire.request("POST", "/hub?id=\(token)", body: Self.handshake)
+                }
+                // The chunks of "data: {}␞\r\n\r\n".
+                let text = await events.receive(upTo: "1\r\n\n\r\n")
+                #expect(text == "3\r\ndat\r\n3\r\na: \r\n3\r\n{}\u{1E}\r\n3\r\n\r\n\r\r\n1\r\n\n\r\n")
+            }
+        }
+    }
+
+    @Test("join sends several messages in one frame")
+    func joined() async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                try await wire.connect()
+                await server.join(messages: 3)
+                for _ in 0..<4 { server.sendAll("a") }
+                let message = #"{"type":1,"target":"a","arguments":[]}"# + "\u{1E}"
+                #expect(await wire.texts(2) == [message + message + message, message])
+            }
+        }
+    }
+
+    // MARK: Polling
+
+    @Test("an answer that becomes ready after a poll was cut comes with the next poll")
+    func cutPoll() async throws {
+        try await withServer { server in
+            let ready = AsyncStream<Void>.makeStream()
+            server.on("wait") { (_: TestHubCall) in for await _ in ready.stream { break } }
+            try await withWire(server) { wire in
+                let target = try await poll(server, wire)
+                let call = #"{"type":1,"invocationId":"1","target":"wait","arguments":[]}"# + "\u{1E}"
+                #expect(try await wire.request("POST", target, body: call).status == 200)
+                let count = server.requests.count
+                try await withWire(server) { other in
+                    _ = try await other.exchange("GET \(target) HTTP/1.1\nHost: localhost\n\n", upTo: "")
+                    await server.waitForRequests { $0.count > count }
+                }
+                // The server notices the end of the poll's TCP connection in a later turn of its event loop.
+                for _ in 0..<100 { #expect(try await wire.request("GET", "/hub?id=x").status == 404) }
+                ready.continuation.yield()
+                let answer = #"{"type":3,"invocationId":"1","result":null}"# + "\u{1E}"
+                #expect(try await wire.request("GET", target).body == answer)
+            }
+        }
+    }
+
+    @Test("polls get no pings, so an idle poll ends after the timeout")
+    func idlePoll() async throws {
+        var options = TestHubOptions()
+        options.keepAliveInterval = 0.02
+        options.pollTimeout = 0.2
+        try await withServer(options) { server in
+            try await withWire(server) { wire in
+                let target = try await poll(server, wire)
+                let answer = try await wire.request("GET", target)
+                #expect(answer.status == 200 && answer.body.isEmpty)
+            }
+        }
+    }
+
+    @Test("the client's Close gets a Close, and then the end")
+    func closes() async throws {
+        try await withServer { server in
+            try await withWire(server) { wire in
+                let target = try await poll(server, wire)
+                #expect(try await wire.request("POST", target, body: "{\"type\":7}\u{1E}").status == 200)
+                #expect(try await wire.request("GET", target).body == "{\"type\":7}\u{1E}")
+                #expect(try await wire.request("GET", target).status == 204)
+                #expect(try await wire.request("GET", target).status == 404)
+            }
+            let token = try await Wire.negotiate(server)
+            try await withWire(server) { events in
+                _ = try await events.exchange(
+                    "GET /hub?id=\(token) HTTP/1.1\nHost: localhost\nAccept: text/event-stream\n\n",
+                    upTo: ":\r\n\r\n"
+                )
+                try await withWire(server) { wire in
+                    let body = Self.handshake + "{\"type\":7}\u{1E}"
+                    _ = try await wire.request("POST", "/hub?id=\(token)", body: body)
+                }
+                // The stream ends with the last chunk, and not by a cut.
+                #expect(await events.receive(upTo: "\r\n0\r\n\r\n").contains("data: {\"type\":7}\u{1E}"))
+            }
+            // A WebSocket closes with code 1000: see `lifetimes` in the other suite.
+        }
+    }
+
+    // MARK: WebSockets
+
+    @Test("nothing follows the close frame")
+    func afterTheClose() async throws {
+        var options = TestHubOptions()
+        options.keepAliveInterval = 0.01
+        try await withServer(options) { server in
+            try await withWire(server) { wire in
+                try await wire.connect()
+                server.closeConnections(error: "a", allowReconnect: true)
+                server.closeConnections(error: "b")
+                server.sendAll("late")
+                let close = #"{"type":7,"error":"a","allowReconnect":true}"# + "\u{1E}"
+                #expect(await wire.frame() == .text(close))
+                #expect(await wire.frame() == .close(1000))
+                try await wire.call(#"{"type":1,"invocationId":"1","target":"nothing","arguments":[]}"#)
+                try await wire.send(0x88, [0x03, 0xE8])
+                #expect(await wire.endsSilently())
+            }
+        }
+    }
+
+    @Test("an unreadable or long message closes the connection with ASP.NET Core's text, and allows a reconnect")
+    func unreadable() async throws {
+        let long = #"{"type":1,"target":"a","arguments":["\#(String(repeating: "x", count: 32_768))"]}"#
+        for message in ["garbage", #"{"type":1,"target":"a"}"#, long] {
+            try await withServer { server in
+                try await withWire(server) { wire in
+                    try await wire.connect()
+                    try await wire.call(message)
+                    let text = #"{"type":7,"error":"Connection closed with an error.","allowReconnect":true}"#
+                    #expect(await wire.frame() == .text(text + "\u{1E}"))
+                    #expect(await wire.frame() == .close(1000))
+                }
+            }
+        }
+    }
+
+    @Test("a connection can be resumed only after a negotiation, a handshake of version 2, and no close with 1000")
+    func resumable() async throws {
+        let cases: [(query: String, version: Int, closes: Bool, isResumable: Bool)] = [
+            ("&useStatefulReconnect=true", 2, false, true), ("", 2, false, false),
+            ("&useStatefulReconnect=true", 1, false, false), ("&useStatefulReconnect=true", 2, true, false),
+        ]
+        for (query, version, closes, isResumable) in cases {
+            try await withServer { server in
+                let target = "/hub?id=\(try await Wire.negotiate(server, query))"
+                try await withWire(server) { wire in
+                    try await wire.connect(target, version: version)
+                    if closes {
+                        try await wire.send(0x88, [0x03, 0xE8])
+                        #expect(await wire.frame() == .close(1000))
+                    }
+                }
+                if !isResumable { await server.waitForEnds(1) }
+                try await withWire(server) { wire in
+                    let isOpen = try await wire.open(target)
+                    #expect(isOpen == isResumable)
+                }
+            }
+        }
+    }
+
+    @Test("the server acknowledges once a second, with the newest number")
+    func acknowledgements() async throws {
+        try await withServer { server in
+            let token = try await Wire.negotiate(server, "&useStatefulReconnect=true")
+            try await withWire(server) { wire in
+                try await wire.connect("/hub?id=\(token)", version: 2)
+                for _ in 0..<5 { try await wire.call(#"{"type":1,"target":"nothing","arguments":[]}"#) }
+                #expect(await wire.frame() == .text(#"{"type":8,"sequenceId":5}"# + "\u{1E}"))
+            }
+        }
+    }
+
+    // MARK: Texts
+
+    @Test("calls and handshakes that fail get ASP.NET Core's texts")
+    func texts() async throws {
+        let failed = "Failed to invoke"
+        let calls = [
+            (1, "nope", "[]", "\(failed) 'nope' due to an error on the server. HubException: Method does not exist."),
+            (4, "nope", "[]", "\(failed) 'nope' due to an error on the server. HubException: Method does not exist."),
+            (1, "ADD", #"["x",1]"#, "\(failed) 'Add' due to an error on the server."),
+            (1, "Add", "[1]", "\(failed) 'Add' due to an error on the server."),
+            (
+                4, "Add", "[1,1]",
+                "The client attempted to invoke the non-streaming 'Add' method with a streaming invocation."
+            ),
+            (
+                1, "Count", "[]",
+                "The client attempted to invoke the streaming 'Count' method with a non-streaming invocation."
+            ),
+            (1, "Throw", "[]", "An unexpected error occurred invoking 'Throw' on the server. HubException: no"),
+        ]
+        try await withServer { server in
+            server.on("Add") { (_, a: Int, b: Int) in a + b }
+            server.on("Count") { _ in AsyncStream<Int> { $0.finish() } }
+            server.on("Throw") { (_: TestHubCall) throws -> Int in throw HubError("no") }
+            server.on("Path") { (_, text: String) in text }
+            try await withWire(server) { wire in
+                try await wire.connect()
+                for (type, method, arguments, error) in calls {
+                    try await wire.call(
+                        #"{"type":\#(type),"invocationId":"1","target":"\#(method)","arguments":\#(arguments)}"#
+                    )
+                    #expect(
+                        await wire.frame() == .text(#"{"type":3,"invocationId":"1","error":"\#(error)"}"# + "\u{1E}")
+                    )
+                }
+                for (method, arguments, result) in [("Path", #"["a/é"]"#, #""a/é""#), ("nothing", "[]", "null")] {
+                    try await wire.call(
+                        #"{"type":1,"invocationId":"1","target":"\#(method)","arguments":\#(arguments)}"#
+                    )
+                    #expect(
+                        await wire.frame() == .text(#"{"type":3,"invocationId":"1","result":\#(result)}"# + "\u{1E}")
+                    )
+                }
+            }
+            for (request, error) in [
+                (#"{"protocol":"json","version":3}"#, "The server does not support version 3 of the 'json' protocol."),
+                (#"{"protocol":"xml","version":1}"#, "The protocol 'xml' is not supported."),
+                (#"{"type":6}"#, "An unexpected error occurred during connection handshake."),
+            ] {
+                try await withWire(server) { wire in
+                    #expect(try await wire.open())
+                    try await wire.call(request)
+                    #expect(await wire.frame() == .text(#"{"error":"\#(error)"}"# + "\u{1E}"))
+                    #expect(await wire.frame() == .close(1000))
+                }
+            }
+        }
+    }
+
+    // MARK: HTTP
+
+    @Test("requests get the statuses of HTTP and of ASP.NET Core")
+    func statuses() async throws {
+        try await withServer { server in
+            let token = try await Wire.negotiate(server)
+            try await withWire(server) { socket in
+                try await socket.connect("/hub?id=\(token)")
+                try await withWire(server) { wire in
+                    for (method, target, status, body) in [
+                        ("PUT", "/hub?id=\(token)", 405, ""), ("HEAD", "/hub?id=\(token)", 405, ""),
+                        ("GET", "/hub/negotiate", 405, ""), ("POST", "/hub", 400, "Connection ID required"),
+                        ("GET", "/hub?id=x", 404, "No Connection with that ID"),
+                        ("GET", "/hub?id=\(token)", 400, "Cannot change transports mid-connection"),
+                        (
+                            "DELETE", "/hub?id=\(token)", 400,
+                            "Cannot terminate this connection using the DELETE endpoint."
+                        ),
+                        ("POST", "/hub/negotiate/?negotiateVersion=1", 200, nil),
+                    ] as [(String, String, Int, String?)] {
+                        let answer = try await wire.request(method, target)
+                        #expect(answer.status == status, "\(method) \(target)")
+                        if let body { #expect(answer.body == body) }
+                    }
+                }
+                try await withWire(server) { wire in
+                    let isOpen = try await wire.open("/hub?id=\(token)")
+                    #expect(!isOpen)
+                }
+            }
+            try await withWire(server) { wire in
+                let answer = try await wire.request("POST", "/hub/negotiate", fields: "Connection: close\n")
+                #expect(answer.status == 200)
+                #expect(await wire.endsSilently())
+            }
+        }
+    }
+}
