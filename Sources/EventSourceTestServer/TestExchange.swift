@@ -85,6 +85,53 @@ public final class TestExchange: Sendable {
         }
     }
 
+    /// Answers with a status and an empty body. The answer has no `Content-Type`.
+    public func respond(status: Int) async throws { try await respond(status, [:], []) }
+
+    /// Answers with a JSON text, as it is: `exchange.respond(json: #"{"id":1}"#)`.
+    ///
+    /// - Parameters:
+    ///   - json: The text. It is not checked, so a test can also send invalid JSON.
+    ///   - status: The HTTP status. Default: 200.
+    ///   - headers: Header fields, besides `Content-Type: application/json`. A value of `nil` removes that field. Default:
+    ///     none.
+    public func respond(json: String, status: Int = 200, headers: [String: String?] = [:]) async throws {
+        try await respond(
+            status,
+            ["Content-Type": "application/json"].merging(headers) { _, new in new },
+            Array(json.utf8)
+        )
+    }
+
+    /// Answers with a value as JSON.
+    ///
+    /// - Parameters:
+    ///   - value: The value, which `JSONEncoder` writes with its default options and without escaped slashes.
+    ///   - status: The HTTP status. Default: 200.
+    ///   - headers: Header fields, besides `Content-Type: application/json`. A value of `nil` removes that field. Default:
+    ///     none.
+    /// - Throws: `EncodingError` if the value cannot be written. Throws also if the connection is closed.
+    public func respond(
+        json value: some Encodable & Sendable,
+        status: Int = 200,
+        headers: [String: String?] = [:]
+    ) async throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+        try await respond(json: text, status: status, headers: headers)
+    }
+
+    private func respond(_ status: Int, _ headers: [String: String?], _ body: [UInt8]) async throws {
+        var headers = headers.merging(["Cache-Control": nil, "Content-Length": "\(body.count)"]) { own, _ in own }
+        if headers["Content-Type"] == nil { headers["Content-Type"] = .some(nil) }
+        // These answers have no body, so they have no length either.
+        if status < 200 || status == 204 || status == 304 { headers["Content-Length"] = .some(nil) }
+        try await start(status: status, headers: headers, framing: .contentLength)
+        if !body.isEmpty { try await send(body) }
+        try await end()
+    }
+
     /// Sends the status and the header fields.
     ///
     /// - Parameters:

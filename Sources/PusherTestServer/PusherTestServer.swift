@@ -1,9 +1,9 @@
 import NIOCore
 import NIOPosix
 import PusherEncryption
+import RealtimeTestHTTP
 
 public import struct PusherProtocol.TestServerAccess
-import RealtimeTestHTTP
 
 /// A server for testing clients of the Pusher Channels protocol.
 ///
@@ -29,14 +29,59 @@ public final class PusherTestServer: Sendable {
     /// these options.
     public let options: Options
 
+    /// The servers of ``Options/apps``, in the same order. Each has its own connections, records and faults. Starting and
+    /// shutting down this server also starts and shuts down the others.
+    public let apps: [PusherTestServer]
+
     let engine: ServerEngine
     /// The listener; nil if clients reach the server through an ``InMemoryServer``.
     let listener: Listener?
+    /// The listener with TLS, if the other one is without.
+    private let tlsListener: Listener?
+    /// Whether the listeners belong to another server, for which this one is a further application.
+    private let isApp: Bool
     private let webhookSender: WebhookSender?
 
     /// Creates a server that does not listen until ``start()``.
     public convenience init(options: Options = Options()) {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        let (engine, webhooks) = Self.makeEngine(options, on: eventLoop)
+        let apps = options.apps.map { app in
+            var app = app
+            (app.apps, app.host, app.port) = ([], options.host, options.port)
+            (app.tls, app.tlsPort) = (options.tls, options.tlsPort)
+            let (engine, webhooks) = Self.makeEngine(app, on: eventLoop)
+            return (options: app, engine: engine, webhooks: webhooks)
+        }
+        let service = HTTPService(options: options, engine: engine, apps: apps.map { ($0.options, $0.engine) })
+        let isPlain = options.tlsPort != nil || options.tls == nil
+        let listener = Listener(service, options, port: options.port, tls: isPlain ? nil : options.tls)
+        let tlsListener = options.tlsPort.flatMap { port in
+            options.tls.map { Listener(service, options, port: port, tls: $0) }
+        }
+        self.init(
+            options: options,
+            engine: engine,
+            listener: listener,
+            tlsListener: tlsListener,
+            webhooks: webhooks,
+            apps: apps.map { app in
+                PusherTestServer(
+                    options: app.options,
+                    engine: app.engine,
+                    listener: listener,
+                    tlsListener: tlsListener,
+                    webhooks: app.webhooks,
+                    isApp: true
+                )
+            }
+        )
+    }
+
+    private static func makeEngine(
+        _ options: Options,
+        on eventLoop: any EventLoop
+    ) -> (ServerEngine, WebhookSender?) {
         let webhooks = options.webhookURL.map { WebhookSender(url: $0, application: options.application) }
         let engine = ServerEngine(
             options: options,
@@ -44,20 +89,33 @@ public final class PusherTestServer: Sendable {
             webhooks: webhooks,
             unixMilliseconds: { SystemTime.unixMilliseconds }
         )
-        let listener = Listener(options: options, engine: engine)
-        self.init(options: options, engine: engine, listener: listener, webhooks: webhooks)
+        return (engine, webhooks)
     }
 
-    init(options: Options, engine: ServerEngine, listener: Listener?, webhooks: WebhookSender? = nil) {
+    init(
+        options: Options,
+        engine: ServerEngine,
+        listener: Listener?,
+        tlsListener: Listener? = nil,
+        webhooks: WebhookSender? = nil,
+        apps: [PusherTestServer] = [],
+        isApp: Bool = false
+    ) {
         self.options = options
         self.engine = engine
         self.listener = listener
+        self.tlsListener = tlsListener
+        self.apps = apps
+        self.isApp = isApp
         self.webhookSender = webhooks
     }
 
     /// Shuts down a server that the app releases without ``shutdown()``. The shutdown finishes a little later.
     deinit {
-        listener?.beginShutdown()
+        if !isApp {
+            listener?.beginShutdown()
+            tlsListener?.beginShutdown()
+        }
         webhookSender?.beginShutdown()
     }
 
@@ -72,10 +130,13 @@ public final class PusherTestServer: Sendable {
         }
         // A client can connect as soon as the port is bound, and the sender drops webhooks before its start.
         webhookSender?.start()
+        if isApp { return }
         do {
+            for app in apps { try await app.start() }
             try await listener?.start()
+            try await tlsListener?.start()
         } catch {
-            await webhookSender?.shutdown()
+            await shutdown()
             throw error
         }
         // A shutdown during the start may have stopped the sender.
@@ -92,7 +153,13 @@ public final class PusherTestServer: Sendable {
             engine.step { brain in brain.removeFakeMembers() }
         }
         // Stop listening first, so that a client cannot reconnect at once.
-        if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
+        if isApp {
+            drop()
+        } else {
+            await tlsListener?.shutdown()
+            if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
+            for app in apps { await app.shutdown() }
+        }
         await webhookSender?.shutdown()
     }
 
@@ -103,11 +170,17 @@ public final class PusherTestServer: Sendable {
     /// ``Options/port`` is 0.
     public var port: Int { listener?.port ?? options.port }
 
-    /// Whether the server uses TLS.
-    public var usesTLS: Bool { options.tls != nil }
+    /// The port for TLS, if the server serves without TLS on ``port``; nil without such a port. See
+    /// ``Options/tlsPort``.
+    public var tlsPort: Int? { tlsListener?.port }
+
+    /// Whether the server uses TLS on ``port``.
+    public var usesTLS: Bool { options.tls != nil && tlsListener == nil }
 
     /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
-    public var httpURL: String {
+    public var httpURL: String { url(usesTLS: usesTLS, port: port) }
+
+    private func url(usesTLS: Bool, port: Int) -> String {
         let host = self.host.contains(":") ? "[\(self.host)]" : self.host
         return "\(usesTLS ? "https" : "http")://\(host):\(port)"
     }
@@ -115,8 +188,14 @@ public final class PusherTestServer: Sendable {
     /// The data that a client or a backend needs to use this server. `PusherClientOptions(testing: server.access)` of
     /// `PusherClient` makes options from this data, and `PusherServerAPI(testing: server.access)` of `PusherServerAPI`
     /// an API. If ``Options/port`` is 0, the data contains the port only after ``start()``.
-    public var access: TestServerAccess {
-        TestServerAccess(
+    public var access: TestServerAccess { access(usesTLS: usesTLS, port: port) }
+
+    /// The same as ``access`` for ``tlsPort``; nil without such a port.
+    public var tlsAccess: TestServerAccess? { tlsPort.map { access(usesTLS: true, port: $0) } }
+
+    private func access(usesTLS: Bool, port: Int) -> TestServerAccess {
+        let url = url(usesTLS: usesTLS, port: port)
+        return TestServerAccess(
             appID: options.application.id,
             key: options.application.key,
             host: host,
@@ -125,8 +204,8 @@ public final class PusherTestServer: Sendable {
             trustRoot: options.tls?.trustRoot,
             secret: options.application.secret,
             encryptionMasterKey: options.encryptionMasterKey,
-            channelAuthorizationURL: "\(httpURL)/pusher/auth",
-            userAuthenticationURL: "\(httpURL)/pusher/user-auth"
+            channelAuthorizationURL: "\(url)/pusher/auth",
+            userAuthenticationURL: "\(url)/pusher/user-auth"
         )
     }
 

@@ -27,7 +27,7 @@ struct PusherCommand: AsyncParsableCommand {
         version: packageVersion,
         subcommands: [
             ListenCommand.self, TriggerCommand.self, ChannelsCommand.self, ChannelCommand.self, UsersCommand.self,
-            AuthorizeCommand.self, ServeCommand.self, DemoCommand.self,
+            TerminateCommand.self, AuthorizeCommand.self, ServeCommand.self, DemoCommand.self,
         ]
     )
 

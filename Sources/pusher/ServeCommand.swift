@@ -11,7 +11,7 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the test server during the development or the tests of an app.",
         usage: "pusher serve [options]",
         discussion: """
-            Serves the Pusher Channels protocol over WebSocket without TLS. The REST API and the authorization endpoints \
+            Serves the Pusher Channels protocol over WebSocket. The REST API and the authorization endpoints \
             use the same port. The authorization endpoints authorize everybody, so the server is only for development \
             and tests. The server does not store data.
 
@@ -24,20 +24,30 @@ struct ServeCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(help: "The address to listen on. Everyone who can reach the address can use the server.")
-    var host = "127.0.0.1"
+    @Option(
+        help: "The address to listen on. Everyone who can reach the address can use the server. (default: 127.0.0.1)"
+    )
+    var host: String?
 
-    @Option(help: "The port to listen on; 0 for any free port.")
-    var port = 6001
+    @Option(help: "The port to listen on; 0 for any free port. (default: 6001)")
+    var port: Int?
 
-    @Option(help: "The application's id.")
-    var appID = "1"
+    @Option(help: "The application's id. (default: 1)")
+    var appID: String?
 
-    @Option(help: "The application's key.")
-    var key = "app-key"
+    @Option(help: "The application's key. (default: app-key)")
+    var key: String?
 
-    @Option(help: "The application's secret.")
-    var secret = "app-secret"
+    @Option(help: "The application's secret. (default: app-secret)")
+    var secret: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A further application with its own channels and connections. Can be repeated.",
+            valueName: "id:key:secret"
+        )
+    )
+    var app: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -50,21 +60,50 @@ struct ServeCommand: AsyncParsableCommand {
     )
     var encryptionKey: String?
 
-    private var masterKey: String {
-        encryptionKey ?? Environment.variable("PUSHER_ENCRYPTION_MASTER_KEY")
-            ?? PusherTestServer.Options.testEncryptionMasterKey
-    }
+    @Option(help: ArgumentHelp("The URL to which the server posts signed webhooks.", valueName: "url"))
+    var webhook: String?
+
+    @Flag(help: "Tell subscribers how many others a channel has.")
+    var subscriptionCounts = false
+
+    @Flag(help: "Reject client events.")
+    var noClientEvents = false
 
     @Option(
         help: ArgumentHelp(
-            "The server whose messages the test server imitates: \(ServerDialect.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "A certificate chain in PEM form, for TLS on --tls-port. The server stays available without TLS on --port.",
+            valueName: "file"
+        )
+    )
+    var tlsCert: String?
+
+    @Option(help: ArgumentHelp("The certificate's private key in PEM form.", valueName: "file"))
+    var tlsKey: String?
+
+    @Option(help: "The port for TLS; 0 for any free port. (default: 6443)")
+    var tlsPort: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            A JSON file with options. The other options replace those of the file, and --app, --allow-origin and \
+            --allow-host add to them. Docs/CommandLineTool.md lists the members.
+            """,
+            valueName: "file"
+        )
+    )
+    var config: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The server whose messages the test server imitates: \(ServerDialect.allCases.map(\.rawValue).joined(separator: ", ")). (default: pusher)",
             valueName: "name"
         )
     )
-    var dialect = ServerDialect.pusher
+    var dialect: ServerDialect?
 
-    @Option(help: "The number of seconds without a message after which clients should send a ping.")
-    var activityTimeout = 120
+    @Option(help: "The number of seconds without a message after which clients should send a ping. (default: 120)")
+    var activityTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -105,25 +144,100 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var replay: ReplayOptions
 
-    private var servesConsole: Bool { console ?? HostRule.isLoopback(host) }
-
     func validate() throws {
-        guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
-        guard activityTimeout > 0 else {
+        let options = try options
+        guard (0...65_535).contains(options.port) else {
+            throw ValidationError("--port takes a number from 0 to 65535.")
+        }
+        guard (0...65_535).contains(options.tlsPort ?? 0) else {
+            throw ValidationError("--tls-port takes a number from 0 to 65535.")
+        }
+        guard options.activityTimeout ?? 1 > 0 else {
             throw ValidationError("--activity-timeout takes a number of seconds greater than 0.")
         }
-        guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
-            throw ValidationError("--key takes only letters, digits, and -._~.")
+        var names: Set<String> = []
+        for app in [options] + options.apps {
+            guard !app.application.key.isEmpty, app.application.key.utf8.allSatisfy(Self.isUnreserved) else {
+                throw ValidationError("--key takes only letters, digits, and -._~.")
+            }
+            guard names.insert("id " + app.application.id).inserted, names.insert(app.application.key).inserted else {
+                throw ValidationError(
+                    "Two applications have the id \"\(app.application.id)\" or the key \"\(app.application.key)\". Give each its own."
+                )
+            }
+            guard SecretKey(base64: app.encryptionMasterKey) != nil else {
+                let source =
+                    encryptionKey != nil
+                    ? "--encryption-key" : config == nil ? "PUSHER_ENCRYPTION_MASTER_KEY" : "encryptionKey in --config"
+                throw ValidationError(
+                    "\(source) takes the base64 of 32 bytes. Make a key with openssl rand -base64 32."
+                )
+            }
         }
-        guard SecretKey(base64: masterKey) != nil else {
-            let source = encryptionKey == nil ? "PUSHER_ENCRYPTION_MASTER_KEY" : "--encryption-key"
-            throw ValidationError("\(source) takes the base64 of 32 bytes. Make a key with openssl rand -base64 32.")
-        }
-        guard console != true || HostRule.isLoopback(host) else {
+        guard console != true || HostRule.isLoopback(options.host) else {
             throw ValidationError(
-                "--console cannot be used with --host \(host): other machines could use the console. Leave out one of the options."
+                "--console cannot be used with --host \(options.host): other machines could use the console. Leave out one of the options."
             )
         }
+    }
+
+    /// The options of the server: those of the command line, else those of the file, else the defaults.
+    private var options: PusherTestServer.Options {
+        get throws {
+            let file = try config.map(ServeConfiguration.init(file:)) ?? ServeConfiguration()
+            var options = PusherTestServer.Options()
+            options.port = 6001
+            if let key = Environment.variable("PUSHER_ENCRYPTION_MASTER_KEY") { options.encryptionMasterKey = key }
+            options.host = host ?? file.host ?? options.host
+            options.port = port ?? file.port ?? options.port
+            options.dialect = (dialect ?? file.dialect ?? .pusher).dialect
+            options.activityTimeout = activityTimeout ?? file.activityTimeout ?? options.activityTimeout
+            // As on real servers. The default of the options is for tests on busy machines.
+            options.httpTransports.disconnectDelay = .seconds(5)
+            options.allowedOrigins = Set(file.allowedOrigins + allowOrigin)
+            options.allowedHosts = Set(file.allowedHosts + allowHost)
+            // The server may run for days and does not need old records.
+            options.maximumRecordCount = 10_000
+            let defaults = options
+            let further = Array(file.apps.dropFirst()) + (try app.map(ServeConfiguration.App.init(argument:)))
+            options.apps = further.map { app in
+                var options = defaults
+                app.apply(to: &options)
+                return options
+            }
+            file.apps.first?.apply(to: &options)
+            commandLineApp.apply(to: &options)
+            try addTLS(file.tls, to: &options)
+            return options
+        }
+    }
+
+    /// The options of the command line for the first application.
+    private var commandLineApp: ServeConfiguration.App {
+        var app = ServeConfiguration.App()
+        (app.id, app.key, app.secret) = (appID, key, secret)
+        (app.webhook, app.encryptionKey) = (webhook, encryptionKey)
+        app.subscriptionCounts = subscriptionCounts ? true : nil
+        app.clientEvents = noClientEvents ? false : nil
+        return app
+    }
+
+    private func addTLS(_ tls: ServeConfiguration.TLS?, to options: inout PusherTestServer.Options) throws {
+        guard let certificate = tlsCert ?? tls?.certificate, let key = tlsKey ?? tls?.key else {
+            if tlsCert != nil || tlsKey != nil {
+                throw ValidationError("--tls-cert and --tls-key belong together. Give both.")
+            }
+            if tlsPort != nil { throw ValidationError("--tls-port needs --tls-cert and --tls-key.") }
+            return
+        }
+        func read(_ path: String) throws -> String {
+            guard let data = FileManager.default.contents(atPath: path) else {
+                throw ValidationError("TLS: the file \"\(path)\" cannot be read.")
+            }
+            return String(decoding: data, as: UTF8.self)
+        }
+        options.tls = .init(certificateChain: try read(certificate), privateKey: try read(key))
+        options.tlsPort = tlsPort ?? tls?.port ?? (options.port == 0 ? 0 : 6443)
     }
 
     /// Returns whether a path may contain the byte without an escape (RFC 3986, 2.3).
@@ -137,19 +251,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var options = PusherTestServer.Options()
-        options.application = .init(id: appID, key: key, secret: secret)
-        options.encryptionMasterKey = masterKey
-        options.host = host
-        options.port = port
-        options.dialect = dialect.dialect
-        options.activityTimeout = activityTimeout
-        // As on real servers. The default of the options is for tests on busy machines.
-        options.httpTransports.disconnectDelay = .seconds(5)
-        options.allowedOrigins = Set(allowOrigin)
-        options.allowedHosts = Set(allowHost)
-        // The server may run for days and does not need old records.
-        options.maximumRecordCount = 10_000
+        let options = try options
         let recording = try replay.recording()
         // Handle signals before the server prints "ready", because a script may stop the server right after that line.
         let interruption = Interruption()
@@ -158,7 +260,9 @@ struct ServeCommand: AsyncParsableCommand {
                 try await serve(server, replaying: recording, until: interruption.received)
             }
         } catch let error as PusherTestServer.ServerError where error.code == .bindFailed {
-            throw ExitMessage(describe(error))
+            throw ExitMessage(describe(error, options))
+        } catch let error as PusherTestServer.ServerError {
+            throw ExitMessage(error.message)
         }
         withExtendedLifetime(interruption) {}
     }
@@ -169,7 +273,7 @@ struct ServeCommand: AsyncParsableCommand {
         until signals: AsyncStream<Void>
     ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            if servesConsole {
+            if console ?? HostRule.isLoopback(server.host) {
                 group.addTask {
                     try await ConsoleServer(server).run { url in try announce(server, console: url) }
                 }
@@ -188,17 +292,26 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     private func announce(_ server: PusherTestServer, console: String?) throws {
+        let application = server.options.application
         let place = server.httpURL.replacing("http://", with: "")
         try printLine("host      \(server.host)")
         try printLine("port      \(server.port)")
-        try printLine("app id    \(appID)")
-        try printLine("key       \(key)")
-        try printLine("secret    \(secret)")
-        try printLine("encryption key \(masterKey)")
-        try printLine("websocket ws://\(place)/app/\(key)")
-        try printLine("rest      \(server.httpURL)/apps/\(appID)/events")
+        try printLine("app id    \(application.id)")
+        try printLine("key       \(application.key)")
+        try printLine("secret    \(application.secret)")
+        try printLine("encryption key \(server.options.encryptionMasterKey)")
+        try printLine("websocket ws://\(place)/app/\(application.key)")
+        try printLine("rest      \(server.httpURL)/apps/\(application.id)/events")
         try printLine("auth      \(server.httpURL)/pusher/auth")
         try printLine("user auth \(server.httpURL)/pusher/user-auth")
+        if let port = server.tlsPort {
+            try printLine("tls port  \(port)")
+            try printLine("websocket wss://\(server.host):\(port)/app/\(application.key)")
+        }
+        for app in server.apps.map(\.options.application) {
+            try printLine("app       \(app.id):\(app.key):\(app.secret)")
+        }
+        if let url = server.options.webhookURL { try printLine("webhooks  \(url)") }
         if let console { try printLine("console   \(console)") }
         try printLine("ready")
     }
@@ -217,13 +330,17 @@ struct ServeCommand: AsyncParsableCommand {
         calendar: Calendar(identifier: .gregorian)
     )
 
-    private func describe(_ error: PusherTestServer.ServerError) -> String {
+    private func describe(_ error: PusherTestServer.ServerError, _ options: PusherTestServer.Options) -> String {
         let reason = (error.cause as? IOError).map { String(cString: strerror($0.errnoCode)) }
         if (error.cause as? IOError)?.errnoCode == EADDRINUSE {
-            return "Port \(port) is in use. Try --port 0 for a free port, or stop the program that uses the port."
+            if options.tlsPort != nil {
+                return "A port is in use. \(error.message) The options are --port and --tls-port."
+            }
+            return
+                "Port \(options.port) is in use. Try --port 0 for a free port, or stop the program that uses the port."
         }
         return
-            "Cannot listen on \(host), port \(port): \(reason ?? "it is not an address of this machine"). Try --host 127.0.0.1."
+            "Cannot listen on \(options.host), port \(options.port): \(reason ?? "it is not an address of this machine"). Try --host 127.0.0.1."
     }
 }
 

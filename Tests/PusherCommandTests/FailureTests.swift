@@ -10,7 +10,7 @@ struct FailureTests {
     /// The commands that use a server.
     static let commands = [
         ["channels"], ["channel", "private-a"], ["users", "presence-a"], ["trigger", "private-a", "e", "hush-data"],
-        ["listen", "private-a"],
+        ["listen", "private-a"], ["terminate", "ada"],
     ]
 
     private func expectFailure(

@@ -2,7 +2,10 @@ import ClientTestSupport
 import Foundation
 import Logging
 import PusherClient
+import PusherTestServer
+import SocketTestSupport
 import TestSupport
+import TestTLS
 import TestTraits
 import Testing
 
@@ -100,5 +103,125 @@ struct ServeTests {
         for pusher in pushers { pusher.disconnect() }
         process.send(SIGTERM)
         #expect(await process.end() == 0)
+    }
+
+    // MARK: Configurations
+
+    /// Writes files into a folder of their own, and runs the body with the path of the folder.
+    private func withFiles(_ files: [String: String], _ body: (String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pusher-serve-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for (name, text) in files { try Data(text.utf8).write(to: folder.appendingPathComponent(name)) }
+        try await body(folder.path)
+    }
+
+    /// The configuration in `Docs/CommandLineTool.md`, with free ports and the URL of the test.
+    private static func configuration(webhook: String) throws -> String {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/CommandLineTool.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        let start = try #require(text.range(of: "```json\n{\n  \"port\"")).lowerBound
+        let block = text[start...].dropFirst("```json\n".count)
+        let json = String(block[..<(try #require(block.range(of: "```")).lowerBound)])
+        return json.replacing("\"port\": 6001", with: "\"port\": 0").replacing("\"port\": 6443", with: "\"port\": 0")
+            .replacing("http://localhost:8000/webhooks", with: webhook)
+    }
+
+    @Test("the documented configuration works: webhooks, an encryption key, TLS and two applications")
+    func configuration() async throws {
+        try await HTTPTestServer.serving({ _ in .answer(200) }) { receiver in
+            let certificates = TestCertificates()
+            let files = [
+                "pusher.json": try Self.configuration(webhook: receiver.url + "/hook"),
+                "localhost.pem": certificates.serverPEM, "localhost-key.pem": certificates.serverKeyPEM,
+            ]
+            try await withFiles(files) { folder in
+                let serve = try ToolRun(["serve", "--no-console", "--config", "\(folder)/pusher.json"])
+                var values: [String: String] = [:]
+                for await line in serve.process.lines {
+                    if line == "ready" { break }
+                    let words = line.split(separator: " ")
+                    values[words.dropLast().joined(separator: " ")] = words.last.map(String.init)
+                }
+                #expect(values["key"] == "shop-key" && values["app"] == "2:blog-key:blog-secret")
+                let key = try #require(values["encryption key"])
+                #expect(key == "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")
+                let (port, tlsPort) = (try #require(values["port"]), try #require(values["tls port"]))
+                let shop = ["--app-id", "1", "--key", "shop-key", "--secret", "shop-secret"]
+                let plain = ["--url", "ws://127.0.0.1:\(port)", "--timeout", "280"]
+                let listen = try ToolRun(
+                    ["listen", "private-encrypted-a", "--limit", "1"] + plain + shop
+                        + ["--auth-url", "http://127.0.0.1:\(port)/pusher/auth"]
+                )
+                await listen.waitForError(containing: "subscribed to private-encrypted-a")
+                let trigger = ["trigger", "private-encrypted-a", "created", "hello", "--encryption-key", key]
+                #expect(try await ToolRun.result(trigger + plain + shop).status == 0)
+                #expect(await listen.result().lines.first?.contains(#""data":"hello""#) == true)
+                let webhook = try #require(await receiver.nextRequest())
+                #expect(webhook.uri == "/hook" && "\(webhook.headers)".contains("X-Pusher-Signature"))
+                // Nobody trusts the certificate of the test, so the connection fails after the TLS handshake.
+                let secure = ["--url", "wss://localhost:\(tlsPort)", "--timeout", "280"]
+                let refused = try await ToolRun.result(["channels"] + secure + shop)
+                #expect(refused.status == 1 && refused.errors.last?.contains("certificate") == true, "\(refused)")
+                let blog = ["--app-id", "2", "--key", "blog-key", "--secret", "blog-secret"]
+                #expect(try await ToolRun.result(["channels"] + plain + blog).status == 0)
+                serve.process.send(SIGTERM)
+                #expect(await serve.result().status == 0)
+            }
+        }
+    }
+
+    @Test("an unknown or unsuitable member of the configuration is an error with its place")
+    func invalidConfiguration() async throws {
+        let cases = [
+            (#"{"prot": 1}"#, #"unknown member "prot" in "#), (#"{"port": "1"}"#, #""port" in "#),
+            (#"{"apps": [{"id": "1"}, {"webhok": ""}]}"#, #"unknown member "webhok" in apps[1] of "#),
+            (#"{"tls": {"certificate": "c.pem"}}"#, #""key" in tls of "#), ("{", "is not JSON"),
+            (#"{"dialect": "pushr"}"#, "is one of pusher, soketi"), ("[]", "is not a JSON object"),
+        ]
+        for (json, text) in cases {
+            try await withFiles(["serve.json": json]) { folder in
+                let result = try await ToolRun.result(["serve", "--port", "0", "--config", "\(folder)/serve.json"])
+                #expect(result.status == 64, "\(json)")
+                #expect(result.errors.first?.contains(text) == true, "\(result)")
+            }
+        }
+    }
+
+    @Test("options of the command line replace those of the configuration, and --app adds applications")
+    func precedence() async throws {
+        let json = #"{"port": 1, "apps": [{"id": "1", "key": "of-file", "secret": "s", "clientEvents": true}]}"#
+        try await withFiles(["serve.json": json]) { folder in
+            let options = ["--port", "0", "--key", "of-option", "--app", "9:nine:secret", "--no-client-events"]
+            let serve = try ToolRun(
+                ["serve", "--no-console", "--subscription-counts", "--config", "\(folder)/serve.json"] + options
+            )
+            var lines: [String] = []
+            for await line in serve.process.lines {
+                if line == "ready" { break }
+                lines.append(line)
+            }
+            #expect(lines.contains("key       of-option") && lines.contains("app       9:nine:secret"), "\(lines)")
+            serve.process.send(SIGTERM)
+            #expect(await serve.result().status == 0)
+        }
+        let twice = try await ToolRun.result(["serve", "--port", "0", "--app", "1:other:secret"])
+        #expect(twice.status == 64 && twice.errors.first?.contains("Two applications have the id") == true)
+        let half = try await ToolRun.result(["serve", "--port", "0", "--tls-cert", "/dev/null"])
+        #expect(half.status == 64 && half.errors.first?.contains("--tls-cert and --tls-key belong together") == true)
+    }
+
+    @Test("pusher terminate closes the connections of a user")
+    func terminate() async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = makeClient(port: server.port, userSecret: "app-secret")
+            pusher.connect()
+            pusher.signIn()
+            try await server.nextRecord(timeout: .patience) { $0.event == .signedIn(userId: "ada") }
+            let result = try await ToolRun.result(["terminate", "ada"] + server.toolOptions)
+            #expect(result.status == 0 && result.lines.isEmpty, "\(result)")
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
+            pusher.disconnect()
+        }
     }
 }

@@ -133,7 +133,11 @@ struct CrossOriginTests {
         #expect((refusal == nil) == isAccepted)
         if !isAccepted {
             #expect(refusal?.status == 403)
-            #expect(refusal.map { String(decoding: $0.body, as: UTF8.self) }?.hasSuffix("add it to allowedHosts (pusher serve: --allow-host)") == true)
+            #expect(
+                refusal.map { String(decoding: $0.body, as: UTF8.self) }?.hasSuffix(
+                    "add it to allowedHosts (pusher serve: --allow-host)"
+                ) == true
+            )
         }
         #expect(CrossOriginPolicy(allowedOrigins: []).refusal(of: request) == nil)
     }

@@ -119,7 +119,7 @@ struct FakeMemberTests {
         let end = #""channel":"presence-room","user_id":"bob"}"#
         #expect(
             room.texts() == [
-                #"{"event":"client-typing","data":{"on":true},\#(end)"#,
+                #"{"event":"client-typing","data":"{\"on\":true}",\#(end)"#,
                 #"{"event":"client-note","data":"no JSON",\#(end)"#,
             ]
         )

@@ -330,7 +330,21 @@ struct RESTTests {
         }
         #expect(body("cache-x") == #"{"cache":{"data":"{}","ttl":60},"occupied":true}"#)
         #expect(body("cache-y") == #"{"cache":null,"occupied":false}"#)
-        #expect(body("x") == #"{"occupied":false}"#)
+        // Only cache channels have a cache.
+        let refused = ask(&server, "GET", "/apps/3/channels/x", ["info": "cache"]).response
+        #expect(refused == RESTResponse(status: 400, body: "cache is for cache channels"))
+    }
+
+    @Test("an unknown attribute in info is an error")
+    func unknownAttributes() {
+        let refusal = RESTResponse(status: 400, body: "info should be a comma separated list of attributes")
+        for info in ["nothing", "user_count;subscription_count", "subscription_count, user_count"] {
+            #expect(answer(signed("GET", "/apps/3/channels", ["info": info])) == refusal)
+            #expect(answer(signed("GET", "/apps/3/channels/a", ["info": info])) == refusal)
+            let body = #"{"name":"e","channel":"a","data":"","info":"\#(info)"}"#
+            #expect(answer(signed("POST", "/apps/3/events", [:], body)) == refusal)
+        }
+        #expect(answer(signed("GET", "/apps/3/channels", ["info": "cache"])) == refusal)
     }
 
     @Test("REST requests publish events to a signed-in user, and terminate the user's connections")

@@ -4,6 +4,10 @@ import ServerSentEvents
 import TestTraits
 import Testing
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 @Suite("The scripted server of event streams", .limited)
 struct TestServerTests {
     @Test("reads and writes scripts as JSON")
@@ -52,6 +56,29 @@ struct TestServerTests {
             }
             #expect(server.requests.map(\.target) == ["/feed?query", "/feed", "/feed"])
             #expect(await Recording(EventStream(server.url + "/other", connector: .patient)).end()?.status == 404)
+        }
+    }
+
+    @Test("answers without a stream are one line")
+    func shortAnswers() async throws {
+        struct Token: Encodable { var token: String }
+        try await EventSourceTestServer.withServer { server in
+            server.respond(at: "/text") { try await $0.respond(json: #"{"a":1"#, status: 201, headers: ["X-A": "b"]) }
+            server.respond(at: "/value") { try await $0.respond(json: Token(token: "a/b")) }
+            server.respond(at: "/status") { try await $0.respond(status: 503) }
+            server.respond(at: "/none") { try await $0.respond(status: 204) }
+            let answers: [(String, Int, String, String?)] = [
+                ("text", 201, #"{"a":1"#, "application/json"), ("value", 200, #"{"token":"a/b"}"#, "application/json"),
+                ("status", 503, "", nil), ("none", 204, "", nil),
+            ]
+            for (path, status, body, type) in answers {
+                let url = try #require(URL(string: "\(server.url)/\(path)"))
+                let (data, response) = try await URLSession.shared.data(from: url)
+                let http = try #require(response as? HTTPURLResponse)
+                #expect(http.statusCode == status && String(decoding: data, as: UTF8.self) == body)
+                #expect(http.value(forHTTPHeaderField: "Content-Type") == type, "\(path)")
+                #expect(http.value(forHTTPHeaderField: "X-A") == (path == "text" ? "b" : nil))
+            }
         }
     }
 

@@ -129,7 +129,10 @@ struct PeerTests {
 struct PeerClientTests {
     @Test func anotherClientUsesTheTestHub() async throws {
         let client = try #require(peerClient)
-        try await withServer { server in
+        var options = TestHubOptions()
+        // aiosignalr 0.1.1 sends the handshake before its first poll, which ASP.NET Core refuses too.
+        options.tolerated = [.noPostBeforeTransport]
+        try await withServer(options) { server in
             let arguments = Array(client.dropFirst()) + [server.url]
             let process = try ChildProcess(client[0], arguments, showsErrors: true)
             var output: [String] = []

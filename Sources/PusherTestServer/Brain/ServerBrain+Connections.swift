@@ -121,6 +121,10 @@ extension ServerBrain {
         return (5...7).contains(number) ? nil : (4007, "Unsupported protocol version")
     }
 
+    func hasConnection(withSocketID socketID: String) -> Bool {
+        connections.values.contains { $0.socketID == socketID }
+    }
+
     /// Returns the decoded key in a path that ends with `/app/{key}`; nil for other paths.
     static func applicationKey(inPath path: String) -> String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)

@@ -156,6 +156,7 @@ extension ServerBrain {
         }
         let socketID = try Self.optionalString(value["socket_id"], "socket_id")
         let info = try Self.optionalString(value["info"], "info")
+        try Self.checkInfo(info ?? "")
         let event: PublishedEvent
         do {
             event = try PublishedEvent(name: name, data: data, channels: names, socketID: socketID)

@@ -5,6 +5,7 @@ extension ServerBrain {
     func channels(_ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
         let prefix = parameters["filter_by_prefix"] ?? ""
         let info = parameters["info"] ?? ""
+        try Self.checkInfo(info)
         if Self.names(info).contains("user_count"), !prefix.hasPrefix(ChannelKind.Base.presence.prefix) {
             throw .badRequest("user_count is for presence channels: filter_by_prefix must begin with presence-")
         }
@@ -16,13 +17,15 @@ extension ServerBrain {
     func channel(_ name: String, _ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
         guard (try? ChannelName(name)) != nil else { throw .badRequest("invalid channel name") }
         let info = parameters["info"] ?? ""
+        try Self.checkInfo(info, allowsCache: true)
         let kind = ChannelKind(ofChannelNamed: name)
         if Self.names(info).contains("user_count"), kind.base != .presence {
             throw .badRequest("user_count is for presence channels")
         }
+        if Self.names(info).contains("cache"), !kind.isCache { throw .badRequest("cache is for cache channels") }
         var members = attributes(of: name, info).object ?? WireTable()
         members["occupied"] = .bool(subscriptionCount(of: name) > 0)
-        if Self.names(info).contains("cache"), kind.isCache { members["cache"] = cache(of: name) }
+        if Self.names(info).contains("cache") { members["cache"] = cache(of: name) }
         return .object(members)
     }
 
@@ -49,6 +52,16 @@ extension ServerBrain {
         }
         return .object(members)
     }
+
+    /// Checks the names of the attributes that an answer must contain.
+    static func checkInfo(_ info: String, allowsCache: Bool = false) throws(RESTFailure) {
+        let known: Set<Substring> = allowsCache ? attributeNames.union(["cache"]) : attributeNames
+        guard names(info).allSatisfy({ known.contains($0) }) else {
+            throw .badRequest("info should be a comma separated list of attributes")
+        }
+    }
+
+    private static let attributeNames: Set<Substring> = ["user_count", "subscription_count"]
 
     private static func names(_ info: String) -> [Substring] { info.split(separator: ",") }
 }

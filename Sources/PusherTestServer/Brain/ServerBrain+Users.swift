@@ -29,7 +29,11 @@ extension ServerBrain {
         }
         let watchlist = members.value("watchlist")?.array?.compactMap(\.identifier) ?? []
         let isTooLong = watchlist.count > Self.maximumWatchlistCount
-        let user = SignedInUser(id: userId, info: members.text("user_info"), watchlist: isTooLong ? [] : watchlist)
+        let user = SignedInUser(
+            id: userId,
+            info: members.text("user_info"),
+            watchlist: Array(watchlist.prefix(Self.maximumWatchlistCount))
+        )
         if connections[id]?.user == nil { begin(user, on: id) }
         say(dialect.signInSuccess(userData: userData, auth: auth), to: id)
         guard dialect.users.sendsWatchlistEvents else { return }

@@ -1,38 +1,71 @@
 import NIOCore
+import PusherProtocol
 import RealtimeTestHTTP
 
-/// Passes the requests of sockets to the engine, and the engine's answers to the sockets.
+/// Passes the requests of sockets to the engines, and their answers to the sockets.
 struct HTTPService: HTTPTestService {
-    private let options: PusherTestServer.Options
-    private let engine: ServerEngine
+    typealias App = (options: PusherTestServer.Options, engine: ServerEngine)
+
+    private let main: App
+    /// The further applications.
+    private let apps: [App]
     let crossOriginPolicy: CrossOriginPolicy?
 
-    init(options: PusherTestServer.Options, engine: ServerEngine, hostRule: HostRule? = nil) {
-        self.options = options
-        self.engine = engine
-        crossOriginPolicy = CrossOriginPolicy(options, hostRule: hostRule)
+    init(options: PusherTestServer.Options, engine: ServerEngine, apps: [App] = []) {
+        main = (options, engine)
+        self.apps = apps
+        crossOriginPolicy = CrossOriginPolicy(
+            options,
+            hostRule: HostRule.isLoopback(options.host)
+                ? HostRule(boundTo: options.host, allowed: options.allowedHosts) : nil
+        )
     }
 
+    var eventLoop: any EventLoop { main.engine.eventLoop }
+
     var limits: HTTPTestLimits {
-        HTTPTestLimits(maximumRequestSize: options.maximumRequestSize, requestTimeout: options.requestTimeout)
+        HTTPTestLimits(
+            maximumRequestSize: main.options.maximumRequestSize,
+            requestTimeout: main.options.requestTimeout
+        )
     }
 
     func refusal(ofHead request: HTTPTestRequest) -> HTTPTestResponse? {
-        engine.refusal(ofHead: PusherTestServer.Request(request)).map { $0.http }
+        let request = PusherTestServer.Request(request)
+        return app(for: request).engine.refusal(ofHead: request).map { $0.http }
     }
 
     func answered(_ request: HTTPTestRequest, status: Int) {
-        engine.note(PusherTestServer.Request(request), answeredWith: status)
+        let request = PusherTestServer.Request(request)
+        app(for: request).engine.note(request, answeredWith: status)
     }
 
     func respond(to request: HTTPTestRequest, _ exchange: HTTPTestExchange) {
         let request = PusherTestServer.Request(request)
+        let (options, engine) = app(for: request)
         if exchange.isUpgrade {
             let link = ListenerLink(exchange, engine: engine, options: options)
             return engine.connectionRequested(request, link: link) { id in link.assign(id) }
         }
         let writer = ResponseWriter(exchange, engine)
         engine.request(request, assign: writer.assign, respond: writer.respond)
+    }
+
+    /// Returns the application that a request names: by its key, by its id, or by the socket id of a connection. The main
+    /// application gets the other requests, and refuses most of them.
+    private func app(for request: PusherTestServer.Request) -> App {
+        if apps.isEmpty { return main }
+        let parts = request.path.split(separator: "/").map { PercentEncoding.decode($0) }
+        let all = [main] + apps
+        if parts.first == "apps" {
+            return all.first { parts.count > 1 && $0.options.application.id == parts[1] } ?? main
+        }
+        if AuthorizationCall.isFor(request) {
+            guard let socketID = Form(of: request)?["socket_id"] else { return main }
+            return all.first { $0.engine.read { $0.hasConnection(withSocketID: socketID) } } ?? main
+        }
+        guard let index = parts.lastIndex(of: "app"), index + 1 < parts.count else { return main }
+        return all.first { $0.options.application.key == parts[index + 1] } ?? main
     }
 }
 

@@ -26,15 +26,16 @@ extension Listener {
         )
     }
 
-    convenience init(options: PusherTestServer.Options, engine: ServerEngine) {
-        self.init(eventLoop: engine.eventLoop, host: options.host, port: options.port) {
-            let tls = try options.tls.map { try $0.serverContext() }
-            let hostRule =
-                HostRule.isLoopback(options.host)
-                ? HostRule(boundTo: options.host, allowed: options.allowedHosts) : nil
-            let service = HTTPService(options: options, engine: engine, hostRule: hostRule)
+    convenience init(
+        _ service: HTTPService,
+        _ options: PusherTestServer.Options,
+        port: Int,
+        tls: PusherTestServer.TLS?
+    ) {
+        self.init(eventLoop: service.eventLoop, host: options.host, port: port) {
+            let context = try tls.map { try $0.serverContext() }
             return { channel in
-                try HTTPRequestHandler.addHandlers(to: channel.pipeline.syncOperations, service: service, tls: tls)
+                try HTTPRequestHandler.addHandlers(to: channel.pipeline.syncOperations, service: service, tls: context)
             }
         }
     }

@@ -12,6 +12,7 @@ extension PusherTestServer.Dialect {
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
         $0.presence.keepsNumericIDs = true
+        $0.clientEvents.data = .unchanged
         $0.users.echoesAuth = true
         $0.users.signInRefusal = .close
         $0.users.sendsWatchlistEvents = false
@@ -33,6 +34,7 @@ extension PusherTestServer.Dialect {
         $0.presence.keepsNumericIDs = true
         $0.presence.hash = .listWhereCounted
         $0.cache.replay = .unencryptedChannels
+        $0.clientEvents.data = .unchanged
         $0.clientEvents.refusesStrings = true
         $0.users.knowsSignIn = false
     }
@@ -46,6 +48,7 @@ extension PusherTestServer.Dialect {
         $0.duplicateSubscription = .nothing
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
+        $0.clientEvents.data = .unchanged
         $0.clientEvents.errorsNameChannel = true
         $0.users.signInRefusal = .close
         $0.users.watchlistEvents = .object
@@ -61,6 +64,7 @@ extension PusherTestServer.Dialect {
         $0.appendsNewline = true
         $0.presence.refusesNumericIDs = true
         $0.cache.replay = .none
+        $0.clientEvents.data = .unchanged
         $0.clientEvents.addsUserID = false
         $0.users.knowsSignIn = false
     }
@@ -74,6 +78,7 @@ extension PusherTestServer.Dialect {
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.cache.replay = .none
+        $0.clientEvents.data = .unchanged
         $0.clientEvents.addsUserID = false
         $0.users.knowsSignIn = false
     }
@@ -89,6 +94,7 @@ extension PusherTestServer.Dialect {
         $0.presence.succeedsBeforeJoining = true
         $0.presence.memberEvents = .object
         $0.cache.replay = .none
+        $0.clientEvents.data = .unchanged
         $0.clientEvents.addsUserID = false
         $0.users.knowsSignIn = false
     }
@@ -105,7 +111,6 @@ extension PusherTestServer.Dialect {
         $0.presence.tellsInfoOfLeavers = true
         $0.cache.replay = .publicChannels
         $0.cache.missData = .nullString
-        $0.clientEvents.data = .string
         $0.clientEvents.addsUserID = false
         $0.users.knowsSignIn = false
     }

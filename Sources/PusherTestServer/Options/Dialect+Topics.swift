@@ -87,8 +87,9 @@ extension PusherTestServer.Dialect {
             case string
         }
 
-        /// The change that the server makes to the `data` of a client event. Default: no change.
-        public var data = Data.unchanged
+        /// The change that the server makes to the `data` of a client event. Default: it becomes a string, as Pusher's
+        /// documentation has it.
+        public var data = Data.string
         /// Whether the server rejects client events whose data is a string, with the error for invalid messages.
         /// Default: false.
         public var refusesStrings = false

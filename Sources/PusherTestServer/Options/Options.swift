@@ -4,6 +4,14 @@ extension PusherTestServer {
         /// The application that clients connect to. Default: the default values of ``Application``.
         public var application = Application()
 
+        /// Further applications of the same server, each with options of its own, such as a dialect, an encryption key or
+        /// webhooks. Clients of one application get nothing of another. ``PusherTestServer/apps`` has a server for each.
+        /// Default: none.
+        ///
+        /// Their addresses, certificates, limits for requests, allowed origins and allowed hosts are this server's, and
+        /// their own `apps` have no effect.
+        public var apps: [Options] = []
+
         /// The address to bind: `127.0.0.1` (the default) or `::1`. You can also bind another address of this machine.
         /// Everyone who can reach that address can then use the server.
         public var host = "127.0.0.1"
@@ -11,6 +19,10 @@ extension PusherTestServer {
         public var port = 0
         /// The certificate for TLS, for example ``TLS/localhost``. If nil, the default, the server does not use TLS.
         public var tls: TLS?
+        /// The port for TLS, if the server also serves without TLS on ``port``, for example for a backend that uses https
+        /// and a client that does not. Both ports have the same connections and channels. 0 means any free port. If nil,
+        /// the default, a server with ``tls`` uses only TLS, on ``port``.
+        public var tlsPort: Int?
 
         /// The form of the server's messages. Default: Pusher's form.
         public var dialect = Dialect.pusher

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOEmbedded
+import RealtimeTestHTTP
 
 @testable import PusherTestServer
-import RealtimeTestHTTP
 
 /// A connection to the listener's handlers without a socket, in virtual time.
 final class EmbeddedConnection {
