@@ -133,6 +133,9 @@ package struct HTTPRequestError: Error {
     package var url: String?
     /// Whether the request failed before the client sent any byte, because there was no connection.
     package var isUnsent = false
+    /// Whether the connection had served another request. So the server speaks HTTP, and may have closed the connection
+    /// while it was unused.
+    package var isOfKeptConnection = false
 
     package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {
         self.kind = kind
@@ -143,7 +146,7 @@ package struct HTTPRequestError: Error {
     /// A sentence for the end of a message, if the server may have expected TLS: the client reached the server without
     /// TLS, and got no answer of HTTP. Otherwise empty.
     package func adviceAboutTLS(for url: String) -> String {
-        guard kind == .failed, !isUnsent, url.lowercased().hasPrefix("http:") else { return "" }
+        guard kind == .failed, !isUnsent, !isOfKeptConnection, url.lowercased().hasPrefix("http:") else { return "" }
         return " Use https if the port expects TLS."
     }
 }

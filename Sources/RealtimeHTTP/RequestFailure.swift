@@ -30,7 +30,25 @@ enum RequestFailure {
     }
 
     /// Makes the error for a connection that was lost before the response was complete.
-    static func lost(_ error: (any Error)?, hasHead: Bool, through proxy: ProxyServer?) -> HTTPRequestError {
+    ///
+    /// - Parameter isKept: Whether the connection had served another request.
+    static func lost(
+        _ error: (any Error)?,
+        hasHead: Bool,
+        through proxy: ProxyServer?,
+        isKept: Bool = false
+    ) -> HTTPRequestError {
+        var failure = lost(error, hasHead: hasHead, proxy, isKept: isKept)
+        failure.isOfKeptConnection = isKept
+        return failure
+    }
+
+    private static func lost(
+        _ error: (any Error)?,
+        hasHead: Bool,
+        _ proxy: ProxyServer?,
+        isKept: Bool
+    ) -> HTTPRequestError {
         if let failure = TLSFailure.established(error) {
             return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
         }
@@ -39,11 +57,13 @@ enum RequestFailure {
         }
         let isPartial = hasHead || error as? HTTPParserError == .invalidEOFState
         let way = proxy.map { " through the proxy '\($0.host)'" } ?? ""
+        let loss =
+            isKept
+            ? "the kept connection\(way) was lost before the answer arrived"
+            : "the connection\(way) was lost before the answer arrived"
         return HTTPRequestError(
             .failed,
-            isPartial
-                ? "the server ended the response early"
-                : "the connection\(way) was lost before the answer arrived\(DialFailure.systemReason(error))",
+            isPartial ? "the server ended the response early" : "\(loss)\(DialFailure.systemReason(error))",
             cause: error ?? ChannelError.eof
         )
     }

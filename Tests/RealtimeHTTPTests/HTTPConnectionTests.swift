@@ -248,6 +248,22 @@ struct HTTPConnectionTests {
     }
 
     @Test(
+        "a connection is not used after the time for which the server keeps it",
+        arguments: [("timeout=1", 2), ("timeout=0, max=5", 2), ("max=5, timeout=60", 1), ("timeout=x", 1)]
+    )
+    func idleTimeOfTheServer(field: String, connectionCount: Int) async throws {
+        let requester = requester()
+        try await HTTPTestServer.serving({ _ in .answer(200, ["Keep-Alive": field]) }) { server in
+            for _ in 1...2 {
+                let status = try await requester.status(.to(server.url, method: "POST", body: nil))
+                #expect(status == 200)
+            }
+            #expect(server.connectionCount == connectionCount)
+        }
+        requester.shutdown()
+    }
+
+    @Test(
         "a request is repeated once if a kept connection dies before its answer, and if it may be repeated",
         arguments: [("GET", nil, true), ("POST", nil, false), ("POST", true, true), ("GET", false, false)]
             as [(String, Bool?, Bool)]
@@ -274,7 +290,11 @@ struct HTTPConnectionTests {
             #expect(status == 200)
             let error = await requester.failure(request)
             #expect((error == nil) == isRepeated)
-            if !isRepeated { #expect(error?.message == "the connection was lost before the answer arrived") }
+            if !isRepeated {
+                #expect(error?.message == "the kept connection was lost before the answer arrived")
+                // The server has answered before, so it does not expect TLS.
+                #expect(error?.adviceAboutTLS(for: request.url) == "")
+            }
             #expect(requests.elements == (isRepeated ? [1, 1, 2] : [1, 1]))
             requester.shutdown()
             await waitUntil { census.open == 0 }

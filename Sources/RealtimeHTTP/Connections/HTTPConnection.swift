@@ -49,6 +49,8 @@ final class HTTPConnection {
     let generation: Int
     /// Whether the connection has served a request, so the server may already be closing it.
     private(set) var isReused = false
+    /// The time for which the server keeps the connection without a request, from its `Keep-Alive`; nil if it names none.
+    private(set) var serverIdleTime: Duration?
 
     private let channel: any Channel
     private let owner: any HTTPConnectionOwner
@@ -183,6 +185,7 @@ extension HTTPConnection: ChannelInboundHandler {
         switch unwrapInboundIn(data) {
         case .head(let head):
             isKept = isKept && head.isKeepAlive && head.status != .switchingProtocols
+            serverIdleTime = head.idleTime ?? serverIdleTime
             receive(.head(head))
         case .body(let bytes): receive(.body(bytes))
         case .end: complete(receive)
@@ -203,6 +206,18 @@ extension HTTPConnection: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         lose(nil)
         context.fireChannelInactive()
+    }
+}
+
+extension HTTPResponseHead {
+    /// The time in the field `Keep-Alive: timeout=5` (RFC 2068, 19.7.1.1).
+    fileprivate var idleTime: Duration? {
+        for parameter in headers[canonicalForm: "Keep-Alive"] {
+            let parts = parameter.split(separator: "=").map { $0.filter { $0 != " " } }
+            guard parts.count == 2, parts[0].lowercased() == "timeout", let seconds = UInt16(parts[1]) else { continue }
+            return .seconds(Int(seconds))
+        }
+        return nil
     }
 }
 

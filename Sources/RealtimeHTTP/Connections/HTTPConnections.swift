@@ -45,6 +45,9 @@ final class HTTPConnections {
         var waiting = CircularBuffer<HTTPExchange>()
     }
 
+    /// The time before the server's own limit at which an unused connection closes.
+    private static let idleMargin = Duration.seconds(1)
+
     let eventLoop: any EventLoop
     let limits: Limits
     let connect: Connect
@@ -157,9 +160,12 @@ extension HTTPConnections: HTTPConnectionOwner {
         if connection.isPooled { servers[target]?.settling -= 1 }
         guard connection.isPooled, connection.generation == generation, !isShutDown else { return connection.retire() }
         if let next = servers[target]?.waiting.popFirst() { return next.send(over: connection) }
-        guard limits.idleTime > .zero else { return connection.retire() }
+        // A request could still be on its way when the server closes the connection, and only some may be repeated.
+        let serverTime = connection.serverIdleTime.map { $0 - Self.idleMargin }
+        let time = min(limits.idleTime, serverTime ?? limits.idleTime)
+        guard time > .zero else { return connection.retire() }
         servers[target]?.unused.append(connection)
-        connection.closeUnlessUsed(within: TimeAmount(clamping: limits.idleTime))
+        connection.closeUnlessUsed(within: TimeAmount(clamping: time))
     }
 
     func closed(_ connection: HTTPConnection, wasSettling: Bool) {

@@ -190,7 +190,12 @@ final class HTTPExchange {
             stage = .unconnected
             // The server closes unused connections at any time, and may do so while the request is on its way.
             guard connection.isReused, !hasHead, !hasRepeated, request.mayBeRepeated, RequestFailure.isClosure(error)
-            else { return fail(RequestFailure.lost(error, hasHead: hasHead, through: connection.proxy)) }
+            else {
+                let isKept = connection.isReused
+                return fail(
+                    RequestFailure.lost(error, hasHead: hasHead, through: connection.proxy, isKept: isKept)
+                )
+            }
             hasRepeated = true
             connect()
         }
