@@ -1,13 +1,6 @@
 import NIOConcurrencyHelpers
 package import NIOCore
-
-/// A state machine that a ``LoopShell`` runs. Its inputs are methods that return the actions to carry out.
-package protocol LoopMachine: Sendable {
-    associatedtype Action: Sendable
-
-    /// The time at which the machine needs ``LoopShell/wake(_:now:)``, by its clock; `nil` if it waits for no time.
-    var wakeUp: Duration? { get }
-}
+package import RealtimePrimitives
 
 /// The shell around a client's state machine. It passes the inputs to the machine and carries out the actions, both on
 /// one event loop.
@@ -18,10 +11,13 @@ package protocol LoopShell: AnyObject, Sendable {
 
     var driver: MachineDriver<Machine, State> { get }
 
-    /// Passes the machine the input that it needs at ``LoopMachine/wakeUp``.
+    /// Passes the machine the input that it needs at `LoopMachine.wakeUp`.
     func wake(_ machine: inout Machine, now: Duration) -> [Machine.Action]
 
     func run(_ action: Machine.Action)
+
+    /// Carries out the actions that one input led to. Default: runs each action.
+    func run(all actions: [Machine.Action])
 }
 
 /// The machine of a ``LoopShell``, with its event loop, its clock, its timer and its observers.
@@ -67,9 +63,29 @@ package final class MachineDriver<Machine: LoopMachine, State: Sendable>: Sendab
 }
 
 extension LoopShell {
+    package func run(all actions: [Machine.Action]) { for action in actions { run(action) } }
+
     package var state: State { driver.state.value }
 
     package func states() -> AsyncStream<State> { driver.state.values() }
+
+    /// Waits for a state from which the closure makes a result, and returns the value of the result. The closure must make
+    /// one from the final state.
+    ///
+    /// - Parameters:
+    ///   - timeout: The time limit; `nil` for no limit.
+    ///   - late: The error after the time limit.
+    /// - Throws: The error of the result, `late`, or `CancellationError` if the task is cancelled.
+    package func wait<Value: Sendable, Failure: Error>(
+        within timeout: Duration?,
+        orThrow late: @autoclosure () -> Failure,
+        for result: @escaping @Sendable (State) -> Result<Value, Failure>?
+    ) async throws -> Value {
+        guard let result = try await driver.state.first(within: timeout, on: driver.eventLoop, result) else {
+            throw late()
+        }
+        return try result.get()
+    }
 
     /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
     /// once, so the shell handles events in order. If the shell is carrying out another action, the input waits.
@@ -86,9 +102,9 @@ extension LoopShell {
         driver.loop.value.isStepping = true
         let now = driver.now
         if catchesUp, let wakeUp = driver.machine.wakeUp, wakeUp <= now {
-            for action in wake(&driver.machine, now: now) { run(action) }
+            run(all: wake(&driver.machine, now: now))
         }
-        for action in input(&driver.machine, now) { run(action) }
+        run(all: input(&driver.machine, now))
         driver.loop.value.isStepping = false
         setTimer()
     }
@@ -111,10 +127,4 @@ extension LoopShell {
             )
         }
     }
-}
-
-/// The detection of times in which the computer was suspended.
-package enum Suspension {
-    /// The longest time until a waiting client looks at the clock again.
-    package static var checkInterval: Duration { .seconds(5) }
 }

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+package import NIOCore
 
 /// A state that any number of observers can follow.
 package final class ObservableState<State: Sendable>: Sendable {
@@ -6,9 +7,16 @@ package final class ObservableState<State: Sendable>: Sendable {
         var state: State
         var isFinal = false
         var observers: [UInt64: AsyncStream<State>.Continuation] = [:]
-        /// Closures that return the resumption of a waiting call if the state is one that it waits for.
-        var waiting: [@Sendable (State) -> (@Sendable () -> Void)?] = []
+        var waiting: [UInt64: Waiting] = [:]
         var serial: UInt64 = 0
+    }
+
+    /// A call that waits for a state.
+    private struct Waiting: Sendable {
+        /// Returns the resumption of the call: always after an error or without a state, and otherwise if the call waits
+        /// for the state.
+        let resumption: @Sendable (Result<State?, any Error>) -> (@Sendable () -> Void)?
+        var timer: Scheduled<Void>?
     }
 
     private let shared: NIOLockedValueBox<Shared>
@@ -38,18 +46,63 @@ package final class ObservableState<State: Sendable>: Sendable {
 
     /// Waits for a state from which the closure makes a value, and returns the value. The closure must make one from the
     /// final state.
-    package func first<Value: Sendable>(_ value: @escaping @Sendable (State) -> Value?) async -> Value {
-        await withCheckedContinuation { continuation in
-            let current: Value? = shared.withLockedValue { shared in
-                if let value = value(shared.state) { return value }
-                shared.waiting.append { state in
-                    guard let value = value(state) else { return nil }
-                    return { continuation.resume(returning: value) }
-                }
-                return nil
-            }
-            if let current { continuation.resume(returning: current) }
+    ///
+    /// - Parameter timeout: The time limit, on the event loop. Default: no limit.
+    /// - Returns: The value; `nil` after the time limit.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    package func first<Value: Sendable>(
+        within timeout: Duration? = nil,
+        on eventLoop: any EventLoop,
+        _ value: @escaping @Sendable (State) -> Value?
+    ) async throws -> Value? {
+        let id = shared.withLockedValue { shared in
+            shared.serial += 1
+            return shared.serial
         }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value?, any Error>) in
+                let waiting = Waiting { state in
+                    let result = state.map { $0.flatMap(value) }
+                    if case .success(.some) = state, case .success(nil) = result { return nil }
+                    return { continuation.resume(with: result) }
+                }
+                let resumption: (@Sendable () -> Void)? = shared.withLockedValue { shared in
+                    if let resumption = waiting.resumption(.success(shared.state)) { return resumption }
+                    // The code checks for a cancellation while it holds the lock, so a later cancellation finds the
+                    // waiting call.
+                    if Task.isCancelled { return waiting.resumption(.failure(CancellationError())) }
+                    shared.waiting[id] = waiting
+                    return nil
+                }
+                if let resumption { return resumption() }
+                guard let timeout else { return }
+                let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) { [self] in
+                    stopWaiting(id, .success(nil))
+                }
+                let isOver = shared.withLockedValue { shared in
+                    shared.waiting[id]?.timer = timer
+                    return shared.waiting[id] == nil
+                }
+                if isOver { timer.cancel() }
+            }
+        } onCancel: {
+            stopWaiting(id, .failure(CancellationError()))
+        }
+    }
+
+    /// Ends the observers' sequences.
+    package func finish() {
+        let observers = shared.withLockedValue { shared in
+            shared.isFinal = true
+            return shared.observers.values
+        }
+        for observer in observers { observer.finish() }
+    }
+
+    private func stopWaiting(_ id: UInt64, _ result: Result<State?, any Error>) {
+        let waiting = shared.withLockedValue { $0.waiting.removeValue(forKey: id) }
+        waiting?.timer?.cancel()
+        waiting?.resumption(result)?()
     }
 
     /// Changes the state, and notifies the observers. Only one thread at a time may call the method.
@@ -58,20 +111,17 @@ package final class ObservableState<State: Sendable>: Sendable {
     /// - Returns: The previous state.
     @discardableResult
     package func change(to state: State, isFinal: Bool) -> State {
-        let (old, observers, resumptions) = shared.withLockedValue { shared in
+        let (old, observers, resumptions, timers) = shared.withLockedValue { shared in
             defer { (shared.state, shared.isFinal) = (state, isFinal) }
-            var resumptions: [@Sendable () -> Void] = []
-            shared.waiting.removeAll { waiting in
-                guard let resumption = waiting(state) else { return false }
-                resumptions.append(resumption)
-                return true
-            }
-            return (shared.state, shared.observers.values, resumptions)
+            let resumptions = shared.waiting.compactMapValues { $0.resumption(.success(state)) }
+            let timers = resumptions.keys.compactMap { shared.waiting.removeValue(forKey: $0)?.timer }
+            return (shared.state, shared.observers.values, resumptions.values, timers)
         }
         for observer in observers {
             observer.yield(state)
             if isFinal { observer.finish() }
         }
+        for timer in timers { timer.cancel() }
         for resume in resumptions { resume() }
         return old
     }

@@ -6,7 +6,7 @@
 ///     print(event.event, event.data)
 /// }
 /// ```
-/// The client connects when your code takes the first event. The client disconnects when your code stops iterating:
+/// The client connects when your code takes the first event or calls ``connect()``. The client disconnects when your code stops iterating:
 /// after `break`, after an error, when the task is cancelled, or when your code releases the iterator. The client reads
 /// from the socket only as fast as your code consumes events.
 ///
@@ -19,12 +19,12 @@
 public final class EventStream: Sendable {
     /// The state of the client.
     public enum State: Hashable, Sendable {
-        /// Your code has not taken an event yet.
+        /// Your code has not taken an event yet, and has not called ``EventStream/connect()``.
         case idle
         /// The client connects. The number of the first attempt is 1.
         case connecting(attempt: Int)
-        /// The server has accepted the request.
-        case open(EventStreamResponse)
+        /// The connection is open: the server has accepted the request. ``EventStream/response`` is its response.
+        case open
         /// The client waits before it reconnects. The next attempt has the number `attempt`, and begins at `until`. To
         /// display the time, use ``remaining(at:)``.
         case waiting(until: ContinuousClock.Instant, attempt: Int, reason: EventStreamError)
@@ -117,22 +117,38 @@ public final class EventStream: Sendable {
         session = EventStreamSession(.closure(request), lastEventID: lastEventID, options, connector)
     }
 
+    deinit { session.stop() }
+
     // MARK: Events
 
     /// The events, in order. See ``EventStreamEvents``.
-    public var events: EventStreamEvents { EventStreamEvents(session: session) }
+    public var events: EventStreamEvents { EventStreamEvents(stream: self) }
 
     /// The events, the comments, and the changes of the connection, in order. See ``EventStreamItems``.
-    public var items: EventStreamItems { EventStreamItems(session: session) }
+    public var items: EventStreamItems { EventStreamItems(stream: self) }
 
     // MARK: The connection
+
+    /// Starts connecting before your code takes the first event, and returns at once. Events that arrive wait for your
+    /// code. If your code has called the method already, takes events or has closed the stream, the call has no effect.
+    public func connect() { session.connect() }
+
+    /// Connects, and waits until the connection is open.
+    ///
+    /// The method continues to wait while the client retries failed attempts. A timeout and the cancellation of the
+    /// task end the wait, not the attempts.
+    ///
+    /// - Parameter timeout: The time limit of the wait. Default: no limit.
+    /// - Throws: ``EventStreamError`` with the code ``EventStreamError/Code/waitTimedOut`` after the time limit, or the
+    ///   reason why the stream has failed. The code is ``EventStreamError/Code/connectionClosed`` if the stream is closed or
+    ///   complete. `CancellationError` if the task is cancelled.
+    public func connected(timeout: Duration? = nil) async throws { try await session.connected(within: timeout) }
 
     /// The current state of the client.
     public var state: State { session.state }
 
     /// The current state and all later states. For a slow consumer, the sequence keeps the newest 256 states. The
-    /// sequence ends after ``State/closed(_:)``. If the app releases a stream that it has never iterated, the stream is
-    /// closed.
+    /// sequence ends after ``State/closed(_:)``. If the app releases the stream and its sequences, the stream is closed.
     public var states: AsyncStream<State> { session.states() }
 
     /// The id of the last event that had an id; empty if no event had one. The client updates the property only when
@@ -142,6 +158,9 @@ public final class EventStream: Sendable {
     /// The shortest wait before the client reconnects. The value is ``EventStreamOptions/reconnectionTime``, or the
     /// time in the server's `retry` field, up to 10 minutes.
     public var reconnectionTime: Duration { session.reconnectionTime }
+
+    /// The response of the current connection, or of the last one; `nil` before the server has accepted a request.
+    public var response: EventStreamResponse? { session.response }
 
     /// The stream's counts.
     public var statistics: EventStreamStatistics { session.statistics }
@@ -156,4 +175,14 @@ public final class EventStream: Sendable {
     /// Closes the stream for good, and returns at once. The sequences end without an error, and the client discards all
     /// events that your code has not consumed. You can call the method from any thread and more than once.
     public func close() { session.close() }
+
+    /// Closes the stream as ``close()`` does, and waits until it is closed.
+    ///
+    /// - Parameter timeout: The time limit of the wait. Default: no limit.
+    /// - Throws: ``EventStreamError`` with the code ``EventStreamError/Code/waitTimedOut`` after the time limit.
+    ///   `CancellationError` if the task is cancelled. In both cases, the stream still closes.
+    public func closed(timeout: Duration? = nil) async throws {
+        close()
+        try await session.closed(within: timeout)
+    }
 }

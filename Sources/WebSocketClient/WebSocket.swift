@@ -109,7 +109,7 @@ public final class WebSocket: Sendable {
     /// Sends a message, and returns when the operating system has accepted the bytes.
     ///
     /// Await each send. If your code waits for each call, it sends only as fast as the server reads. Many tasks can send
-    /// at once: while more than ``WebSocketOptions/maximumSendBufferSize`` bytes are unsent, further calls wait for their
+    /// at once: while more than ``WebSocketOptions/sendBufferSize`` bytes are unsent, further calls wait for their
     /// turn. The server may not have received the message when the call returns.
     ///
     /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/connectionClosed`` if the connection is not open,
@@ -159,25 +159,39 @@ public final class WebSocket: Sendable {
     /// The code, reason and error with which the connection ended; `nil` while the connection is open.
     public var closure: WebSocketClosure? { inbox.closure }
 
-    /// Closes the connection, and returns how the connection ended.
-    ///
-    /// The client discards messages that arrive after the call. If the server does not answer within
-    /// ``WebSocketOptions/closeTimeout``, the client closes the connection without an answer. If the connection has
-    /// already ended, the call returns at once.
+    /// Closes the connection, and returns at once. The client discards messages that arrive after the call, and
+    /// ``messages`` ends. If the server does not answer within ``WebSocketOptions/closeTimeout``, the client closes the
+    /// connection without an answer. You can call the method from any thread and more than once.
     ///
     /// - Parameters:
     ///   - code: 1000 to 1003, 1007 to 1014, or the app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: The reason for the server. The client truncates the reason to 123 bytes. Default: no reason.
     /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. In this case, the client
     ///   sends nothing.
-    @discardableResult
-    public func close(
-        code: WebSocketCloseCode = .normalClosure,
-        reason: String = ""
-    ) async throws(WebSocketError) -> WebSocketClosure {
+    public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") throws(WebSocketError) {
         try code.check()
         eventLoop.execute { [inbox] in inbox.close(code: code, reason: reason) }
-        return await inbox.closed()
+    }
+
+    /// Closes the connection as ``close(code:reason:)`` does, waits until the server has answered, and returns how the
+    /// connection ended. If the connection has already ended, the call returns at once.
+    ///
+    /// - Parameters:
+    ///   - code: See ``close(code:reason:)``.
+    ///   - reason: See ``close(code:reason:)``.
+    ///   - timeout: The time limit of the wait. Default: no limit, but the server has only
+    ///     ``WebSocketOptions/closeTimeout`` to answer.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. The code is
+    ///   ``WebSocketError/Code/waitTimedOut`` after the time limit. `CancellationError` if the task is cancelled. In both
+    ///   cases, the connection still closes.
+    @discardableResult
+    public func closed(
+        code: WebSocketCloseCode = .normalClosure,
+        reason: String = "",
+        timeout: Duration? = nil
+    ) async throws -> WebSocketClosure {
+        try close(code: code, reason: reason)
+        return try await inbox.closed(within: timeout, on: eventLoop)
     }
 }
 

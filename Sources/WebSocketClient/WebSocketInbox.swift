@@ -1,21 +1,22 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimeNetworking
 import RealtimePrimitives
 
 /// The messages of one connection, and the tasks that wait for messages. The connection reports events on its event
 /// loop.
 final class WebSocketInbox: Sendable {
-    private enum Stage {
+    private enum Stage: Sendable {
         case connecting
         case open
         case closed(WebSocketClosure)
+
+        var closure: WebSocketClosure? { if case .closed(let closure) = self { closure } else { nil } }
     }
 
     private struct State {
-        var stage = Stage.connecting
         /// Whether the app has closed the connection, and so needs no more messages.
         var isClosing = false
-        var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
         /// The promises of the pings that wait for an answer, by payload.
         var pings: [UInt64: EventLoopPromise<Void>] = [:]
         var pingCount: UInt64 = 0
@@ -24,6 +25,7 @@ final class WebSocketInbox: Sendable {
     let connection: WebSocketConnection
     let buffer: MessageBuffer
     private let opened: EventLoopPromise<String?>
+    private let stage = ObservableState(Stage.connecting)
     private let state = NIOLockedValueBox(State())
 
     /// Opens a connection. Call the initializer on the event loop. The first event arrives only after the call has
@@ -45,16 +47,14 @@ final class WebSocketInbox: Sendable {
         receiver.withLockedValue { $0 = self }
     }
 
-    var closure: WebSocketClosure? {
-        state.withLockedValue { if case .closed(let closure) = $0.stage { closure } else { nil } }
-    }
+    var closure: WebSocketClosure? { stage.value.closure }
 
     // MARK: On the event loop
 
     private func received(_ event: WebSocketEvent, releasing receiver: NIOLockedValueBox<WebSocketInbox?>) {
         switch event {
         case .opened(let subprotocol):
-            state.withLockedValue { $0.stage = .open }
+            stage.change(to: .open, isFinal: false)
             opened.succeed(subprotocol)
         case .text(let bytes): deliver(.text(String(utf8: bytes)))
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)))
@@ -77,22 +77,21 @@ final class WebSocketInbox: Sendable {
     private var isClosing: Bool { state.withLockedValue { $0.isClosing } }
 
     private func ended(_ closure: WebSocketClosure) {
-        let (closing, pings, isWanted) = state.withLockedValue { state in
-            state.stage = .closed(closure)
-            defer { (state.closing, state.pings) = ([], [:]) }
-            return (state.closing, state.pings, state.isClosing)
+        stage.change(to: .closed(closure), isFinal: true)
+        let (pings, isWanted) = state.withLockedValue { state in
+            defer { state.pings = [:] }
+            return (state.pings, state.isClosing)
         }
         let error = WebSocketError(closure)
         opened.fail(error)
         for (_, promise) in pings { promise.fail(error) }
-        // If the app has closed the connection, only its `close` call gets an error, not the sequence.
+        // If the app has closed the connection, only its `closed` call gets an error, not the sequence.
         buffer.finish(isWanted ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
-        for continuation in closing { continuation.resume(returning: closure) }
     }
 
     /// Fails the attempt if the connection is not open yet.
     func giveUp(_ error: any Error) {
-        guard case .connecting = state.withLockedValue({ $0.stage }) else { return }
+        guard case .connecting = stage.value else { return }
         connection.abort()
         opened.fail(error)
         ended(WebSocketClosure(code: nil, error: error as? WebSocketError))
@@ -114,7 +113,7 @@ final class WebSocketInbox: Sendable {
             return promise.fail(WebSocketError(.receiveBufferFull, message))
         }
         let number: UInt64? = state.withLockedValue { state in
-            guard case .open = state.stage else { return nil }
+            guard case .open = stage.value else { return nil }
             state.pingCount += 1
             state.pings[state.pingCount] = promise
             return state.pingCount
@@ -133,14 +132,9 @@ final class WebSocketInbox: Sendable {
     // MARK: On any thread
 
     /// Waits until the connection has ended, and returns the closure.
-    func closed() async -> WebSocketClosure {
-        await withCheckedContinuation { continuation in
-            let closure: WebSocketClosure? = state.withLockedValue { state in
-                if case .closed(let closure) = state.stage { return closure }
-                state.closing.append(continuation)
-                return nil
-            }
-            if let closure { continuation.resume(returning: closure) }
-        }
+    func closed(within timeout: Duration?, on eventLoop: any EventLoop) async throws -> WebSocketClosure {
+        let closure = try await stage.first(within: timeout, on: eventLoop) { $0.closure }
+        guard let closure else { throw WebSocketError.waitTimedOut("the server did not answer", timeout) }
+        return closure
     }
 }

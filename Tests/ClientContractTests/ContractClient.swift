@@ -27,17 +27,28 @@ enum ContractState: Hashable, Sendable {
 struct ContractError: Error, Hashable, Sendable {
     var code: String
     var message: String
+    var address: String?
     var description: String
     var localizedDescription: String
 
     init(_ error: WebSocketError) {
-        (code, message) = (error.code.rawValue, error.message)
+        (code, message, address) = (error.code.rawValue, error.message, error.address)
         (description, localizedDescription) = ("\(error)", error.localizedDescription)
     }
 
     init(_ error: EventStreamError) {
-        (code, message) = (error.code.rawValue, error.message)
+        (code, message, address) = (error.code.rawValue, error.message, error.address)
         (description, localizedDescription) = ("\(error)", error.localizedDescription)
+    }
+}
+
+extension ContractError {
+    init?(any error: any Error) {
+        switch error {
+        case let error as WebSocketError: self.init(error)
+        case let error as EventStreamError: self.init(error)
+        default: return nil
+        }
     }
 }
 
@@ -50,7 +61,11 @@ protocol ContractClient: AnyObject, Sendable {
 
     // The app.
     func connect()
+    /// Waits until the client is open.
+    func connected(timeout: Duration?) async throws
     func close()
+    /// Closes the client, and waits until it is closed.
+    func closed(timeout: Duration?) async throws
     var state: ContractState { get }
     var states: AsyncStream<ContractState> { get }
     /// Releases all that the app has of the client.
@@ -76,6 +91,20 @@ protocol ContractClient: AnyObject, Sendable {
 }
 
 extension ContractClient {
+    /// Waits for an attempt, and accepts it.
+    func open(attempt: Int = 1) async throws {
+        await waitForAttempt(attempt)
+        try await accept()
+        await wait { $0 == .open }
+    }
+
+    /// Lets the wait before an attempt pass.
+    func retry(_ attempt: Int, after delay: Duration) async {
+        await waitForWait(before: attempt)
+        await advance(by: delay)
+        await waitForAttempt(attempt)
+    }
+
     /// Waits for a state.
     @discardableResult
     func wait(_ condition: @Sendable (ContractState) -> Bool) async -> ContractState? {
@@ -97,11 +126,9 @@ extension ContractClient {
         return nil
     }
 
-    func open() async throws {
+    func connectAndOpen() async throws {
         connect()
-        await waitForAttempt(1)
-        try await accept()
-        await wait { $0 == .open }
+        try await open()
     }
 }
 
@@ -137,7 +164,7 @@ final class WebSocketUnderContract: ContractClient {
         let webSocket = ReconnectingWebSocket(
             options,
             on: loop,
-            clock: { origin + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 } },
+            clock: { Self.now(origin, loop, suspended) },
             request: { WebSocketRequest(host: "example.com", useTLS: false) },
             { request, _, receive in
                 let channel = NIOAsyncTestingChannel(loop: loop)
@@ -157,7 +184,9 @@ final class WebSocketUnderContract: ContractClient {
     }
 
     func connect() { current?.connect() }
-    func close() { Task { [current] in try await current?.close() } }
+    func connected(timeout: Duration?) async throws { try await current?.connected(timeout: timeout) }
+    func closed(timeout: Duration?) async throws { try await current?.closed(timeout: timeout) }
+    func close() { try? current?.close() }
     var state: ContractState { current.map { ContractState($0.state) } ?? .closed(nil) }
 
     var states: AsyncStream<ContractState> { ContractState.each(of: current?.states) { ContractState($0) } }
@@ -193,9 +222,15 @@ final class WebSocketUnderContract: ContractClient {
         }
     }
 
-    var now: ContinuousClock.Instant {
+    private static func now(
+        _ origin: ContinuousClock.Instant,
+        _ loop: NIOAsyncTestingEventLoop,
+        _ suspended: NIOLockedValueBox<Duration>
+    ) -> ContinuousClock.Instant {
         origin + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
     }
+
+    var now: ContinuousClock.Instant { Self.now(origin, loop, suspended) }
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(clamping: duration)) }
     func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
 }
@@ -223,7 +258,7 @@ extension ContractState {
             case .waiting(let until, let attempt, let reason):
                 .waiting(until: until, attempt: attempt, reason: ContractError(reason))
             case .closing: .closing
-            case .closed(let closure): .closed(closure.error.map { ContractError($0) })
+            case .closed(let error): .closed(error.map { ContractError($0) })
             }
     }
 
@@ -262,6 +297,7 @@ final class EventStreamUnderContract: ContractClient {
     private var current: EventStream? { box.withLockedValue { $0.stream } }
 
     func connect() {
+        // The stream connects when the app takes events, and reconnects only after the app has taken them.
         guard let events = current?.events else { return }
         box.withLockedValue { state in
             guard state.task == nil else { return }
@@ -271,7 +307,9 @@ final class EventStreamUnderContract: ContractClient {
         }
     }
 
+    func connected(timeout: Duration?) async throws { try await current?.connected(timeout: timeout) }
     func close() { current?.close() }
+    func closed(timeout: Duration?) async throws { try await current?.closed(timeout: timeout) }
     var state: ContractState { current.map { ContractState($0.state) } ?? .closed(nil) }
 
     var states: AsyncStream<ContractState> { ContractState.each(of: current?.states) { ContractState($0) } }

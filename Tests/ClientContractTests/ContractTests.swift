@@ -64,7 +64,7 @@ struct ContractTests {
     @Test("an observer that comes late gets only the current state", arguments: Contract.allCases)
     func lateObserver(_ contract: Contract) async throws {
         let client = contract.client()
-        try await client.open()
+        try await client.connectAndOpen()
         var states = client.states.makeAsyncIterator()
         #expect(await states.next() == .open)
         try await client.drop()
@@ -119,23 +119,15 @@ struct ContractTests {
         await client.waitForAttempt(1)
         await client.advance(by: .seconds(1))
         try await client.refuse()
-        await client.waitForWait(before: 2)
-        await client.advance(by: .seconds(2))
-        await client.waitForAttempt(2)
+        await client.retry(2, after: .seconds(2))
         try await client.refuse()
-        await client.waitForWait(before: 3)
-        await client.advance(by: .seconds(2))
-        await client.waitForAttempt(3)
-        try await client.accept()
-        await client.wait { $0 == .open }
+        await client.retry(3, after: .seconds(2))
+        try await client.open(attempt: 3)
         // This connection is too short to reset the number of retries.
         await client.advance(by: .seconds(9))
         try await client.drop()
-        await client.waitForWait(before: 4)
-        await client.advance(by: .seconds(2))
-        await client.waitForAttempt(4)
-        try await client.accept()
-        await client.wait { $0 == .open }
+        await client.retry(4, after: .seconds(2))
+        try await client.open(attempt: 4)
         await client.advance(by: .seconds(10))
         try await client.drop()
         await client.waitForWait(before: 5)
@@ -146,7 +138,7 @@ struct ContractTests {
     @Test("stops with the reason of the loss if the policy allows no attempt", arguments: Contract.allCases)
     func noAttempt(_ contract: Contract) async throws {
         let client = contract.client(.delays([]))
-        try await client.open()
+        try await client.connectAndOpen()
         try await client.drop()
         guard case .closed(let reason?)? = await client.wait({ if case .closed = $0 { true } else { false } }) else {
             Issue.record("the client does not stop")
@@ -155,6 +147,68 @@ struct ContractTests {
         #expect(!reason.code.isEmpty)
         await client.advance(by: .seconds(3_600))
         #expect(client.attemptCount == 1)
+    }
+
+    // MARK: Waiting calls
+
+    @Test(
+        "waiting for the connection connects, continues over failed attempts, and returns when it is open",
+        arguments: Contract.allCases
+    )
+    func connected(_ contract: Contract) async throws {
+        let client = contract.client()
+        async let connected: Void = client.connected(timeout: nil)
+        await client.waitForAttempt(1)
+        client.connect()
+        try await client.refuse()
+        await client.retry(2, after: .seconds(7))
+        try await client.open(attempt: 2)
+        try await connected
+        // If the client is connected already, the call returns at once.
+        try await client.connected(timeout: .zero)
+    }
+
+    @Test(
+        "a time limit and a cancelled task end a waiting call, and the attempt continues",
+        arguments: Contract.allCases
+    )
+    func waitTimedOut(_ contract: Contract) async throws {
+        let client = contract.client()
+        let late = Task { try await client.connected(timeout: .seconds(5)) }
+        await client.waitForAttempt(1)
+        let cancelled = Task { try await client.connected(timeout: nil) }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        await client.advance(by: .seconds(5))
+        let error = await #expect(throws: (any Error).self) { try await late.value }
+        #expect(error.map { ContractError(any: $0)?.code } == "waitTimedOut")
+        client.connect()
+        try await client.open()
+    }
+
+    @Test("waiting for a closed client throws, also if the app closes it meanwhile", arguments: Contract.allCases)
+    func closedWhileWaiting(_ contract: Contract) async throws {
+        let client = contract.client()
+        let waiting = Task { try await client.connected(timeout: nil) }
+        await client.waitForAttempt(1)
+        client.close()
+        for call in [waiting, Task { try await client.connected(timeout: nil) }] {
+            let error = await #expect(throws: (any Error).self) { try await call.value }
+            #expect(error.map { ContractError(any: $0)?.code } == "connectionClosed")
+        }
+        try await client.closed(timeout: nil)
+        #expect(client.state == .closed(nil))
+    }
+
+    @Test("waiting for the connection throws the reason why the client has stopped", arguments: Contract.allCases)
+    func stopped(_ contract: Contract) async throws {
+        let client = contract.client(.delays([]))
+        let waiting = Task { try await client.connected(timeout: nil) }
+        await client.waitForAttempt(1)
+        client.connect()
+        try await client.refuse()
+        let error = await #expect(throws: (any Error).self) { try await waiting.value }
+        #expect(client.state == .closed(error.flatMap { ContractError(any: $0) }))
     }
 
     // MARK: Limits
@@ -166,7 +220,7 @@ struct ContractTests {
     func waits(_ contract: Contract) async throws {
         for (delay, wait) in [(Duration.seconds(-5), Duration.zero), (.seconds(Int64.max), .seconds(31_536_000))] {
             let client = contract.client(RecordingPolicy(delay))
-            try await client.open()
+            try await client.connectAndOpen()
             var states = client.states.makeAsyncIterator()
             #expect(await states.next() == .open)
             let loss = client.now
@@ -185,7 +239,7 @@ struct ContractTests {
     @Test("after a suspension, the client notices within seconds that its wait is over", arguments: Contract.allCases)
     func suspendedWait(_ contract: Contract) async throws {
         let client = contract.client(.delays([.seconds(3_600)]))
-        try await client.open()
+        try await client.connectAndOpen()
         try await client.drop()
         await client.waitForWait(before: 2)
         await client.advance(by: .seconds(600))
@@ -235,10 +289,10 @@ struct ContractTests {
                 client.connect()
                 await client.waitForAttempt(1)
             case "waiting":
-                try await client.open()
+                try await client.connectAndOpen()
                 try await client.drop()
                 await client.waitForWait(before: 2)
-            default: try await client.open()
+            default: try await client.connectAndOpen()
             }
             let attempts = client.attemptCount
             client.close()
@@ -259,7 +313,7 @@ struct ContractTests {
     func release(_ contract: Contract) async throws {
         for isWaiting in [false, true] {
             let client = contract.client()
-            try await client.open()
+            try await client.connectAndOpen()
             if isWaiting {
                 try await client.drop()
                 await client.waitForWait(before: 2)
@@ -283,13 +337,12 @@ struct ContractTests {
         await client.waitForAttempt(1)
         try await client.refuse()
         let failure = try #require(await client.waitForWait(before: 2)).reason
-        await client.advance(by: .seconds(7))
-        await client.waitForAttempt(2)
-        try await client.accept()
-        await client.wait { $0 == .open }
+        await client.retry(2, after: .seconds(7))
+        try await client.open(attempt: 2)
         try await client.drop()
         let loss = try #require(await client.waitForWait(before: 3)).reason
         for error in [failure, loss] {
+            #expect(error.address?.contains("://example.com") == true)
             #expect(!error.code.isEmpty && error.code.allSatisfy { $0.isASCII && $0.isLetter })
             #expect(error.message.contains(": ") && error.message.hasSuffix("."), "\(error.message)")
             #expect(error.description == "\(error.code): \(error.message)")

@@ -24,7 +24,7 @@ enum ServerSentEventsSamples {
         return SharedSamples.all + [
             header, request, response, error, connector, stream, EventStream(url, connector: connector), source,
             EventDecodingFailure.skip { _ in }, EventStreamEnd<Int>.data("hush"), EventStreamEnd<Int>.value { $0 == 1 },
-            EventStream.State.open(response), EventStream.State.closed(error),
+            EventStream.State.open, EventStream.State.closed(error),
             EventStreamAttempt(number: 1, reason: .initial), stream.events, stream.events.makeAsyncIterator(),
             stream.items, stream.items.makeAsyncIterator(), values, values.makeAsyncIterator(),
             EventStreamItem.opened(response), EventStreamItem.lost(error), EventStreamOptions(),

@@ -1,4 +1,5 @@
 import PusherTestServer
+import TestSupport
 
 @testable import WebSocketClient
 
@@ -14,13 +15,19 @@ enum WebSocketClientSamples {
     static func make() async throws -> [Any] {
         try await PusherTestServer.withServer { server in
             let header = HTTPHeader(name: "Authorization", value: "Bearer hush")
-            let secretOptions = WebSocketOptions(tls: SharedSamples.tls, proxy: SharedSamples.proxy)
+            let secretOptions = with(WebSocketOptions()) {
+                $0.tls = SharedSamples.tls; $0.proxy = SharedSamples.proxy
+            }
             let url = "ws://127.0.0.1:\(server.port)/app/app-key?protocol=7&token=hush"
-            let socket = try await WebSocket.connect(to: url, headers: [header], options: .init(proxy: .direct))
-            let reconnecting = try ReconnectingWebSocket(
+            let socket = try await WebSocket.connect(
                 to: url,
                 headers: [header],
-                options: .init(connection: WebSocketOptions(proxy: SharedSamples.proxy))
+                options: with(WebSocketOptions()) { $0.proxy = .direct }
+            )
+            let reconnecting = ReconnectingWebSocket(
+                to: url,
+                headers: [header],
+                options: with(ReconnectingWebSocket.Options()) { $0.connection.proxy = SharedSamples.proxy }
             )
             let request = try WebSocketRequest(url: url, headers: [header])
             let response = WebSocketResponse(
@@ -30,14 +37,15 @@ enum WebSocketClientSamples {
             )
             let error = WebSocketError(.upgradeFailed, "Refused.", httpStatus: 403, response: response)
             let samples: [Any] = [
-                header, secretOptions, ReconnectingWebSocket.Options(connection: secretOptions), reconnecting, socket,
+                header, secretOptions, with(ReconnectingWebSocket.Options()) { $0.connection = secretOptions },
+                reconnecting, socket,
                 request, response, error, ReconnectingWebSocket.Heartbeat.default,
                 ReconnectingWebSocket.State.waiting(until: .now, attempt: 1, reason: error),
                 WebSocketClosure(code: nil, error: error), WebSocketMessage.text("1"), socket.messages,
                 socket.messages.makeAsyncIterator(), RetryContext(retryCount: 1, elapsed: .zero, reason: error),
                 StandardRetryPolicy.exponential(),
             ]
-            _ = try await socket.close()
+            _ = try await socket.closed()
             return samples + ofTraits + SharedSamples.all
         }
     }

@@ -33,7 +33,7 @@ struct RecordDescriptionTests {
             try server.publish(event: "created", data: #"{"id":1}"#, to: "private-chat")
             try await client.send("no message\u{1B}[2J")
             try await server.nextRecord(timeout: .patience) { $0.event == .messageReceived("no message\u{1B}[2J") }
-            try await client.close()
+            try client.close()
             try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
         }
         #expect(lines.prefix(2) == ["7.1 connects test 1", "7.1 connected "])

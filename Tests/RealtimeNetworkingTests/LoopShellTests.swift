@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import RealtimeNetworking
+import RealtimePrimitives
 import TestSupport
 import TestTraits
 import Testing

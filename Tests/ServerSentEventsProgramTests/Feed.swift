@@ -23,7 +23,9 @@ final class Feed {
 
 /// A tool call of the Model Context Protocol, as in the documentation.
 func callTool(_ call: [String: String], url: String) -> EventStream {
-    EventStream(options: EventStreamOptions(reconnection: .resumable)) { attempt in
+    var options = EventStreamOptions()
+    options.reconnection = .resumable
+    return EventStream(options: options) { attempt in
         let accept = HTTPHeader(name: "Accept", value: "application/json, text/event-stream")
         return attempt.lastEventID.isEmpty
             ? try EventStreamRequest(url, headers: [accept], json: call)
@@ -46,7 +48,7 @@ final class Assistant {
             let stream = EventStream(try EventStreamRequest(url, json: ["question": question]))
             for try await chunk in stream.events(as: Chunk.self, until: "[DONE]") { answer += chunk.text }
         } catch let error as EventStreamError {
-            failure = error.status.map { "\($0): \(error.bodyText)" } ?? error.message
+            failure = error.httpStatus.map { "\($0): \(error.bodyText)" } ?? error.message
         } catch {
             failure = "\(error)"
         }

@@ -46,7 +46,9 @@ struct TestServerTests {
                 .every(.milliseconds(1), send: "data: b\n\n", times: 2), .bytes(Array("data: c\n\n".utf8)),
             ]
             server.script([TestResponse(status: 404), TestResponse(steps: steps)], at: "/feed")
-            #expect(await Recording(EventStream(server.url + "/feed?query", connector: .patient)).end()?.status == 404)
+            #expect(
+                await Recording(EventStream(server.url + "/feed?query", connector: .patient)).end()?.httpStatus == 404
+            )
             for _ in 1...2 {
                 var data: [String] = []
                 for try await event in EventStream(server.url + "/feed", options: .once, connector: .patient).events {
@@ -55,7 +57,7 @@ struct TestServerTests {
                 #expect(data == ["a", "a", "b", "b", "c"])
             }
             #expect(server.requests.map(\.target) == ["/feed?query", "/feed", "/feed"])
-            #expect(await Recording(EventStream(server.url + "/other", connector: .patient)).end()?.status == 404)
+            #expect(await Recording(EventStream(server.url + "/other", connector: .patient)).end()?.httpStatus == 404)
         }
     }
 

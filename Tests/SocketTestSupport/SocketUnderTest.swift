@@ -2,6 +2,7 @@ package import NIOCore
 import NIOPosix
 package import RealtimeNetworking
 import RealtimePrimitives
+import TestSupport
 package import WebSocketClient
 
 /// A connection of the transport that records its reports as values that tests can compare.
@@ -29,9 +30,14 @@ package final class SocketUnderTest {
     private var events: AsyncStream<Event>.Iterator
     private let continuation: AsyncStream<Event>.Continuation
 
+    /// Options with an hour for the closing handshake.
+    package static var unlimitedClosing: WebSocketOptions {
+        with(WebSocketOptions()) { $0.closeTimeout = .seconds(3_600) }
+    }
+
     package init(
         _ request: WebSocketRequest,
-        options: WebSocketOptions = .init(closeTimeout: .seconds(3600)),
+        options: WebSocketOptions = unlimitedClosing,
         proxies: ProxyRules = .direct,
         connector: WebSocketConnector? = nil
     ) throws {
@@ -55,7 +61,7 @@ package final class SocketUnderTest {
     }
 
     /// Connects to a port of loopback without TLS.
-    package convenience init(port: Int, options: WebSocketOptions = .init(closeTimeout: .seconds(3600))) throws {
+    package convenience init(port: Int, options: WebSocketOptions = unlimitedClosing) throws {
         try self.init(
             WebSocketRequest(host: "127.0.0.1", port: port, useTLS: false, path: "/app/key?protocol=7"),
             options: options

@@ -192,7 +192,7 @@
         // MARK: Connections
 
         private func options(threshold: Int = 10, limit: Int = 100_000) -> WebSocketOptions {
-            var options = WebSocketOptions(maximumMessageSize: limit)
+            var options = with(WebSocketOptions()) { $0.maximumMessageSize = limit }
             options.compression = WebSocketCompression(threshold: threshold)
             return options
         }

@@ -20,7 +20,7 @@ struct HostAddressTests {
         to port: Int,
         _ resolver: any Resolver & Sendable
     ) throws -> SocketUnderTest {
-        var options = WebSocketOptions(closeTimeout: .seconds(3_600))
+        var options = with(WebSocketOptions()) { $0.closeTimeout = .seconds(3_600) }
         options.resolver = resolver
         return try SocketUnderTest(
             .init(host: "ws.example.test", port: port, useTLS: false, path: "/"),

@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import RealtimeNetworking
 import SocketTestSupport
+import TestSupport
 import TestTLS
 import TestTraits
 import Testing
@@ -29,7 +30,7 @@ struct PinningTests {
             try await peer.acceptUpgrade()
             await peer.readToEnd()
         } _: { port in
-            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            let socket = try SocketUnderTest(request(port), options: with(WebSocketOptions()) { $0.tls = options })
             #expect(await socket.nextOutcome() == .opened)
             _ = try await socket.abort()
         }
@@ -51,7 +52,7 @@ struct PinningTests {
             let text = await peer.readToEnd()
             received.withLockedValue { $0.append(text) }
         } _: { port in
-            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            let socket = try SocketUnderTest(request(port), options: with(WebSocketOptions()) { $0.tls = options })
             guard case .closed(let closure)? = await socket.nextOutcome() else {
                 Issue.record("not closed")
                 return
@@ -71,7 +72,7 @@ struct PinningTests {
             await peer.readToEnd()
         } _: { port in
             let options = TLSOptions(pins: [certificates.serverPin])
-            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            let socket = try SocketUnderTest(request(port), options: with(WebSocketOptions()) { $0.tls = options })
             guard case .closed(let closure)? = await socket.nextOutcome() else {
                 Issue.record("not closed")
                 return
@@ -93,7 +94,7 @@ struct PinningTests {
                 try await peer.acceptUpgrade()
                 await peer.readToEnd()
             } _: { port in
-                let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+                let socket = try SocketUnderTest(request(port), options: with(WebSocketOptions()) { $0.tls = options })
                 let outcome = await socket.nextOutcome()
                 #expect((outcome == .opened) == showsCertificate, "\(String(describing: outcome))")
                 _ = try await socket.abort()
@@ -108,7 +109,10 @@ struct PinningTests {
             certificateChain: certificates.clientPEM,
             privateKey: certificates.serverKeyPEM
         )
-        let socket = try SocketUnderTest(request(9), options: .init(tls: TLSOptions(clientCertificate: mismatch)))
+        let socket = try SocketUnderTest(
+            request(9),
+            options: with(WebSocketOptions()) { $0.tls = TLSOptions(clientCertificate: mismatch) }
+        )
         guard case .closed(let closure)? = await socket.nextOutcome() else {
             Issue.record("not closed")
             return

@@ -130,7 +130,7 @@ struct ReconnectingStateMachineTests {
         _ = machine.closed(1, Self.loss, now: .zero)
         #expect(
             machine.retryDecided(1, delay: nil, now: .zero)
-                == [.fail(1, Self.reason), .publish(.closed(WebSocketClosure(code: nil, error: Self.reason)))]
+                == [.fail(1, Self.reason), .finish(WebSocketClosure(code: nil, error: Self.reason))]
         )
         #expect(machine.connect(now: .zero) == [])
         #expect(machine.send("two", 2) == [.fail(2, Self.closed)])
@@ -290,7 +290,7 @@ struct ReconnectingStateMachineTests {
         let error = WebSocketError(.invalidHost, "no host")
         #expect(
             refused.requested(1, .failure(error), now: .zero)
-                == [.publish(.closed(WebSocketClosure(code: nil, error: error)))]
+                == [.finish(WebSocketClosure(code: nil, error: error))]
         )
     }
 
@@ -309,7 +309,7 @@ struct ReconnectingStateMachineTests {
 
     @Test("closing works in every state, and releases the resources of the state")
     func closing() {
-        let closed = Machine.Action.publish(.closed(WebSocketClosure(code: nil)))
+        let closed = Machine.Action.finish(WebSocketClosure(code: nil))
         var idle = Self.machine()
         #expect(idle.close(code: 1000, reason: "") == [closed])
         var preparing = Self.machine()
@@ -336,7 +336,7 @@ struct ReconnectingStateMachineTests {
         )
         #expect(open.close(code: 1000, reason: "") == [])
         let closure = WebSocketClosure(code: 4000, reason: "bye")
-        #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
+        #expect(open.closed(1, closure, now: .zero) == [.finish(closure)])
     }
 
     @Test("ignores inputs from an earlier attempt")

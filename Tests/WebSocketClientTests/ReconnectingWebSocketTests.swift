@@ -11,12 +11,11 @@ import Testing
 
 @Suite("A WebSocket that reconnects", .limited)
 struct ReconnectingWebSocketTests {
-    private static let atOnce = ReconnectingWebSocket.Options(
-        connection: WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience),
-        retryPolicy: .delays([.zero]),
-        heartbeat: .off,
-        backOffReset: .zero
-    )
+    private static let atOnce = with(ReconnectingWebSocket.Options()) {
+        $0.connection = with(WebSocketOptions()) {
+            $0.connectTimeout = .patience; $0.closeTimeout = .patience
+        }; $0.retryPolicy = .delays([.zero]); $0.heartbeat = .off; $0.backOffReset = .zero
+    }
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/" }
 
@@ -38,7 +37,7 @@ struct ReconnectingWebSocketTests {
             if number < 3 { return }
             await peer.readToClose()
         } _: { port in
-            let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            let webSocket = ReconnectingWebSocket(to: url(port), options: Self.atOnce)
             #expect(webSocket.state == .idle)
             async let early: Void = webSocket.send("early")
             webSocket.connect()
@@ -48,7 +47,7 @@ struct ReconnectingWebSocketTests {
             #expect(messages == ["from 1", "from 2", "from 3"])
             #expect(received.elements == [Array("early".utf8)])
             #expect(webSocket.state == .open)
-            try await webSocket.close()
+            try await webSocket.closed()
         }
     }
 
@@ -65,7 +64,7 @@ struct ReconnectingWebSocketTests {
                 try await peer.write(serverFrame(8, [0x0F, 0xA0]))
             }
         } _: { port in
-            let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            let webSocket = ReconnectingWebSocket(to: url(port), options: Self.atOnce)
             var states = webSocket.states.makeAsyncIterator()
             #expect(await states.next() == .idle)
             webSocket.connect()
@@ -78,10 +77,11 @@ struct ReconnectingWebSocketTests {
             #expect(reason.code == .connectionClosed && reason.closeCode == 1011)
             #expect(await states.next() == .connecting(attempt: 2))
             #expect(await states.next() == .open)
-            let closure = try await webSocket.close(code: 4000, reason: "bye")
+            let closure = try await webSocket.closed(code: 4000, reason: "bye")
             #expect(closure == WebSocketClosure(code: 4000))
             #expect(await states.next() == .closing)
-            #expect(await states.next() == .closed(closure))
+            #expect(await states.next() == .closed(nil))
+            #expect(webSocket.closure == closure)
             #expect(await states.next() == nil)
             #expect(try await webSocket.messages.first { _ in true } == nil)
             await #expect(throws: WebSocketError.self) { try await webSocket.send("late") }
@@ -111,9 +111,10 @@ struct ReconnectingWebSocketTests {
             options.heartbeat =
                 isText
                 ? .text("beat", interval: interval, timeout: interval) : .ping(interval: interval, timeout: interval)
-            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            let webSocket = ReconnectingWebSocket(to: url(port), options: options)
             webSocket.connect()
-            #expect(try await webSocket.messages.first { _ in true } == "alive")
+            let first = try await webSocket.messages.first { _ in true }
+            #expect(first == "alive")
             let expected =
                 isText ? ScriptedPeer.Frame(opcode: 1, payload: Array("beat".utf8)) : .init(opcode: 9, payload: [])
             #expect(await heartbeats.first { _ in true } == .some(expected))
@@ -151,7 +152,7 @@ struct ReconnectingWebSocketTests {
         await waitForWait(before: 3)
         #expect(attempts.count == 2)
         session.close(code: .normalClosure, reason: "")
-        _ = await session.closed()
+        _ = try await session.closed(within: nil)
     }
 
     @Test(
@@ -167,10 +168,9 @@ struct ReconnectingWebSocketTests {
             await peer.readToClose()
         } _: { port in
             // A response that does not end would take until this limit.
-            let options = WebSocketOptions(
-                connectTimeout: .patience,
-                closeTimeout: endsResponse ? .patience : .milliseconds(50)
-            )
+            let options = with(WebSocketOptions()) {
+                $0.connectTimeout = .patience; $0.closeTimeout = endsResponse ? .patience : .milliseconds(50)
+            }
             let error = await #expect(throws: WebSocketError.self) {
                 try await WebSocket.connect(to: url(port), options: options)
             }
@@ -186,7 +186,9 @@ struct ReconnectingWebSocketTests {
             _ = await peer.readUpgrade()
             try await peer.write("HTTP/1.1 503 No\r\n\r\nmaintenance")
         } _: { port in
-            let options = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
+            let options = with(WebSocketOptions()) {
+                $0.connectTimeout = .patience; $0.closeTimeout = .patience
+            }
             let error = await #expect(throws: WebSocketError.self) {
                 try await WebSocket.connect(to: url(port), options: options)
             }
@@ -224,38 +226,36 @@ struct ReconnectingWebSocketTests {
             }
             #expect(error?.httpStatus == 403)
             #expect(seen.elements == ["Token: 1", "Token: 2", "Token: 3"])
-            guard case .closed(let closure) = webSocket.state else {
-                Issue.record("\(webSocket.state)")
-                return
-            }
-            #expect(closure.error == error)
+            #expect(webSocket.state == .closed(error))
+            #expect(webSocket.closure?.error == error)
         }
     }
 
-    @Test("the client cancels a waiting message, and rejects too many messages and invalid options")
+    @Test("the client cancels a waiting message, and rejects too many messages, and stops because of invalid options")
     func waiting() async throws {
         var options = Self.atOnce
-        let webSocket = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
+        let webSocket = ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
         let waiting = Task { try await webSocket.send("waits") }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        try await webSocket.close()
+        try await webSocket.closed()
 
         options.maximumQueuedMessages = 0
-        let full = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
+        let full = ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
         let error = await #expect(throws: WebSocketError.self) { try await full.send("one") }
         #expect(error?.code == .sendQueueFull)
 
         options.connection.tls.pins = ["nothing"]
-        let refused = #expect(throws: WebSocketError.self) {
-            try ReconnectingWebSocket(to: "wss://a.test", options: options)
-        }
-        #expect(refused?.code == .invalidOption)
         let header = WebSocketRequest.Header(name: "X", value: "hush\n")
-        let malformed = #expect(throws: WebSocketError.self) {
-            try ReconnectingWebSocket(to: "ws://a.test", headers: [header])
+        for (webSocket, code) in [
+            (ReconnectingWebSocket(to: "wss://a.test", options: options), WebSocketError.Code.invalidOption),
+            (ReconnectingWebSocket(to: "ws://a.test", headers: [header]), .invalidOption),
+            (ReconnectingWebSocket(to: "a.test"), .invalidURL), (ReconnectingWebSocket(to: "ws://a b"), .invalidURL),
+        ] {
+            let error = await #expect(throws: WebSocketError.self) { try await webSocket.connected() }
+            #expect(error?.code == code && error.map { "\($0)".contains("hush") } == false)
+            #expect(webSocket.state == .closed(error))
         }
-        #expect(malformed?.code == .invalidOption && malformed.map { "\($0)".contains("hush") } == false)
     }
 
     @Test("sends opening messages before waiting messages, and fails with an invalid request")
@@ -271,13 +271,13 @@ struct ReconnectingWebSocketTests {
         } _: { port in
             var options = Self.atOnce
             options.openingMessages = { ["log in"] }
-            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            let webSocket = ReconnectingWebSocket(to: url(port), options: options)
             async let early: Void = webSocket.send("early")
             webSocket.connect()
             #expect(try await webSocket.messages.first { _ in true } == "done")
             try await early
             #expect(received.elements == ["log in", "early"])
-            try await webSocket.close()
+            try await webSocket.closed()
         }
         let unusable = ReconnectingWebSocket(options: Self.atOnce) { WebSocketRequest(host: "a b") }
         unusable.connect()
@@ -293,13 +293,13 @@ struct ReconnectingWebSocketTests {
         } _: { port in
             var options = Self.atOnce
             options.connection.closeTimeout = .milliseconds(1)
-            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            let webSocket = ReconnectingWebSocket(to: url(port), options: options)
             webSocket.connect()
             _ = await webSocket.states.first { $0 == .open }
-            #expect(try await webSocket.close().error?.code == .connectionClosed)
+            #expect(try await webSocket.closed().error?.code == .connectionClosed)
             #expect(try await webSocket.messages.first { _ in true } == nil)
             let single = try await WebSocket.connect(to: url(port), options: options.connection)
-            #expect(try await single.close().error?.code == .connectionClosed)
+            #expect(try await single.closed().error?.code == .connectionClosed)
             #expect(try await single.messages.first { _ in true } == nil)
         }
     }
@@ -311,9 +311,10 @@ struct ReconnectingWebSocketTests {
             try await peer.write(serverFrame(1, "one"))
             #expect(await peer.readFrame() == .close(1001))
         } _: { port in
-            var webSocket: ReconnectingWebSocket? = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            var webSocket: ReconnectingWebSocket? = ReconnectingWebSocket(to: url(port), options: Self.atOnce)
             webSocket?.connect()
-            #expect(try await webSocket?.messages.first { _ in true } == "one")
+            let first = try await webSocket?.messages.first { _ in true }
+            #expect(first == "one")
             webSocket = nil
         }
     }

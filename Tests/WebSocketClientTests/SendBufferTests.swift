@@ -10,7 +10,7 @@ import WebSocketClient
 struct SendBufferTests {
     @Test("the client allows writes of any size if the server reads between them")
     func burst() throws {
-        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.sendBufferSize = 10_000 })
         connection.stopReading()
         for _ in 1...3 {
             connection.send(20_000, 20_000, 20_000)
@@ -36,7 +36,7 @@ struct SendBufferTests {
     @Test("the client buffers at most twice the limit after the first write if the server does not read")
     func bound() throws {
         for burst in [60_000, 1] {
-            let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+            let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.sendBufferSize = 10_000 })
             connection.stopReading()
             connection.send(burst)
             var sent = 0
@@ -71,7 +71,7 @@ struct SendBufferTests {
 
     @Test("concurrent sends beyond the limit wait for their turn, and arrive in order")
     func turns() throws {
-        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.sendBufferSize = 10_000 })
         connection.stopReading()
         let sizes = (1...60).map { 1_000 + $0 }
         let results = sendInTurn(connection, sizes)
@@ -95,7 +95,7 @@ struct SendBufferTests {
 
     @Test("sends that wait behind bytes that nobody awaits get their turn when the server reads")
     func unawaited() throws {
-        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.sendBufferSize = 10_000 })
         connection.stopReading()
         connection.send(20_000)
         let results = sendInTurn(connection, [1, 2])
@@ -107,7 +107,11 @@ struct SendBufferTests {
 
     @Test("if the server takes nothing for the timeout, the sends that wait fail with the code sendBufferFull")
     func stuck() throws {
-        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000, sendTimeout: .seconds(7)))
+        let connection = try EmbeddedConnection(
+            with(WebSocketOptions()) {
+                $0.sendBufferSize = 10_000; $0.sendTimeout = .seconds(7)
+            }
+        )
         connection.stopReading()
         let results = sendInTurn(connection, Array(repeating: 1_000, count: 20))
         connection.loop.advanceTime(by: .milliseconds(6_999))
@@ -121,7 +125,7 @@ struct SendBufferTests {
 
     @Test("sends that wait fail when the connection closes", arguments: ["close", "abort", "lost", "peer"])
     func closedWhileWaiting(_ end: String) throws {
-        let connection = try EmbeddedConnection(.init(maximumSendBufferSize: 10_000))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.sendBufferSize = 10_000 })
         connection.stopReading()
         let results = sendInTurn(connection, [20_000, 1, 1])
         switch end {

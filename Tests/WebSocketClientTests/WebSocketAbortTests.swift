@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import SocketTestSupport
+import TestSupport
 import TestTLS
 import TestTraits
 import Testing
@@ -38,7 +39,9 @@ struct WebSocketAbortTests {
     @Test("the client aborts a TLS connection at any time", arguments: turns)
     func secured(turns: Int) async throws {
         let certificates = TestCertificates()
-        let connector = WebSocketConnector(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
+        let connector = WebSocketConnector(
+            with(WebSocketOptions()) { $0.tls = .init(trustRoots: .only(pem: certificates.rootPEM)) }
+        )
         try await withScriptedServer(tls: certificates.serverContext) { peer in
             try await peer.acceptUpgrade()
             await peer.readToEnd()

@@ -22,7 +22,10 @@ struct WebSocketClosingTests {
             try await peer.write(serverFrame(1, "later"))
             #expect(await peer.readFrame() == nil)
         } _: { port in
-            let socket = try SocketUnderTest(port: port, options: .init(closeTimeout: .seconds(3600)))
+            let socket = try SocketUnderTest(
+                port: port,
+                options: with(WebSocketOptions()) { $0.closeTimeout = .seconds(3600) }
+            )
             #expect(await socket.nextOutcome() == .opened)
             let closure = WebSocketClosure(code: WebSocketCloseCode(rawValue: code), reason: "bye")
             #expect(await socket.nextOutcome() == .closed(closure))
@@ -45,7 +48,7 @@ struct WebSocketClosingTests {
 
     @Test("the client closes the socket after the timeout if the server keeps it open")
     func serverKeepsSocket() throws {
-        let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.closeTimeout = .seconds(5) })
         try connection.receive(serverFrame(8, [0x03, 0xE8]))
         #expect(try connection.takeFrames() == [.close(1000)])
         #expect(connection.ends.elements == [WebSocketClosure(code: 1000)])
@@ -56,7 +59,7 @@ struct WebSocketClosingTests {
 
     @Test("the client closes the socket after the timeout if the server does not answer its close frame")
     func unanswered() throws {
-        let connection = try EmbeddedConnection(.init(closeTimeout: .seconds(5)))
+        let connection = try EmbeddedConnection(with(WebSocketOptions()) { $0.closeTimeout = .seconds(5) })
         connection.connection.close(code: 4201, reason: "")
         #expect(try connection.takeFrames() == [.close(4201)])
         #expect(connection.ends.elements.isEmpty)
@@ -127,7 +130,10 @@ struct WebSocketClosingTests {
             #expect(frame?.opcode == 8)
             #expect(frame?.payload.prefix(2) == [UInt8(offence.code >> 8), UInt8(offence.code & 0xFF)])
         } _: { port in
-            let socket = try SocketUnderTest(port: port, options: .init(maximumMessageSize: 1000))
+            let socket = try SocketUnderTest(
+                port: port,
+                options: with(WebSocketOptions()) { $0.maximumMessageSize = 1000 }
+            )
             #expect(await socket.nextOutcome() == .opened)
             #expect(await socket.nextOutcome() == .text("fine"))
             guard case .closed(let closure)? = await socket.nextOutcome() else { return #expect(Bool(false)) }
@@ -165,7 +171,10 @@ struct WebSocketClosingTests {
             try await peer.setReading(false)
             for await _ in isOver.prefix(1) {}
         } _: { port in
-            let socket = try SocketUnderTest(port: port, options: .init(maximumSendBufferSize: 1 << 16))
+            let socket = try SocketUnderTest(
+                port: port,
+                options: with(WebSocketOptions()) { $0.sendBufferSize = 1 << 16 }
+            )
             #expect(await socket.nextOutcome() == .opened)
             try await socket.perform {
                 // The messages exceed the buffers of the sockets, so the client closes the connection long before the

@@ -2,6 +2,7 @@ import NIOCore
 import NIOSSL
 import RealtimeNetworking
 import SocketTestSupport
+import TestSupport
 import TestTLS
 import TestTraits
 import Testing
@@ -119,7 +120,11 @@ struct WebSocketTLSTests {
     func conversation() async throws {
         let certificates = TestCertificates()
         let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
-        let connector = WebSocketConnector(.init(closeTimeout: .seconds(3600), tls: options))
+        let connector = WebSocketConnector(
+            with(WebSocketOptions()) {
+                $0.closeTimeout = .seconds(3600); $0.tls = options
+            }
+        )
         try await withScriptedServer(tls: certificates.serverContext) { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "over TLS"))
             #expect(await peer.readFrame() == .init(opcode: 1, payload: Array("answer".utf8)))
@@ -155,7 +160,7 @@ struct WebSocketTLSTests {
         } _: { port in
             let socket = try SocketUnderTest(
                 .init(host: host, port: port, useTLS: true, path: "/"),
-                options: .init(tls: options)
+                options: with(WebSocketOptions()) { $0.tls = options }
             )
             switch await socket.nextOutcome() {
             case .opened: failure = nil

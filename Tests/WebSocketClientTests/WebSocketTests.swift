@@ -9,7 +9,9 @@ import WebSocketClient
 @Suite("A WebSocket", .limited)
 struct WebSocketTests {
     /// Options with timeouts that do not expire even on a slow machine.
-    private static let patient = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
+    private static let patient = with(WebSocketOptions()) {
+        $0.connectTimeout = .patience; $0.closeTimeout = .patience
+    }
 
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/chat?room=1" }
 
@@ -39,11 +41,11 @@ struct WebSocketTests {
             #expect(try await messages.next() == .text("Grüße"))
             #expect(try await messages.next() == .binary([1, 2, 3]))
             #expect(webSocket.closure == nil)
-            #expect(try await webSocket.close() == WebSocketClosure(code: 1000))
+            #expect(try await webSocket.closed() == WebSocketClosure(code: 1000))
             #expect(try await messages.next() == nil)
             let error = await #expect(throws: WebSocketError.self) { try await webSocket.send("late") }
             #expect(error?.code == .connectionClosed)
-            #expect(try await webSocket.close() == WebSocketClosure(code: 1000))
+            #expect(try await webSocket.closed() == WebSocketClosure(code: 1000))
         }
     }
 
@@ -57,10 +59,10 @@ struct WebSocketTests {
             await peer.readToClose()
         } _: { port in
             let message = [UInt8](repeating: 7, count: 1_000_000)
-            var options = ReconnectingWebSocket.Options(connection: Self.patient)
+            var options = with(ReconnectingWebSocket.Options()) { $0.connection = Self.patient }
             options.connection.sendTimeout = .patience
             options.maximumQueuedBytes = 60_000_000
-            let client = try ReconnectingWebSocket(to: url(port), options: options)
+            let client = ReconnectingWebSocket(to: url(port), options: options)
             let webSocket: WebSocket?
             if reconnecting {
                 client.connect()
@@ -90,7 +92,7 @@ struct WebSocketTests {
             for await _ in isOver.prefix(1) {}
         } _: { port in
             var options = Self.patient
-            (options.maximumSendBufferSize, options.sendTimeout) = (4 << 20, .milliseconds(50))
+            (options.sendBufferSize, options.sendTimeout) = (4 << 20, .milliseconds(50))
             let webSocket = try await WebSocket.connect(to: url(port), options: options)
             let message = [UInt8](repeating: 7, count: 1 << 20)
             let codes = await withTaskGroup { group in
@@ -109,7 +111,7 @@ struct WebSocketTests {
             // The buffers of the system take some messages.
             #expect(codes.count { $0 == .sendBufferFull } > 32)
             #expect(codes.allSatisfy { $0 == nil || $0 == .sendBufferFull })
-            let closure = try await webSocket.close()
+            let closure = try await webSocket.closed()
             #expect(closure.error?.code == .sendBufferFull)
             continuation.yield()
         }
@@ -185,7 +187,9 @@ struct WebSocketTests {
         } _: { port in
             let webSocket = try await WebSocket.connect(
                 to: url(port),
-                options: .init(connectTimeout: .patience, receiveBufferSize: 200_000)
+                options: with(WebSocketOptions()) {
+                    $0.connectTimeout = .patience; $0.receiveBufferSize = 200_000
+                }
             )
             var received = 0
             for try await message in webSocket.messages {
@@ -248,7 +252,7 @@ struct WebSocketTests {
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             for code in [0, 999, 1005, 1006, 1015, 2000, 5000] {
                 let error = await #expect(throws: WebSocketError.self) {
-                    try await webSocket.close(code: .init(rawValue: code))
+                    try await webSocket.closed(code: .init(rawValue: code))
                 }
                 #expect(error?.code == .invalidCloseCode)
             }
@@ -285,7 +289,10 @@ struct WebSocketTests {
             await peer.readToClose()
         } _: { port in
             let error = await #expect(throws: WebSocketError.self) {
-                try await WebSocket.connect(to: url(port), options: .init(connectTimeout: .milliseconds(1)))
+                try await WebSocket.connect(
+                    to: url(port),
+                    options: with(WebSocketOptions()) { $0.connectTimeout = .milliseconds(1) }
+                )
             }
             #expect(error?.code == .connectionTimedOut)
             let attempt = Task {

@@ -63,7 +63,7 @@ struct AutobahnClient: AsyncParsableCommand {
         let webSocket = try await WebSocket.connect(to: url + path, options: options)
         let limit = Task {
             try await Task.sleep(for: .seconds(caseSeconds))
-            try await webSocket.close()
+            try webSocket.close()
         }
         defer { limit.cancel() }
         var last: String?

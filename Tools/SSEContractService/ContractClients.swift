@@ -57,7 +57,9 @@ actor ContractClients {
             headers: headers,
             body: parameters.body.map { Array($0.utf8) }
         )
-        var options = EventStreamOptions(reconnection: .always, retryPolicy: .delays([.zero]))
+        var options = EventStreamOptions()
+        options.reconnection = .always
+        options.retryPolicy = .delays([.zero])
         if let delay = parameters.initialDelayMs { options.reconnectionTime = .milliseconds(delay) }
         if let timeout = parameters.readTimeoutMs { options.idleTimeout = .milliseconds(timeout) }
         return EventStream(

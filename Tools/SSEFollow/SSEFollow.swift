@@ -18,7 +18,9 @@ struct SSEFollow: AsyncParsableCommand {
 
     func run() async throws {
         var left = count ?? .max
-        let options = EventStreamOptions(reconnectionTime: .milliseconds(100), retryPolicy: .delays([.zero]))
+        var options = EventStreamOptions()
+        options.reconnectionTime = .milliseconds(100)
+        options.retryPolicy = .delays([.zero])
         for try await event in EventStream(url, options: options).events {
             let fields = try JSONEncoder().encode([event.event, event.id, event.data])
             print(String(decoding: fields, as: UTF8.self))

@@ -12,7 +12,8 @@ enum SSEDemo {
         serveFeed(on: server)
         say("the server listens on port \(port)")
 
-        let options = EventStreamOptions(reconnectionTime: .milliseconds(500))
+        var options = EventStreamOptions()
+        options.reconnectionTime = .milliseconds(500)
         let stream = EventStream("http://127.0.0.1:\(port)/feed", options: options)
         var expected = 1
         for try await item in stream.items {

@@ -51,10 +51,10 @@ struct Endpoint: Sendable {
             headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) },
             http: http
         )
+        var webSocket = WebSocketOptions()
+        webSocket.tls = options.tls
         do throws(WebSocketError) {
-            try WebSocketConnector(WebSocketOptions(tls: options.tls), proxies: proxies).check(
-                WebSocketRequest(request)
-            )
+            try WebSocketConnector(webSocket, proxies: proxies).check(WebSocketRequest(request))
         } catch {
             throw PusherClientError(error)
         }

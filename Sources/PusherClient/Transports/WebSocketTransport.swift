@@ -14,12 +14,11 @@ package struct WebSocketTransport: Transport {
 
     /// - Parameter dialer: Makes the connections. The client's HTTP requests use the same dialer.
     init(_ options: PusherClientOptions, dialer: Dialer) {
-        let options = WebSocketOptions(
-            closeTimeout: options.timeouts.clamped.closing,
-            maximumMessageSize: options.limits.messageSize,
-            maximumSendBufferSize: options.limits.sendBufferSize
-        )
-        self.init(WebSocketConnector(options, dialer: dialer))
+        var webSocket = WebSocketOptions()
+        webSocket.closeTimeout = options.timeouts.clamped.closing
+        webSocket.maximumMessageSize = options.limits.messageSize
+        webSocket.sendBufferSize = options.limits.sendBufferSize
+        self.init(WebSocketConnector(webSocket, dialer: dialer))
     }
 
     package func open(

@@ -5,7 +5,9 @@ import NIOCore
 final class EventStreamReader {
     typealias Position = EventStreamStateMachine.Position
 
-    private let session: EventStreamSession
+    /// The stream, which closes when the app has released it and its reader.
+    private let stream: EventStream
+    private var session: EventStreamSession { stream.session }
     private var parser: EventStreamParser
     private var items: ArraySlice<EventStreamInbox.Item> = []
     private var bytes = ByteBuffer()
@@ -18,11 +20,11 @@ final class EventStreamReader {
     private(set) var ending: EventStreamInbox.Ending?
     private var isOver = false
 
-    init(_ session: EventStreamSession, reportsComments: Bool) {
-        self.session = session
+    init(_ stream: EventStream, reportsComments: Bool) {
+        self.stream = stream
         parser = EventStreamParser(
-            lastEventID: session.lastEventID,
-            limit: session.options.maximumEventSize,
+            lastEventID: stream.lastEventID,
+            limit: stream.session.options.maximumMessageSize,
             reportsComments: reportsComments
         )
     }
@@ -97,17 +99,17 @@ final class EventStreamReader {
 
     /// Moves the available bytes to the body that is one event.
     private func collect() throws(EventStreamError) {
-        guard bytes.readableBytes <= session.options.maximumEventSize - (whole?.readableBytes ?? 0) else {
+        guard bytes.readableBytes <= session.options.maximumMessageSize - (whole?.readableBytes ?? 0) else {
             throw tooLarge()
         }
         whole?.writeBuffer(&bytes)
     }
 
     private func tooLarge() -> EventStreamError {
-        let limit = session.options.maximumEventSize
+        let limit = session.options.maximumMessageSize
         let error = EventStreamError(
-            .eventTooLarge,
-            "Event too large: it has more than \(limit) bytes. Raise maximumEventSize if your server sends such events."
+            .messageTooBig,
+            "Event too large: it has more than \(limit) bytes. Raise maximumMessageSize if your server sends such events."
         )
         session.failed(error)
         stop()

@@ -30,6 +30,8 @@ final class EventStreamSession: LoopShell {
         var isClosed = false
         var position: Machine.Position
         var statistics = EventStreamStatistics()
+        /// The response of the current or last connection.
+        var response: EventStreamResponse?
     }
 
     let options: EventStreamOptions
@@ -66,9 +68,6 @@ final class EventStreamSession: LoopShell {
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: eventLoop)
     }
 
-    /// Ends the sequences of states. A stream that the app has never iterated ends here.
-    deinit { driver.state.change(to: .closed(nil), isFinal: true) }
-
     // MARK: Calls, on any thread
 
     var lastEventID: String { shared.withLockedValue { $0.position.lastEventID } }
@@ -76,6 +75,29 @@ final class EventStreamSession: LoopShell {
 
     var reconnectionTime: Duration {
         Machine.reconnectionTime(shared.withLockedValue { $0.position }, default: options.reconnectionTime)
+    }
+
+    var response: EventStreamResponse? { shared.withLockedValue { $0.response } }
+
+    func connect() { step { $0.start(now: $1) } }
+
+    func connected(within timeout: Duration?) async throws {
+        connect()
+        let late = EventStreamError.waitTimedOut("there was no connection", timeout)
+        try await wait(within: timeout, orThrow: late) { state -> Result<Void, EventStreamError>? in
+            switch state {
+            case .idle, .connecting, .waiting: nil
+            case .open: .success(())
+            case .closed(let reason): .failure(reason ?? .closedByApp)
+            }
+        }
+    }
+
+    func closed(within timeout: Duration?) async throws {
+        let late = EventStreamError.waitTimedOut("the stream is not closed", timeout)
+        try await wait(within: timeout, orThrow: late) { state -> Result<Void, EventStreamError>? in
+            if case .closed = state { .success(()) } else { nil }
+        }
     }
 
     func restart() { step { $0.restart(now: $1) } }
@@ -96,7 +118,7 @@ final class EventStreamSession: LoopShell {
             defer { shared.isIterated = true }
             return !shared.isIterated
         }
-        if isFirst { step { $0.start(now: $1) } }
+        if isFirst { connect() }
         return isFirst
     }
 
@@ -158,6 +180,10 @@ final class EventStreamSession: LoopShell {
             loopState.value.request = nil
             loopState.value.stream?.cancel()
             loopState.value.stream = nil
+        case .opened(let response, let isWhole):
+            shared.withLockedValue { $0.response = response }
+            publish(.open)
+            inbox.append(.opened(response, isWhole: isWhole))
         case .deliver(let item): inbox.append(item)
         case .askRetryPolicy(let question):
             let delay = options.retryPolicy.delay(for: RetryContext(question))
@@ -250,6 +276,14 @@ extension EventStreamStatistics {
 }
 
 extension EventStreamError {
+    /// The error of a call after the end of the stream.
+    fileprivate static let closedByApp = Self(.connectionClosed, "Not connected: the stream is closed.")
+
+    /// - Parameter what: What did not happen within the time limit.
+    fileprivate static func waitTimedOut(_ what: String, _ timeout: Duration?) -> Self {
+        Self(.waitTimedOut, "Wait timed out: \(what) within \((timeout ?? .zero).inWords).")
+    }
+
     /// Creates the error for an attempt for which the app's closure threw an error.
     fileprivate init(requesting error: any Error) {
         self =

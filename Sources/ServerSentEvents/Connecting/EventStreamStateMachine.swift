@@ -1,5 +1,4 @@
 import RealtimeHTTP
-import RealtimeNetworking
 import RealtimePrimitives
 
 /// Decides the actions of an ``EventStream``. Each input is a method that returns the actions to carry out.
@@ -21,6 +20,8 @@ struct EventStreamStateMachine: LoopMachine {
         case deliver(EventStreamInbox.Item)
         /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
         case askRetryPolicy(Reconnector<EventStreamError>.Question)
+        /// Publish the state ``EventStream/State/open``, and deliver the response to the reader.
+        case opened(EventStreamResponse, isWhole: Bool)
         case publish(State)
         /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. `until` is a time of the machine's
         /// clock.
@@ -205,7 +206,7 @@ struct EventStreamStateMachine: LoopMachine {
             let nextCheck = configuration.idleTimeout.map { now + $0 }
             connection = .open(lastActivity: now, nextCheck: nextCheck, isWhole: isWhole)
             hasBegun = true
-            return [.publish(.open(response)), .deliver(.opened(response, isWhole: isWhole))]
+            return [.opened(response, isWhole: isWhole)]
         case 204:
             return leave() + finish(.success(.withoutContent(status: 204)))
         case 401 where canRetryUnauthorized(context), 403 where canRetryUnauthorized(context):
@@ -245,7 +246,7 @@ struct EventStreamStateMachine: LoopMachine {
         case .opening: return error.map { lost($0, now: now) } ?? []
         case .refused(let refusal, _):
             // The server has accepted a message to which it has no answer.
-            if refusal.status == 202, refusal.body.isEmpty, error == nil {
+            if refusal.httpStatus == 202, refusal.body.isEmpty, error == nil {
                 return leave() + finish(.success(.withoutContent(status: 202)))
             }
             return refused(now: now)
@@ -357,7 +358,8 @@ struct EventStreamStateMachine: LoopMachine {
     /// Retries or fails after a refusal. Call it when the client has read enough of the response's body.
     private mutating func refused(now: Duration) -> [Action] {
         guard case .refused(let error, let retryAfter) = connection else { return [] }
-        let isRetryable = error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.status ?? 0)
+        let isRetryable =
+            error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.httpStatus ?? 0)
         return leave() + lost(error, isPermanent: !isRetryable, minimumDelay: retryAfter, now: now)
     }
 
@@ -369,6 +371,8 @@ struct EventStreamStateMachine: LoopMachine {
     ) -> [Action] {
         connection = .none
         let isPermanent = isPermanent ?? error.isPermanent
+        var error = error
+        if !address.isEmpty { error.address = error.address ?? address }
         let delay = max(minimumDelay, Self.reconnectionTime(position, default: configuration.reconnectionTime))
         let reaction: Reconnector<EventStreamError>.Reaction =
             isPermanent || !mayRepeat ? .stop : .ask(minimumDelay: delay)

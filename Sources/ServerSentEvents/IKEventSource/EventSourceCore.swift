@@ -60,12 +60,9 @@ final class EventSourceCore: Sendable {
     func connect(lastEventID: String) {
         let stream: EventStream? = state.withLockedValue { state in
             guard case .closed = state.readyState, !state.isReleased else { return nil }
-            let stream = EventStream(
-                request,
-                lastEventID: lastEventID,
-                options: EventStreamOptions(reconnection: .never),
-                connector: connector
-            )
+            var options = EventStreamOptions()
+            options.reconnection = .never
+            let stream = EventStream(request, lastEventID: lastEventID, options: options, connector: connector)
             (state.readyState, state.stream) = (.connecting, stream)
             return stream
         }
@@ -91,7 +88,7 @@ final class EventSourceCore: Sendable {
     // MARK: One connection
 
     private func run(_ stream: EventStream) async {
-        let reader = EventStreamReader(stream.session, reportsComments: false)
+        let reader = EventStreamReader(stream, reportsComments: false)
         var response: EventStreamResponse?
         var failure: EventStreamError?
         do throws(EventStreamError) {
@@ -178,7 +175,7 @@ extension EventStreamError {
         let code =
             switch self.code {
             case .invalidRequest: NSURLErrorBadURL
-            case .connectTimedOut, .responseTimedOut, .idleTimedOut: NSURLErrorTimedOut
+            case .connectionTimedOut, .responseTimedOut, .idleTimedOut: NSURLErrorTimedOut
             case .connectionFailed: NSURLErrorCannotConnectToHost
             case .connectionLost: NSURLErrorNetworkConnectionLost
             case .tlsFailed: NSURLErrorSecureConnectionFailed

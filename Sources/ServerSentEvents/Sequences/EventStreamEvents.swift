@@ -9,11 +9,11 @@ public struct EventStreamEvents: AsyncSequence, Sendable {
     /// The error of the sequence.
     public typealias Failure = EventStreamError
 
-    let session: EventStreamSession
+    let stream: EventStream
 
     /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(reader: EventStreamReader(session, reportsComments: false))
+        AsyncIterator(reader: EventStreamReader(stream, reportsComments: false))
     }
 
     /// An iterator over the events.

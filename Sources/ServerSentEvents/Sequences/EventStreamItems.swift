@@ -23,11 +23,11 @@ public struct EventStreamItems: AsyncSequence, Sendable {
     /// The error of the sequence.
     public typealias Failure = EventStreamError
 
-    let session: EventStreamSession
+    let stream: EventStream
 
     /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(reader: EventStreamReader(session, reportsComments: true))
+        AsyncIterator(reader: EventStreamReader(stream, reportsComments: true))
     }
 
     /// An iterator over the items.

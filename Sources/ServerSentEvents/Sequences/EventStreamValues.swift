@@ -18,7 +18,7 @@ public struct EventStreamValues<Element: Sendable, Failure: Error>: AsyncSequenc
         case last(Element)
     }
 
-    let session: EventStreamSession
+    let stream: EventStream
     let hasLast: Bool
     /// Converts an error of the stream.
     let convert: @Sendable (EventStreamError) -> Failure
@@ -27,7 +27,7 @@ public struct EventStreamValues<Element: Sendable, Failure: Error>: AsyncSequenc
     /// Creates an iterator. You can use only the first iterator of a stream.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
-            reader: EventStreamReader(session, reportsComments: false),
+            reader: EventStreamReader(stream, reportsComments: false),
             hasLast: hasLast,
             convert: convert,
             step: step
@@ -143,7 +143,7 @@ extension EventStream {
         includingLast includesLast: Bool = false,
         until isLast: @escaping @Sendable (ServerSentEvent) -> Bool
     ) -> EventStreamValues<ServerSentEvent, EventStreamError> {
-        EventStreamValues(session: session, hasLast: true, convert: { $0 }) { event throws(EventStreamError) in
+        EventStreamValues(stream: self, hasLast: true, convert: { $0 }) { event throws(EventStreamError) in
             guard isLast(event) else { return .value(event) }
             return includesLast ? .last(event) : .end
         }
@@ -168,7 +168,7 @@ extension EventStream {
         decoder: JSONDecoder? = nil
     ) -> EventStreamValues<Value, EventStreamError> {
         let options = session.options.decoding
-        return EventStreamValues(session: session, hasLast: end != nil, convert: { $0 }) {
+        return EventStreamValues(stream: self, hasLast: end != nil, convert: { $0 }) {
             event throws(EventStreamError) in
             if end?.isReached(before: event) == true { return .end }
             do throws(EventStreamError) {
@@ -197,7 +197,7 @@ extension EventStream {
         onDecodingFailure failure: EventDecodingFailure = .fail,
         decodingBy decode: @escaping @Sendable (ServerSentEvent) throws -> Value?
     ) -> EventStreamValues<Value, any Error> {
-        EventStreamValues(session: session, hasLast: end != nil, convert: { $0 }) { event throws(any Error) in
+        EventStreamValues(stream: self, hasLast: end != nil, convert: { $0 }) { event throws(any Error) in
             if end?.isReached(before: event) == true { return .end }
             do {
                 guard let value = try decode(event) else { return .skip }

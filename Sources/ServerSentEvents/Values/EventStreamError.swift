@@ -27,6 +27,8 @@ public struct EventStreamError: Error, Sendable {
     public var lastEventID: String
     /// The event that could not be decoded; `nil` for other errors.
     public var event: ServerSentEvent?
+    /// The server's URL without user, password and query; `nil` if the error does not concern a server.
+    public var address: String?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
@@ -38,6 +40,7 @@ public struct EventStreamError: Error, Sendable {
         body: [UInt8] = [],
         lastEventID: String = "",
         event: ServerSentEvent? = nil,
+        address: String? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
@@ -46,11 +49,12 @@ public struct EventStreamError: Error, Sendable {
         self.body = body
         self.lastEventID = lastEventID
         self.event = event
+        self.address = address
         self.cause = cause
     }
 
     /// The HTTP status of ``response``.
-    public var status: Int? { response?.status }
+    public var httpStatus: Int? { response?.status }
 
     /// ``body`` as text.
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
@@ -70,12 +74,17 @@ extension EventStreamError.Code {
     /// The stream has been iterated before.
     public static let alreadyIterated = Self(rawValue: "alreadyIterated")
 
+    /// The time limit of ``EventStream/connected(timeout:)`` or ``EventStream/closed(timeout:)`` is over.
+    public static let waitTimedOut = Self(rawValue: "waitTimedOut")
+    /// Your code has closed the stream, or the stream is complete.
+    public static let connectionClosed = Self(rawValue: "connectionClosed")
+
     /// The connection failed, or was lost before there was a response.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// TLS failed. ``EventStreamError/tlsFailure`` contains the reason.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The client did not connect within the time that the ``EventStreamConnector`` allows.
-    public static let connectTimedOut = Self(rawValue: "connectTimedOut")
+    public static let connectionTimedOut = Self(rawValue: "connectionTimedOut")
     /// The server did not respond within ``EventStreamOptions/responseTimeout``.
     public static let responseTimedOut = Self(rawValue: "responseTimedOut")
     /// The server's redirect has no location or a forbidden location, or exceeds the maximum number of redirects.
@@ -89,8 +98,8 @@ extension EventStreamError.Code {
     public static let connectionLost = Self(rawValue: "connectionLost")
     /// The server sent nothing for ``EventStreamOptions/idleTimeout``.
     public static let idleTimedOut = Self(rawValue: "idleTimedOut")
-    /// An event, or a body that is one event, was larger than ``EventStreamOptions/maximumEventSize``.
-    public static let eventTooLarge = Self(rawValue: "eventTooLarge")
+    /// An event, or a body that is one event, was larger than ``EventStreamOptions/maximumMessageSize``.
+    public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// The data of the event ``EventStreamError/event`` could not be decoded.
     public static let decodingFailed = Self(rawValue: "decodingFailed")
 }
@@ -106,6 +115,7 @@ extension EventStreamError: Hashable {
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.response == right.response
             && left.body == right.body && left.lastEventID == right.lastEventID && left.event == right.event
+            && left.address == right.address
     }
 
     /// Hashes code and message.
@@ -134,7 +144,7 @@ extension EventStreamError {
             case .pinMismatch: .pinMismatch
             case .redirectRefused: .redirectRefused
             case _ where isOpen: .connectionLost
-            case .timedOut: .connectTimedOut
+            case .timedOut: .connectionTimedOut
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
         // The reason names the URL of an invalid request.
@@ -152,7 +162,7 @@ extension EventStreamError {
     /// Whether another attempt with the same request would fail for the same reason.
     var isPermanent: Bool {
         switch code {
-        case .invalidRequest, .pinMismatch, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge:
+        case .invalidRequest, .pinMismatch, .redirectRefused, .invalidContentType, .unexpectedStatus, .messageTooBig:
             true
         case .tlsFailed:
             switch tlsFailure?.reason {

@@ -31,7 +31,8 @@ final class HttpConnector: HubTransportOpener {
         self.logger = logger
         let dialer = options.makeDialer()
         pooledClient = PooledHttpClient(options, dialer: dialer)
-        var webSocket = WebSocketOptions(maximumMessageSize: options.maximumDeliverySize)
+        var webSocket = WebSocketOptions()
+        webSocket.maximumMessageSize = options.maximumDeliverySize
         if let timeout = options.connectTimeout { webSocket.connectTimeout = timeout }
         webSockets = WebSocketConnector(webSocket, dialer: dialer)
         client = options.httpClient ?? pooledClient

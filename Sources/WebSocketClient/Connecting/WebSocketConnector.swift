@@ -96,7 +96,7 @@ package final class WebSocketConnection: Sendable {
         session.value.sendBinary(bytes, promise: promise)
     }
 
-    /// Sends a message, or lets it wait while more than ``WebSocketOptions/maximumSendBufferSize`` bytes are unsent. The
+    /// Sends a message, or lets it wait while more than ``WebSocketOptions/sendBufferSize`` bytes are unsent. The
     /// promise succeeds when the operating system has taken the bytes.
     package func sendInTurn(_ message: WebSocketMessage, promise: EventLoopPromise<Void>) {
         session.value.sendInTurn(message, promise: promise)

@@ -94,6 +94,8 @@ extension WebSocketSession {
     }
 
     private func report(_ closure: WebSocketClosure) {
+        var closure = closure
+        if closure.error?.address == nil { closure.error?.address = request.description }
         let receive = receive
         self.receive = nil
         receive?(.closed(closure))

@@ -20,7 +20,7 @@ struct WaitingMessages {
 }
 
 extension WebSocketSession {
-    /// Sends a message, or lets it wait while more than ``WebSocketOptions/maximumSendBufferSize`` bytes are unsent. The
+    /// Sends a message, or lets it wait while more than ``WebSocketOptions/sendBufferSize`` bytes are unsent. The
     /// promise fails with ``WebSocketError/Code/sendBufferFull`` if the server takes nothing for
     /// ``WebSocketOptions/sendTimeout``.
     func sendInTurn(_ message: WebSocketMessage, promise: EventLoopPromise<Void>) {
@@ -62,7 +62,7 @@ extension WebSocketSession {
     }
 
     private func hasRoom(_ context: ChannelHandlerContext) -> Bool {
-        unwrittenBytes(context) <= options.maximumSendBufferSize
+        unwrittenBytes(context) <= options.sendBufferSize
     }
 
     private func send(_ message: WebSocketMessage, _ promise: EventLoopPromise<Void>) {

@@ -115,7 +115,7 @@ extension WebSocketSession {
     private func endIfUnread(_ context: ChannelHandlerContext) {
         guard case .open = stage, let backlog else { return }
         self.backlog = nil
-        let limit = options.maximumSendBufferSize
+        let limit = options.sendBufferSize
         let unwritten = unwrittenBytes(context)
         guard backlog > limit else {
             burst = unwritten

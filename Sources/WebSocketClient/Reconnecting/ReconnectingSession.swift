@@ -25,6 +25,7 @@ final class ReconnectingSession: LoopShell {
     private let makeRequest: @Sendable () async throws -> WebSocketRequest
     private let open: Open
     private let loopState: NIOLoopBoundBox<LoopState>
+    private let closureBox = NIOLockedValueBox<WebSocketClosure?>(nil)
     private let lastSend = NIOLockedValueBox<Machine.SendID>(0)
     private var eventLoop: any EventLoop { driver.eventLoop }
 
@@ -90,9 +91,28 @@ final class ReconnectingSession: LoopShell {
         }
     }
 
+    var closure: WebSocketClosure? { closureBox.withLockedValue { $0 } }
+
+    func connected(within timeout: Duration?) async throws {
+        connect()
+        let late = WebSocketError.waitTimedOut("there was no connection", timeout)
+        try await wait(within: timeout, orThrow: late) { state -> Result<Void, WebSocketError>? in
+            switch state {
+            case .idle, .connecting, .waiting: nil
+            case .open: .success(())
+            case .closing: .failure(.closedByApp)
+            case .closed(let reason): .failure(reason ?? .closedByApp)
+            }
+        }
+    }
+
     /// Waits until the WebSocket is closed for good, and returns the closure.
-    func closed() async -> WebSocketClosure {
-        await driver.state.first { if case .closed(let closure) = $0 { closure } else { nil } }
+    func closed(within timeout: Duration?) async throws -> WebSocketClosure {
+        let late = WebSocketError.waitTimedOut("the server did not answer", timeout)
+        return try await wait(within: timeout, orThrow: late) {
+            [self] state -> Result<WebSocketClosure, WebSocketError>? in
+            if case .closed = state { closure.map { .success($0) } } else { nil }
+        }
     }
 
     // MARK: The event loop
@@ -147,6 +167,7 @@ final class ReconnectingSession: LoopShell {
             publish(state)
         case .publishWait(let until, let attempt, let reason):
             publish(.waiting(until: driver.instant(until), attempt: attempt, reason: reason))
+        case .finish(let closure): finish(closure)
         }
     }
 
@@ -193,15 +214,18 @@ final class ReconnectingSession: LoopShell {
 
     private func publish(_ state: ReconnectingWebSocket.State) {
         debug("The state has changed.", ["websocket.state": "\(state)"])
-        guard case .closed(let closure) = state else {
-            driver.state.change(to: state, isFinal: false)
-            return
-        }
-        let old = driver.state.change(to: state, isFinal: true)
+        let isFinal = if case .closed = state { true } else { false }
+        driver.state.change(to: state, isFinal: isFinal)
+    }
+
+    private func finish(_ closure: WebSocketClosure) {
+        // If the app has closed the WebSocket, only its `closed` call gets an error, not the sequence.
+        let isWanted = state == .closing
+        closureBox.withLockedValue { $0 = closure }
+        publish(.closed(closure.error))
         loopState.value.request?.cancel()
         loopState.value.request = nil
-        // If the app has closed the WebSocket, only its `close` call gets an error, not the sequence.
-        buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
+        buffer.finish(isWanted ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
     }
 
     private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata) {

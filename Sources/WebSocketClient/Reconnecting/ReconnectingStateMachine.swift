@@ -1,9 +1,8 @@
-import RealtimeNetworking
 import RealtimePrimitives
 
 /// Decides the actions of a ``ReconnectingWebSocket``. Each input is a method that returns the actions to carry out.
 ///
-/// The machine has no clock, socket or task. The state ``Phase/open(_:)`` contains everything that belongs to one
+/// The machine has no clock, socket or task. The state ``Connection/open(_:)`` contains everything that belongs to one
 /// connection.
 struct ReconnectingStateMachine: LoopMachine {
     typealias Attempt = Reconnector<WebSocketError>.Attempt
@@ -31,6 +30,8 @@ struct ReconnectingStateMachine: LoopMachine {
         /// Publish the state ``ReconnectingWebSocket/State/waiting(until:attempt:reason:)``. `until` is a time of the
         /// machine's clock.
         case publishWait(until: Duration, attempt: Attempt, reason: WebSocketError)
+        /// Publish the state ``ReconnectingWebSocket/State/closed(_:)``, and end the sequence of messages.
+        case finish(WebSocketClosure)
     }
 
     struct Configuration: Sendable {
@@ -78,6 +79,8 @@ struct ReconnectingStateMachine: LoopMachine {
     private var connection = Connection.none(WebSocketClosure(code: nil))
     private var queue: [(id: SendID, message: WebSocketMessage)] = []
     private var queuedBytes = 0
+    /// The address of the last request, without secrets.
+    private var address: String?
 
     init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -154,6 +157,7 @@ struct ReconnectingStateMachine: LoopMachine {
         switch result {
         case .success(let request):
             connection = .opening
+            address = request.description
             return [.open(attempt, request)]
         case .failure(let error): return lost(WebSocketClosure(code: nil, error: error), now: now)
         }
@@ -211,7 +215,8 @@ struct ReconnectingStateMachine: LoopMachine {
             let timeout = configuration.connectTimeout
             let error = WebSocketError(
                 .connectionTimedOut,
-                "Connection timed out: there was no connection within \(timeout.inWords)."
+                "Connection timed out: there was no connection within \(timeout.inWords).",
+                address: address
             )
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
         case .ask(let question): return [.askRetryPolicy(question)]
@@ -237,7 +242,8 @@ struct ReconnectingStateMachine: LoopMachine {
             guard isPaused else {
                 let error = WebSocketError(
                     .pongTimedOut,
-                    "Connection lost: the server did not answer a ping within \(timeout.inWords)."
+                    "Connection lost: the server did not answer a ping within \(timeout.inWords).",
+                    address: address
                 )
                 return [.abort(reconnector.attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
             }
@@ -259,7 +265,7 @@ struct ReconnectingStateMachine: LoopMachine {
     private mutating func lost(_ closure: WebSocketClosure, now: Duration) -> [Action] {
         if reconnector.hasLasted(now: now) { reconnector.resetBackOff() }
         connection = .none(closure)
-        let reason = WebSocketError(closure)
+        let reason = WebSocketError(closure, of: address)
         if reason.code.isPermanent { return end(closure) }
         return follow(reconnector.lost(reason, .ask(), now: now), now: now)
     }
@@ -269,13 +275,15 @@ struct ReconnectingStateMachine: LoopMachine {
         connection = .none(closure)
         let error = closure.error ?? WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed.")
         defer { (queue, queuedBytes) = ([], 0) }
-        return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
+        return queue.map { .fail($0.id, error) } + [.finish(closure)]
     }
 }
 
 extension WebSocketError {
     /// Creates the error for a connection that was closed.
-    init(_ closure: WebSocketClosure) {
+    ///
+    /// - Parameter address: The server's address, without secrets.
+    init(_ closure: WebSocketClosure, of address: String? = nil) {
         if let error = closure.error {
             self = error
         } else {
@@ -284,7 +292,8 @@ extension WebSocketError {
             self.init(
                 .connectionClosed,
                 "Connection lost: the server closed it\(code)\(reason).",
-                closeCode: closure.code
+                closeCode: closure.code,
+                address: address
             )
         }
     }

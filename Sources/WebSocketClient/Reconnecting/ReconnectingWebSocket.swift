@@ -2,6 +2,7 @@ public import Logging
 import NIOConcurrencyHelpers
 public import NIOCore
 public import NIOPosix
+import RealtimeNetworking
 
 /// A WebSocket that reconnects after the connection was lost.
 ///
@@ -35,8 +36,10 @@ public final class ReconnectingWebSocket: Sendable {
         /// Your code has closed the WebSocket, and the server has not answered yet.
         case closing
         /// The client does not connect again. Your code closed the WebSocket, the retry policy returned `nil`, or every
-        /// attempt would fail with the same error.
-        case closed(WebSocketClosure)
+        /// attempt would fail with the same error. The value is the reason; `nil` if your code closed the WebSocket. If the
+        /// server did not answer the close frame in time, the reason has the code
+        /// ``WebSocketError/Code/connectionClosed``.
+        case closed(WebSocketError?)
 
         /// Returns the time until the next attempt. The time is zero if the attempt is due, and `nil` if the client
         /// does not wait.
@@ -93,47 +96,29 @@ public final class ReconnectingWebSocket: Sendable {
     /// The options of a reconnecting WebSocket.
     public struct Options: Sendable {
         /// The timeouts, limits, TLS and proxy of each connection.
-        public var connection: WebSocketOptions
+        public var connection = WebSocketOptions()
         /// The policy that decides how long to wait before another attempt. The policy gets the reason, which is a
         /// ``WebSocketError``, and can stop the client. The default policy never stops. Its random waits have a maximum
         /// that doubles from 1 to 30 seconds. If every attempt would fail with the same error, for example because of
         /// an invalid header, the client stops without calling the policy.
-        public var retryPolicy: any RetryPolicy
+        public var retryPolicy: any RetryPolicy = .exponential()
         /// The way in which the client detects a dead connection. Default: ``Heartbeat/default``.
-        public var heartbeat: Heartbeat
+        public var heartbeat = Heartbeat.default
         /// The time after which an open connection resets the number of attempts. Default: 10 seconds.
-        public var backOffReset: Duration
+        public var backOffReset = Duration.seconds(10)
         /// The closure that makes the first messages of each connection, for example to log in or to subscribe. The
         /// client sends these messages before the messages that waited for a connection. The client calls the closure
         /// on its event loop, so the closure must not block. Default: no messages.
-        public var openingMessages: @Sendable () -> [WebSocketMessage]
+        public var openingMessages: @Sendable () -> [WebSocketMessage] = { [] }
         /// The maximum number of messages that can wait for a connection. Default: 100.
-        public var maximumQueuedMessages: Int
+        public var maximumQueuedMessages = 100
         /// The maximum number of bytes of the messages that wait for a connection. Default: 1 MiB.
-        public var maximumQueuedBytes: Int
+        public var maximumQueuedBytes = 1 << 20
         /// The logger of the client. The client logs at debug level. Default: a logger that discards everything.
-        public var logger: Logger
+        public var logger = Logger(label: "websocket", factory: { _ in SwiftLogNoOpLogHandler() })
 
-        /// Creates options.
-        public init(
-            connection: WebSocketOptions = WebSocketOptions(),
-            retryPolicy: any RetryPolicy = .exponential(),
-            heartbeat: Heartbeat = .default,
-            backOffReset: Duration = .seconds(10),
-            openingMessages: @escaping @Sendable () -> [WebSocketMessage] = { [] },
-            maximumQueuedMessages: Int = 100,
-            maximumQueuedBytes: Int = 1 << 20,
-            logger: Logger = Logger(label: "websocket", factory: { _ in SwiftLogNoOpLogHandler() })
-        ) {
-            self.connection = connection
-            self.retryPolicy = retryPolicy
-            self.heartbeat = heartbeat
-            self.backOffReset = backOffReset
-            self.openingMessages = openingMessages
-            self.maximumQueuedMessages = maximumQueuedMessages
-            self.maximumQueuedBytes = maximumQueuedBytes
-            self.logger = logger
-        }
+        /// Creates options with their defaults.
+        public init() {}
     }
 
     private let session: ReconnectingSession
@@ -141,29 +126,23 @@ public final class ReconnectingWebSocket: Sendable {
     /// Creates a WebSocket for a URL, without connecting.
     ///
     /// - Parameters:
-    ///   - url: A `ws` or `wss` URL.
+    ///   - url: A `ws` or `wss` URL. If the URL or an option is invalid, the client makes no attempt, and stops with the
+    ///     reason when it connects.
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
     ///   - options: The options of the WebSocket.
     ///   - eventLoopGroup: The threads of the connections: a `MultiThreadedEventLoopGroup`, or another group that can
     ///     open sockets. Shut the group down only after the WebSocket is released. Default: the process's shared group.
-    /// - Throws: ``WebSocketError`` if the URL or an option is invalid.
     public convenience init(
         to url: String,
         subprotocols: [String] = [],
         headers: [WebSocketRequest.Header] = [],
         options: Options = Options(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
-    ) throws(WebSocketError) {
-        let request = try WebSocketRequest(url: url, subprotocols: subprotocols, headers: headers)
-        let connector = WebSocketConnector(options.connection, proxies: ProxyRules(options.connection.proxy))
-        try connector.check(request)
-        do throws(NetworkError) {
-            try options.connection.tls.validate()
-        } catch {
-            throw WebSocketError(error)
+    ) {
+        self.init(options: options, eventLoopGroup: eventLoopGroup) {
+            try WebSocketRequest(url: url, subprotocols: subprotocols, headers: headers)
         }
-        self.init(connector, options, eventLoopGroup) { request }
     }
 
     /// Creates a WebSocket that calls a closure before each attempt, to make the request. Use this initializer if the
@@ -181,18 +160,17 @@ public final class ReconnectingWebSocket: Sendable {
         request: @escaping @Sendable () async throws -> WebSocketRequest
     ) {
         let connector = WebSocketConnector(options.connection, proxies: ProxyRules(options.connection.proxy))
-        self.init(connector, options, eventLoopGroup, request)
-    }
-
-    private convenience init(
-        _ connector: WebSocketConnector,
-        _ options: Options,
-        _ eventLoopGroup: any EventLoopGroup,
-        _ request: @escaping @Sendable () async throws -> WebSocketRequest
-    ) {
-        self.init(options, on: eventLoopGroup.next(), request: request) {
-            connector.connect(to: $0, on: $1, receive: $2)
-        }
+        self.init(
+            options,
+            on: eventLoopGroup.next(),
+            request: {
+                let request = try await request()
+                try connector.check(request)
+                do throws(NetworkError) { try options.connection.tls.validate() } catch { throw WebSocketError(error) }
+                return request
+            },
+            { connector.connect(to: $0, on: $1, receive: $2) }
+        )
     }
 
     /// Creates a WebSocket whose connections a closure starts, for tests.
@@ -216,6 +194,17 @@ public final class ReconnectingWebSocket: Sendable {
     /// Starts connecting, and returns at once. The call has no effect if your code has already called the method, or
     /// has called ``close(code:reason:)``.
     public func connect() { session.connect() }
+
+    /// Connects, and waits until the connection is open.
+    ///
+    /// The method continues to wait while the client retries failed attempts. A timeout and the cancellation of the
+    /// task end the wait, not the attempts.
+    ///
+    /// - Parameter timeout: The time limit of the wait. Default: no limit.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/waitTimedOut`` after the time limit, or the reason
+    ///   why the client has stopped. The code is ``WebSocketError/Code/connectionClosed`` if your code has closed the
+    ///   WebSocket. `CancellationError` if the task is cancelled.
+    public func connected(timeout: Duration? = nil) async throws { try await session.connected(within: timeout) }
 
     /// The current state of the WebSocket.
     public var state: State { session.state }
@@ -248,20 +237,40 @@ public final class ReconnectingWebSocket: Sendable {
     /// Sends a binary message. See ``send(_:)-(WebSocketMessage)``.
     public func send(_ bytes: [UInt8]) async throws { try await session.send(.binary(bytes)) }
 
-    /// Closes the WebSocket for good, and returns how the connection ended. Waiting messages fail.
+    /// The way in which the last connection ended; `nil` until the WebSocket is closed for good.
+    public var closure: WebSocketClosure? { session.closure }
+
+    /// Closes the WebSocket for good, and returns at once. Waiting messages fail, and ``messages`` ends. You can call the
+    /// method from any thread and more than once.
     ///
     /// - Parameters:
     ///   - code: 1000 to 1003, 1007 to 1014, or the app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: The reason for the server. The client truncates the reason to 123 bytes. Default: no reason.
     /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. After this error, the
     ///   WebSocket stays open.
-    @discardableResult
-    public func close(
-        code: WebSocketCloseCode = .normalClosure,
-        reason: String = ""
-    ) async throws(WebSocketError) -> WebSocketClosure {
+    public func close(code: WebSocketCloseCode = .normalClosure, reason: String = "") throws(WebSocketError) {
         try code.check()
         session.close(code: code, reason: reason)
-        return await session.closed()
+    }
+
+    /// Closes the WebSocket as ``close(code:reason:)`` does, waits until the server has answered, and returns how the
+    /// connection ended.
+    ///
+    /// - Parameters:
+    ///   - code: See ``close(code:reason:)``.
+    ///   - reason: See ``close(code:reason:)``.
+    ///   - timeout: The time limit of the wait. Default: no limit, but the server has only
+    ///     ``WebSocketOptions/closeTimeout`` to answer.
+    /// - Throws: ``WebSocketError`` with the code ``WebSocketError/Code/invalidCloseCode``. The code is
+    ///   ``WebSocketError/Code/waitTimedOut`` after the time limit. `CancellationError` if the task is cancelled. In both
+    ///   cases, the WebSocket still closes.
+    @discardableResult
+    public func closed(
+        code: WebSocketCloseCode = .normalClosure,
+        reason: String = "",
+        timeout: Duration? = nil
+    ) async throws -> WebSocketClosure {
+        try close(code: code, reason: reason)
+        return try await session.closed(within: timeout)
     }
 }

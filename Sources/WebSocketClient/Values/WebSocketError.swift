@@ -24,6 +24,8 @@ public struct WebSocketError: Error, Sendable {
     /// The response with which the server refused the upgrade; `nil` for other errors. Many servers explain a refusal
     /// in the body.
     public var response: WebSocketResponse?
+    /// The server's URL without user, password and query; `nil` if the error does not concern a server.
+    public var address: String?
     /// The underlying error, for example of the operating system; `nil` if there is none.
     public var cause: (any Error)?
 
@@ -34,6 +36,7 @@ public struct WebSocketError: Error, Sendable {
         closeCode: WebSocketCloseCode? = nil,
         httpStatus: Int? = nil,
         response: WebSocketResponse? = nil,
+        address: String? = nil,
         cause: (any Error)? = nil
     ) {
         self.code = code
@@ -41,6 +44,7 @@ public struct WebSocketError: Error, Sendable {
         self.closeCode = closeCode
         self.httpStatus = httpStatus
         self.response = response
+        self.address = address
         self.cause = cause
     }
 
@@ -83,6 +87,9 @@ extension WebSocketError.Code {
     /// The attempt to connect took longer than ``WebSocketOptions/connectTimeout``.
     public static let connectionTimedOut = Self(rawValue: "connectionTimedOut")
 
+    /// The time limit of ``ReconnectingWebSocket/connected(timeout:)`` or another waiting call is over.
+    public static let waitTimedOut = Self(rawValue: "waitTimedOut")
+
     /// The connection was closed or lost.
     public static let connectionClosed = Self(rawValue: "connectionClosed")
     /// Nothing arrived within the timeout after a heartbeat of a ``ReconnectingWebSocket``.
@@ -102,7 +109,7 @@ extension WebSocketError.Code {
     /// Too many messages already wait for the connection of a ``ReconnectingWebSocket``.
     public static let sendQueueFull = Self(rawValue: "sendQueueFull")
     /// The server took nothing for ``WebSocketOptions/sendTimeout``, while more than
-    /// ``WebSocketOptions/maximumSendBufferSize`` bytes waited to be sent.
+    /// ``WebSocketOptions/sendBufferSize`` bytes waited to be sent.
     public static let sendBufferFull = Self(rawValue: "sendBufferFull")
 }
 
@@ -112,12 +119,23 @@ extension WebSocketError: Hashable {
     public static func == (left: Self, right: Self) -> Bool {
         left.code == right.code && left.message == right.message && left.closeCode == right.closeCode
             && left.httpStatus == right.httpStatus && left.response == right.response
+            && left.address == right.address
     }
 
     /// Hashes code and message.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(code)
         hasher.combine(message)
+    }
+}
+
+extension WebSocketError {
+    /// The error of a call after the app has closed the WebSocket.
+    static let closedByApp = Self(.connectionClosed, "Not connected: the WebSocket is closed.")
+
+    /// - Parameter what: What did not happen within the time limit.
+    static func waitTimedOut(_ what: String, _ timeout: Duration?) -> Self {
+        Self(.waitTimedOut, "Wait timed out: \(what) within \((timeout ?? .zero).inWords).")
     }
 }
 

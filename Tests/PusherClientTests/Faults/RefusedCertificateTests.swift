@@ -160,7 +160,7 @@ struct RefusedCertificateTests {
         } _: { port in
             let socket = try SocketUnderTest(
                 .init(host: "127.0.0.1", port: port, useTLS: true, path: "/"),
-                options: .init(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+                options: with(WebSocketOptions()) { $0.tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM)) }
             )
             guard case .closed(let closure)? = await socket.nextOutcome() else {
                 Issue.record("not closed")

@@ -64,7 +64,6 @@ struct ProxyFailureTests {
             let rules = ProxyRules(.server(host: proxy.host, port: proxy.port))
             var socket: SocketUnderTest? = try SocketUnderTest(
                 .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
-                options: .init(closeTimeout: .seconds(3_600)),
                 proxies: rules
             )
             #expect(await socket?.next()?.error == .proxyFailed)
@@ -152,7 +151,6 @@ struct ProxyFailureTests {
             let rules = ProxyRules(.server(host: host, port: 9))
             let socket = try SocketUnderTest(
                 .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
-                options: .init(closeTimeout: .seconds(3_600)),
                 proxies: rules
             )
             let end = await socket.next()

@@ -117,7 +117,6 @@ struct ThroughProxyTests {
                 for (host, count) in [(proxiedName, 2), ("127.0.0.1", 2), ("localhost", 2)] {
                     let socket = try SocketUnderTest(
                         .init(host: host, port: server.port, useTLS: false, path: "/app/app-key?protocol=7"),
-                        options: .init(closeTimeout: .seconds(3_600)),
                         proxies: rules
                     )
                     #expect(await socket.nextOutcome() == .opened)

@@ -32,7 +32,7 @@ struct UnreadingServerTests {
                 limits: .init(sendBufferSize: 100_000),
                 logger: .quiet
             )
-            #expect(WebSocketTransport(options, dialer: Dialer()).options.maximumSendBufferSize == 100_000)
+            #expect(WebSocketTransport(options, dialer: Dialer()).options.sendBufferSize == 100_000)
             let pusher = Pusher(key: "key", options: options)
             let statuses = pusher.statuses
             pusher.connect()

@@ -44,7 +44,9 @@ final class Browser: Sendable {
             break
         }
         let url = String(try #require(address, "Chromium ended before it listened."))
-        webSocket = try await WebSocket.connect(to: url, options: WebSocketOptions(proxy: .direct))
+        var options = WebSocketOptions()
+        options.proxy = .direct
+        webSocket = try await WebSocket.connect(to: url, options: options)
         let commands = CommandQueue()
         self.commands = commands
         reader = Task { [messages = webSocket.messages] in

@@ -14,7 +14,16 @@ struct EventStreamStateMachineTests {
         status: 200,
         headers: [HTTPHeader(name: "content-type", value: "Text/Event-Stream ;charset=x")]
     )
-    private static let lost = EventStreamError(.connectionLost, "lost")
+    private static func error(
+        _ code: EventStreamError.Code,
+        _ message: String,
+        response: EventStreamResponse? = nil,
+        body: [UInt8] = []
+    ) -> EventStreamError {
+        EventStreamError(code, message, response: response, body: body, address: "http://example.com")
+    }
+
+    private static let lost = error(.connectionLost, "lost")
 
     private static func machine(
         _ reconnection: EventStreamOptions.Reconnection = .automatic,
@@ -105,7 +114,7 @@ struct EventStreamStateMachineTests {
         #expect(!machine.isOpen(1))
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .seconds(1)) == [
-                .publish(.open(Self.okay)), .deliver(.opened(Self.okay, isWhole: false)),
+                .opened(Self.okay, isWhole: false)
             ]
         )
         #expect(machine.wakeUp == .seconds(301))
@@ -138,7 +147,7 @@ struct EventStreamStateMachineTests {
     func cleanEnd() {
         var machine = Self.open()
         _ = machine.ended(1, nil, now: .seconds(1))
-        let reason = EventStreamError(.connectionLost, "Connection lost: the server ended the response.")
+        let reason = Self.error(.connectionLost, "Connection lost: the server ended the response.")
         #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
     }
 
@@ -214,7 +223,7 @@ struct EventStreamStateMachineTests {
                     == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))]
             )
             machine = Self.connecting(reconnection, request)
-            let failure = EventStreamError(.connectionFailed, "no")
+            let failure = Self.error(.connectionFailed, "no")
             #expect(
                 machine.ended(1, failure, now: .zero)
                     == [
@@ -243,7 +252,7 @@ struct EventStreamStateMachineTests {
 
     @Test("until the response has begun, repeats a POST after each failure, and not afterwards")
     func untilResponse() {
-        let failure = EventStreamError(.connectionFailed, "no")
+        let failure = Self.error(.connectionFailed, "no")
         for request in [Self.request("POST", body: [1]), Self.request()] {
             var machine = Self.connecting(.untilResponse, request)
             #expect(machine.ended(1, failure, now: .zero).last == Self.ask(failure))
@@ -308,7 +317,7 @@ struct EventStreamStateMachineTests {
             var machine = Self.connecting()
             #expect(
                 machine.received(1, json, retryAfter: .zero, now: .zero).last
-                    == .deliver(.opened(json, isWhole: true))
+                    == .opened(json, isWhole: true)
             )
             #expect(machine.ended(1, error, now: .zero).last == .deliver(.ended(1, isComplete: error == nil)))
             let actions = machine.drained(1, Position(hasEvents: error == nil), now: .zero)
@@ -331,7 +340,7 @@ struct EventStreamStateMachineTests {
                     Issue.record("no failure")
                     continue
                 }
-                #expect(error.status == 202)
+                #expect(error.httpStatus == 202)
             }
         }
     }
@@ -357,7 +366,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.received(1, response, retryAfter: .zero, now: .zero) == [])
         #expect(machine.received(1, refusal: Array("wh".utf8), now: .zero) == [])
         #expect(machine.received(1, refusal: Array("y".utf8), now: .zero) == [])
-        let error = EventStreamError(
+        let error = Self.error(
             .unexpectedStatus,
             "Connection to http://example.com failed: the server answered with status \(status).",
             response: response,
@@ -391,7 +400,7 @@ struct EventStreamStateMachineTests {
             Issue.record("\(end)")
             return
         }
-        #expect(late.status == 404)
+        #expect(late.httpStatus == 404)
     }
 
     @Test("fails after a response that is not an event stream")
@@ -426,7 +435,7 @@ struct EventStreamStateMachineTests {
         for (retryAfter, minimumDelay) in [(1, 3), (20, 20)] {
             var machine = Self.connecting()
             _ = machine.received(1, response, retryAfter: .seconds(retryAfter), now: .zero)
-            let error = EventStreamError(
+            let error = Self.error(
                 .unexpectedStatus,
                 "Connection to http://example.com failed: the server answered with status 503.",
                 response: response
@@ -456,19 +465,19 @@ struct EventStreamStateMachineTests {
             Issue.record("a second \(status) is not final")
             return
         }
-        #expect(error.status == status)
+        #expect(error.httpStatus == status)
     }
 
     @Test("fails after an error that every attempt would have")
     func permanent() {
         for code in [EventStreamError.Code.redirectRefused, .invalidRequest] {
             var machine = Self.connecting(.always)
-            let error = EventStreamError(code, "no")
+            let error = Self.error(code, "no")
             #expect(machine.ended(1, error, now: .zero).last == .finish(.failure(error)))
         }
         var machine = Self.machine(.always)
         _ = machine.start(now: .zero)
-        let error = EventStreamError(.invalidRequest, "no")
+        let error = Self.error(.invalidRequest, "no")
         #expect(
             machine.requested(1, .failure(error), now: .zero)
                 == [.publish(.closed(error)), .finish(.failure(error))]
@@ -477,7 +486,7 @@ struct EventStreamStateMachineTests {
 
     @Test("fails if the closure throws before the first request, and retries if it throws later")
     func noRequest() {
-        let error = EventStreamError(.requestFailed, "no token")
+        let error = Self.error(.requestFailed, "no token")
         var machine = Self.machine()
         _ = machine.start(now: .zero)
         #expect(machine.requested(1, .failure(error), now: .zero).last == .finish(.failure(error)))
@@ -495,7 +504,7 @@ struct EventStreamStateMachineTests {
     @Test("aborts an attempt without a response after the timeout")
     func responseTimeout() {
         var machine = Self.connecting()
-        let error = EventStreamError(
+        let error = Self.error(
             .responseTimedOut,
             """
             Connection to http://example.com timed out: the request was not answered within 60 s. A proxy may hold the \
@@ -564,7 +573,7 @@ struct EventStreamStateMachineTests {
                 .abort(1), .deliver(.ended(1, isComplete: false)),
             ]
         )
-        let error = EventStreamError(
+        let error = Self.error(
             .idleTimedOut,
             "Connection to http://example.com lost: nothing came from the server for 300 s."
         )
@@ -586,8 +595,7 @@ struct EventStreamStateMachineTests {
         _ = machine.requested(1, .success(Self.request()), now: .zero)
         #expect(
             machine.received(1, Self.okay, retryAfter: .zero, now: .zero) == [
-                .publish(.open(Self.okay)),
-                .deliver(.opened(Self.okay, isWhole: false)),
+                .opened(Self.okay, isWhole: false)
             ]
         )
         #expect(machine.wakeUp == nil)
@@ -654,7 +662,7 @@ struct EventStreamStateMachineTests {
     @Test("fails if the reader cannot read the response")
     func unreadable() {
         var machine = Self.open(.always)
-        let error = EventStreamError(.eventTooLarge, "large")
+        let error = Self.error(.messageTooBig, "large")
         #expect(
             machine.failed(error) == [
                 .abort(1), .publish(.closed(error)), .finish(.failure(error)),

@@ -203,7 +203,7 @@ struct ConnectionTests {
             }
             let stream = EventStream(
                 server.url,
-                options: EventStreamOptions(receiveBufferSize: 1 << 20),
+                options: with(EventStreamOptions()) { $0.receiveBufferSize = 1 << 20 },
                 connector: .patient
             )
             var events = stream.events.makeAsyncIterator()
@@ -211,7 +211,9 @@ struct ConnectionTests {
             await waitUntil { stream.statistics.bytes >= 2 << 20 }
             // Meanwhile, other connections continue on the same threads.
             for _ in 1...100 {
-                #expect(await Recording(EventStream(server.url + "/none", connector: .patient)).end()?.status == 404)
+                #expect(
+                    await Recording(EventStream(server.url + "/none", connector: .patient)).end()?.httpStatus == 404
+                )
             }
             #expect(stream.statistics.bytes < 4 << 20)
             #expect(sent.count < 100)
@@ -423,13 +425,15 @@ struct ConnectionTests {
             let recording = Recording(
                 EventStream(
                     server.url,
-                    options: EventStreamOptions(reconnection: .always, maximumEventSize: 10_000),
+                    options: with(EventStreamOptions()) {
+                        $0.reconnection = .always; $0.maximumMessageSize = 10_000
+                    },
                     connector: .patient
                 )
             )
             #expect(await recording.nextEvent()?.data == "a")
             let error = try #require(await recording.nextError())
-            #expect(error.code == .eventTooLarge)
+            #expect(error.code == .messageTooBig)
             var last: EventStream.State?
             for await state in recording.stream.states { last = state }
             #expect(last == .closed(error))

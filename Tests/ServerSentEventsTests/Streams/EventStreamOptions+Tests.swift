@@ -4,10 +4,14 @@ import TestSupport
 
 extension EventStreamOptions {
     /// Reconnects at once.
-    static var quick: EventStreamOptions { EventStreamOptions(reconnectionTime: .zero, retryPolicy: .delays([.zero])) }
+    static var quick: EventStreamOptions {
+        with(EventStreamOptions()) {
+            $0.reconnectionTime = .zero; $0.retryPolicy = .delays([.zero])
+        }
+    }
 
     /// Never reconnects.
-    static var once: EventStreamOptions { EventStreamOptions(reconnection: .never) }
+    static var once: EventStreamOptions { with(EventStreamOptions()) { $0.reconnection = .never } }
 }
 
 extension EventStreamConnector {

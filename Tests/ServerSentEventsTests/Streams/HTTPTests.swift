@@ -3,6 +3,7 @@ import Foundation
 import ProxyTestSupport
 import ServerSentEvents
 import SocketTestSupport
+import TestSupport
 import TestTLS
 import TestTraits
 import Testing
@@ -32,7 +33,7 @@ struct HTTPTests {
         }
     }
 
-    private static var once: EventStreamOptions { EventStreamOptions(reconnection: .never) }
+    private static var once: EventStreamOptions { with(EventStreamOptions()) { $0.reconnection = .never } }
 
     // MARK: Requests
 
@@ -98,12 +99,12 @@ struct HTTPTests {
             { values.append(value.data) }
             #expect(values.map(\.count) == [100_000])
 
-            options.maximumEventSize = json.utf8.count - 1
+            options.maximumMessageSize = json.utf8.count - 1
             let tooLarge = await error(EventStream(server.url, options: options, connector: .patient))
-            #expect(tooLarge?.code == .eventTooLarge)
+            #expect(tooLarge?.code == .messageTooBig)
             let unnamed = await error(EventStream(server.url, options: .quick, connector: .patient))
             #expect(unnamed?.code == .invalidContentType)
-            options.maximumEventSize = json.utf8.count
+            options.maximumMessageSize = json.utf8.count
 
             server.script([TestResponse(headers: answer.headers, steps: [.send("[1"), .disconnect]), answer])
             server.forgetRequests()
@@ -156,8 +157,8 @@ struct HTTPTests {
                 end.yield(peer.hasFailed)
             }
         } _: { port in
-            var options = EventStreamOptions(receiveBufferSize: 1)
-            options.maximumEventSize = 1 << 30
+            var options = with(EventStreamOptions()) { $0.receiveBufferSize = 1 }
+            options.maximumMessageSize = 1 << 30
             let connector = EventStreamConnector.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             let stream = EventStream("https://localhost:\(port)/", options: options, connector: connector)
             for try await _ in stream.events { break }
@@ -226,7 +227,7 @@ struct HTTPTests {
         let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
         let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
         #expect("\(response)" == #"200 "text/html""#)
-        #expect(!"\(EventStream.State.open(response))".contains("hidden"))
+        #expect(!"\(EventStreamItem.opened(response))".contains("hidden"))
         var dumped = ""
         dump(response, to: &dumped)
         let error = EventStreamError(.unexpectedStatus, "no", response: response, body: Array("hidden".utf8))
@@ -257,7 +258,7 @@ struct HTTPTests {
             options.retryableStatuses = []
             let error = await error(EventStream(server.url, options: options, connector: .patient))
             #expect(error?.code == .unexpectedStatus)
-            #expect(error?.status == status)
+            #expect(error?.httpStatus == status)
             #expect(error?.response?.header("retry-after") == "0")
             // Status 205 has no body.
             if status != 205 { #expect(error?.bodyText == "why") }
@@ -281,7 +282,7 @@ struct HTTPTests {
                 TestResponse(status: 429, headers: ["Content-Type": "application/json"], steps: [.send(json)])
             ])
             let error = await error(EventStream(try EventStreamRequest(server.url, json: [1]), connector: .patient))
-            #expect(error?.status == 429)
+            #expect(error?.httpStatus == 429)
             #expect(error?.bodyText == json)
             #expect(server.requests.count == 1)
         }

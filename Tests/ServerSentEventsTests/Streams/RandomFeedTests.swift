@@ -16,7 +16,7 @@ struct RandomFeedTests {
     func feed(_ seed: Int) async throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         let world = VirtualWorld()
-        let recording = Recording(world.stream(options: EventStreamOptions(idleTimeout: .seconds(30))))
+        let recording = Recording(world.stream(options: with(EventStreamOptions()) { $0.idleTimeout = .seconds(30) }))
         let taken = Task { () -> [String] in
             var ids: [String] = []
             while let event = await recording.nextEvent() { ids.append(event.id) }

@@ -9,7 +9,7 @@ import Testing
 /// Tests in virtual time.
 @Suite("Event streams that reconnect", .limited)
 struct ReconnectingTests {
-    private static let fixed = EventStreamOptions(retryPolicy: .delays([.zero]))
+    private static let fixed = with(EventStreamOptions()) { $0.retryPolicy = .delays([.zero]) }
     private static let post = EventStreamRequest("http://example.com", method: "POST", body: [1])
 
     @Test("reconnects after the default of three seconds, with the id, and delivers the next events")
@@ -166,7 +166,9 @@ struct ReconnectingTests {
     @Test("the client waits between attempts even if the server always closes at once")
     func noHotLoop() async throws {
         let world = VirtualWorld()
-        let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(1)]))))
+        let recording = Recording(
+            world.stream(options: with(EventStreamOptions()) { $0.retryPolicy = .delays([.seconds(1)]) })
+        )
         for number in 1...20 {
             let exchange = try #require(await world.nextRequest())
             try await exchange.respond()
@@ -192,7 +194,9 @@ struct ReconnectingTests {
     func risingCount() async throws {
         let world = VirtualWorld()
         let counts = Log<Int>()
-        let options = EventStreamOptions(reconnectionTime: .zero, retryPolicy: Counting(counts: counts))
+        let options = with(EventStreamOptions()) {
+            $0.reconnectionTime = .zero; $0.retryPolicy = Counting(counts: counts)
+        }
         let recording = Recording(world.stream(options: options))
         for text in ["data: a\n\n", "", ":\n\n", "id: 1\n\n"] {
             let exchange = try #require(await world.nextRequest())
@@ -208,7 +212,9 @@ struct ReconnectingTests {
     @Test("a limit of attempts limits the repetitions of a POST, even if each response has events")
     func limitedPosts() async throws {
         let world = VirtualWorld()
-        var options = EventStreamOptions(reconnectionTime: .zero, retryPolicy: .atMost(1, .delays([.zero])))
+        var options = with(EventStreamOptions()) {
+            $0.reconnectionTime = .zero; $0.retryPolicy = .atMost(1, .delays([.zero]))
+        }
         options.reconnection = .always
         let recording = Recording(world.stream(Self.post, options: options))
         for attempt in 1...2 {
@@ -226,17 +232,15 @@ struct ReconnectingTests {
     @Test("the client repeats a POST to a language model until the response has begun, and not afterwards")
     func untilResponse() async throws {
         let world = VirtualWorld()
-        let options = EventStreamOptions(
-            reconnection: .untilResponse,
-            reconnectionTime: .zero,
-            retryPolicy: .delays([.zero])
-        )
+        let options = with(EventStreamOptions()) {
+            $0.reconnection = .untilResponse; $0.reconnectionTime = .zero; $0.retryPolicy = .delays([.zero])
+        }
         let recording = Recording(world.stream(Self.post, options: options))
         for status in [408, 429, 500, 502, 503, 504, 529] {
             let exchange = try #require(await world.nextRequest())
             try await exchange.respond(status, ["Retry-After": "20"])
             try await exchange.bring(.end)
-            #expect(await recording.nextError()?.status == status)
+            #expect(await recording.nextError()?.httpStatus == status)
             let count = world.requestCount
             await world.advance(by: .milliseconds(19_999))
             #expect(world.requestCount == count)
@@ -260,7 +264,7 @@ struct ReconnectingTests {
         try await exchange.send("busy")
         try await exchange.bring(.end)
         let error = await recording.nextError()
-        #expect(error?.status == 503)
+        #expect(error?.httpStatus == 503)
         #expect(error?.bodyText == "busy")
         await world.advance(by: .milliseconds(29_999))
         #expect(world.requestCount == 1)
@@ -300,7 +304,7 @@ struct ReconnectingTests {
         let fourth = try #require(await world.nextRequest())
         try await fourth.respond(401, [:])
         try await fourth.bring(.end)
-        #expect(await recording.end()?.status == 401)
+        #expect(await recording.end()?.httpStatus == 401)
     }
 
     @Test("restart drops the connection without an error, and connects at once")
@@ -325,7 +329,9 @@ struct ReconnectingTests {
     @Test("after a suspension, the client notices a lost connection and the end of a wait within seconds")
     func suspension() async throws {
         let world = VirtualWorld()
-        let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(600)]))))
+        let recording = Recording(
+            world.stream(options: with(EventStreamOptions()) { $0.retryPolicy = .delays([.seconds(600)]) })
+        )
         try await #require(await world.nextRequest()).respond()
         await world.settle()
         world.suspend(for: .seconds(300))
@@ -355,7 +361,7 @@ struct ReconnectingTests {
     @Test("the idle timeout does not run while the client has paused reading for a slow app")
     func backPressure() async throws {
         let world = VirtualWorld()
-        let stream = world.stream(options: EventStreamOptions(receiveBufferSize: 1_000))
+        let stream = world.stream(options: with(EventStreamOptions()) { $0.receiveBufferSize = 1_000 })
         var events = stream.events.makeAsyncIterator()
         let (exchanges, continuation) = AsyncStream.makeStream(of: VirtualExchange.self)
         let server = Task {
@@ -382,7 +388,9 @@ struct ReconnectingTests {
     @Test("the state has the time of the next attempt")
     func instant() async throws {
         let world = VirtualWorld()
-        let options = EventStreamOptions(reconnectionTime: .seconds(5), retryPolicy: .delays([.seconds(1)]))
+        let options = with(EventStreamOptions()) {
+            $0.reconnectionTime = .seconds(5); $0.retryPolicy = .delays([.seconds(1)])
+        }
         let recording = Recording(world.stream(options: options))
         let exchange = try #require(await world.nextRequest())
         #expect(recording.stream.state.remaining(at: world.now) == nil)

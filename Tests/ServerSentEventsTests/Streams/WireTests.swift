@@ -1,5 +1,6 @@
 import EventSourceTestServer
 import ServerSentEvents
+import TestSupport
 import TestTraits
 import Testing
 
@@ -12,7 +13,11 @@ struct WireTests {
     func body(_ wireCase: WireCase) async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([TestResponse(steps: wireCase.chunks.map { .bytes($0) })])
-            let stream = EventStream(server.url, options: EventStreamOptions(reconnection: .never), connector: .patient)
+            let stream = EventStream(
+                server.url,
+                options: with(EventStreamOptions()) { $0.reconnection = .never },
+                connector: .patient
+            )
             var items: [EventStreamItem] = []
             for try await item in stream.items { items.append(item) }
             guard case .opened(let response)? = items.first else {

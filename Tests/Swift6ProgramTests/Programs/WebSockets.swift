@@ -5,7 +5,7 @@ enum WebSockets {
     static func prices() async throws {
         var options = ReconnectingWebSocket.Options()
         options.openingMessages = { [#"{"subscribe":"EUR"}"#] }
-        let webSocket = try ReconnectingWebSocket(to: "wss://example.com/prices", options: options)
+        let webSocket = ReconnectingWebSocket(to: "wss://example.com/prices", options: options)
         webSocket.connect()
         for try await message in webSocket.messages {
             if case .text(let text) = message { print(text) }

@@ -27,10 +27,16 @@ struct EventStreams {
         }
     }
 
+    private var once: EventStreamOptions {
+        var options = EventStreamOptions()
+        options.reconnection = .never
+        return options
+    }
+
     private func client() async throws -> [String: Double] {
         let start = ProcessUsage.now
         var count = 0
-        let stream = EventStream(url, options: EventStreamOptions(reconnection: .never))
+        let stream = EventStream(url, options: once)
         for try await event in stream.events {
             use(event.data.utf8.count)
             count += 1
@@ -41,7 +47,7 @@ struct EventStreams {
     private func typed(decoder: JSONDecoder?) async throws -> [String: Double] {
         let start = ProcessUsage.now
         var count = 0
-        let stream = EventStream(url, options: EventStreamOptions(reconnection: .never))
+        let stream = EventStream(url, options: once)
         for try await value in stream.events(as: Payload.Orders.self, decoder: decoder) {
             use(value.orders.count)
             count += 1

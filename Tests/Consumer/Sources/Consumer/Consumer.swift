@@ -39,7 +39,7 @@ struct Consumer {
 
             let webSocket = try await WebSocket.connect(to: "ws://\(host):\(port)/app/\(key)?protocol=7")
             for try await message in webSocket.messages.prefix(1) { print("The WebSocket received \(message)") }
-            try await webSocket.close()
+            try await webSocket.closed()
         }
         try await EventSourceTestServer.withServer { server in
             server.script([.open("data: an event\n\n")])

@@ -31,7 +31,9 @@ package final class ChatScreen {
     /// Returns the lines of the feed.
     package func lines() async throws -> [String] {
         var lines: [String] = []
-        let stream = EventStream(feed, options: EventStreamOptions(reconnection: .never))
+        var options = EventStreamOptions()
+        options.reconnection = .never
+        let stream = EventStream(feed, options: options)
         for try await event in stream.events { lines.append(event.data) }
         return lines
     }

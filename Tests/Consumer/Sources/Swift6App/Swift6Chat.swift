@@ -23,7 +23,9 @@ package struct Swift6Chat: Sendable {
     /// Returns the sum of the feed's prices.
     package func total() async throws -> Int {
         var total = 0
-        let stream = EventStream(feed, options: EventStreamOptions(reconnection: .never))
+        var options = EventStreamOptions()
+        options.reconnection = .never
+        let stream = EventStream(feed, options: options)
         for try await price in stream.events(as: Price.self) { total += price.amount }
         return total
     }

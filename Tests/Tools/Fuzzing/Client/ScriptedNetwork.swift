@@ -1,11 +1,14 @@
 import NIOCore
 import NIOEmbedded
 import PusherClient
+import TestSupport
 import WebSocketClient
 
 /// The network of the client and its scripted servers. All work runs on one thread.
 final class ScriptedNetwork {
-    static let options = WebSocketOptions(maximumMessageSize: 4_096, maximumSendBufferSize: 65_536)
+    static let options = with(WebSocketOptions()) {
+        $0.maximumMessageSize = 4_096; $0.sendBufferSize = 65_536
+    }
 
     let loop = EmbeddedEventLoop()
     private(set) var servers: [ScriptedServer] = []
