@@ -444,7 +444,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SignalRCoreTests",
-            dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport", "TestTraits"],
+            dependencies: ["SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "TestSupport", "TestTraits"],
             swiftSettings: settings
         ),
         .testTarget(

@@ -25,7 +25,7 @@ extension HubConnection {
     /// The connection's id, which the server's methods use to address this client; `nil` while there is no connection,
     /// and without a negotiation.
     public nonisolated var connectionId: String? {
-        switch engine.status {
+        switch engine.state {
         case .connected(let id, _), .resuming(let id, _), .resumed(let id, _): id
         case .stopped, .connecting, .reconnecting: nil
         }
@@ -33,18 +33,18 @@ extension HubConnection {
 
     /// The current transport; `nil` while there is no connection.
     public nonisolated var transport: HttpTransportType? {
-        switch engine.status {
+        switch engine.state {
         case .connected(_, let transport), .resuming(_, let transport), .resumed(_, let transport): transport
         case .stopped, .connecting, .reconnecting: nil
         }
     }
 
     /// The status of the connection, with the reason for each loss or failure.
-    public nonisolated var status: HubConnectionStatus { engine.status }
+    public nonisolated var status: HubConnectionStatus { engine.state }
 
     /// The current status, and then each new status, for any number of consumers. A slow consumer gets the newest 256
     /// statuses. The sequence ends after the app has released the connection.
-    public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
+    public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.states() }
 
     // MARK: Scoped use
 
@@ -64,7 +64,7 @@ extension HubConnection {
     private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
         try await engine.start(retrying: startPolicy)
         // If the connection has ended already, the sequence begins with its end.
-        for await status in engine.statuses() {
+        for await status in engine.states() {
             guard case .stopped(let error) = status else { continue }
             if let error { throw error }
             return
@@ -93,19 +93,7 @@ extension HubConnection {
     ///   ``SignalRClientError`` with the code ``SignalRClientError/Code/callTimedOut`` after the timeout.
     ///   `CancellationError` if the task is cancelled.
     public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
-        for await status in engine.statuses(for: timeout.map(Duration.init(clampingSeconds:))) {
-            // The state changes before the status. While a transport closes, the status is still the old one.
-            switch (engine.state, status) {
-            case (.connected, .connected), (.connected, .resumed): return
-            case (.stopped, _): throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
-            default: continue
-            }
-        }
-        try Task.checkCancellation()
-        throw SignalRClientError(
-            .callTimedOut,
-            "Connection timed out: there was no connection within \(Duration.seconds(timeout ?? 0).inWords)."
-        )
+        try await engine.connected(within: timeout.map(Duration.init(clampingSeconds:)))
     }
 
     // MARK: Typed calls

@@ -57,7 +57,7 @@ public actor HubConnection {
 
     /// Returns the state of the connection.
     public func state() -> HubConnectionState {
-        switch engine.state {
+        switch engine.machineState {
         case .stopped: .Stopped
         case .connecting: .Connecting
         case .connected: .Connected

@@ -5,7 +5,7 @@ import RealtimePrimitives
 import SignalRCore
 
 /// Carries out the decisions of the ``HubStateMachine``, on one event loop.
-final class HubEngine: Sendable {
+final class HubEngine: LoopShell {
     typealias Machine = HubStateMachine
 
     private struct Call {
@@ -26,7 +26,6 @@ final class HubEngine: Sendable {
     }
 
     private struct LoopState {
-        var machine: Machine
         var transport: (attempt: AttemptID, transport: any HubTransport)?
         /// The current attempt to open a transport, and the events that have already arrived over the transport.
         var opening: (attempt: AttemptID, task: Task<Void, Never>)?
@@ -45,7 +44,6 @@ final class HubEngine: Sendable {
         var uploading: [CallID: Task<Void, Never>] = [:]
         /// The calls that ended because of their timeout.
         var timedOut: Set<CallID> = []
-        var isStepping = false
         /// The timer after which calls without a handler do not wait for one.
         var holding: Scheduled<Void>?
 
@@ -67,14 +65,13 @@ final class HubEngine: Sendable {
 
     private struct Shared {
         var state = Machine.State.stopped
-        var status = HubConnectionStatus.stopped(nil)
-        var observers: [UInt64: AsyncStream<HubConnectionStatus>.Continuation] = [:]
         var callbacks = Callbacks()
         var serial: UInt64 = 0
         /// Names of methods without a handler that the log has warned about.
         var unknownMethods: Set<String> = []
     }
 
+    let driver: MachineDriver<Machine, HubConnectionStatus>
     let coder: HubCoder
     let handlers = HandlerRegistry()
     let logger: HubLogger
@@ -85,16 +82,13 @@ final class HubEngine: Sendable {
     private let receiveBufferSize: Int
     private let uploadBufferSize: Int
     private let logsContent: Bool
-    private let eventLoop: any EventLoop
+    private var eventLoop: any EventLoop { driver.eventLoop }
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
     private let handlerQueue: SerialQueue
     /// The queue for callbacks about the connection. The queue is separate from the handlers' queue, so a slow handler
     /// does not delay these callbacks.
     private let callbackQueue = SerialQueue(limit: .max)
-    /// The clock. The clock continues while the computer is suspended.
-    private let now: @Sendable () -> Duration
-    private let timers: ClockedTimers<TimerID>
 
     struct Options: Sendable {
         var machine: HubStateMachine.Configuration
@@ -108,6 +102,7 @@ final class HubEngine: Sendable {
         var logsContent: Bool
     }
 
+    /// - Parameter now: The clock, which continues while the computer is suspended.
     init(
         _ options: Options,
         opener: any HubTransportOpener,
@@ -124,49 +119,39 @@ final class HubEngine: Sendable {
         logsContent = options.logsContent
         handlerQueue = SerialQueue(limit: options.receiveBufferSize)
         self.opener = opener
-        self.eventLoop = eventLoop
-        self.now = now
-        timers = ClockedTimers(on: eventLoop, now: now)
-        loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
+        let origin = ContinuousClock.now
+        driver = MachineDriver(Machine(options.machine), .stopped(nil), on: eventLoop) { origin + now() }
+        loopState = .makeBoxSendingValue(LoopState(), eventLoop: eventLoop)
     }
 
     /// Closes the connection after the app has released it, and then ends all sequences.
     func release() {
         Task { [self] in
             await stop()
-            let observers = shared.withLockedValue { $0.observers }
-            for observer in observers.values { observer.finish() }
+            driver.state.finish()
             handlers.removeAll()
         }
     }
 
     // MARK: Reading, on any thread
 
-    var state: Machine.State { shared.withLockedValue { $0.state } }
-    var status: HubConnectionStatus { shared.withLockedValue { $0.status } }
+    /// The state of the machine. It changes before the status that announces it.
+    var machineState: Machine.State { shared.withLockedValue { $0.state } }
 
-    /// Returns a sequence of the current status and each new status.
-    ///
-    /// - Parameter time: The time after which the sequence ends; `nil` for no limit.
-    func statuses(for time: Duration? = nil) -> AsyncStream<HubConnectionStatus> {
-        // For a slow consumer, the sequence drops the oldest statuses.
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: HubConnectionStatus.self,
-            bufferingPolicy: .bufferingNewest(256)
+    func connected(within timeout: Duration?) async throws {
+        let late = SignalRClientError(
+            .callTimedOut,
+            "Connection timed out: there was no connection within \((timeout ?? .zero).inWords)."
         )
-        let id = shared.withLockedValue { shared in
-            shared.serial += 1
-            continuation.yield(shared.status)
-            shared.observers[shared.serial] = continuation
-            return shared.serial
+        try await wait(within: timeout, orThrow: late) { [self] status -> Result<Void, any Error>? in
+            // While a transport closes, the status is still the old one.
+            switch (machineState, status) {
+            case (.connected, .connected), (.connected, .resumed): return .success(())
+            case (.stopped, _):
+                return .failure(SignalRError.invalidOperation("the connection is stopped. Call start() first."))
+            default: return nil
+            }
         }
-        let end = time.map { eventLoop.scheduleTask(in: TimeAmount(clamping: $0)) { continuation.finish() } }
-        continuation.onTermination = { [shared] _ in
-            end?.cancel()
-            let removed = shared.withLockedValue { $0.observers.removeValue(forKey: id) }
-            _ = removed
-        }
-        return stream
     }
 
     func addCallback(_ change: (inout Callbacks) -> Void) { shared.withLockedValue { change(&$0.callbacks) } }
@@ -178,7 +163,8 @@ final class HubEngine: Sendable {
     func residueCount() async throws -> Int {
         try await eventLoop.submit { [self] in
             let state = loopState.value
-            return state.waitingCallCount + timers.count + state.timedOut.count + state.startPolicies.count
+            return state.waitingCallCount + (driver.machine.wakeUp == nil ? 0 : 1) + state.timedOut.count
+                + state.startPolicies.count
                 + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
                 + (state.refreshing == nil ? 0 : 1)
         }.get()
@@ -271,7 +257,7 @@ final class HubEngine: Sendable {
 
     func stream(_ method: String, _ arguments: CallArguments) async throws -> StreamLease {
         if Task.isCancelled { throw CancellationError() }
-        let state = state
+        let state = machineState
         guard state == .connected else { throw HubFailure.notConnected("stream(method:arguments:)", in: state).error }
         let id = CallID(nextSerial())
         let (invocation, uploads) = prepare(method, arguments)
@@ -335,54 +321,35 @@ final class HubEngine: Sendable {
         if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
     }
 
-    /// Passes an input to the machine, and carries out the actions. On the event loop, the machine gets the input at
-    /// once, so the engine handles events in order. If the engine is carrying out another action, the input waits.
-    ///
-    /// - Parameter firesDueTimers: Whether the engine first handles the timers that were due during a suspension. The
-    ///   value is `false` for events of the transport, because data that has arrived shows that the connection works.
-    private func step(
-        firesDueTimers: Bool = true,
-        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]
-    ) {
-        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
-            return eventLoop.execute { [self] in step(firesDueTimers: firesDueTimers, input) }
-        }
-        if firesDueTimers { timers.fireDue() }
-        loopState.value.isStepping = true
-        let now = now()
-        let actions = input(&loopState.value.machine, now)
-        let state = loopState.value.machine.state
+    func wake(_ machine: inout Machine, now: Duration) -> [Machine.Action] { machine.wake(now: now) }
+
+    func run(all actions: [Machine.Action]) {
         // The engine updates the state first, so consumers of a status already see the matching state.
+        let state = driver.machine.state
         shared.withLockedValue { $0.state = state }
-        for action in actions { run(action, now: now) }
+        for action in actions { run(action) }
         if loopState.value.hasSent {
             loopState.value.hasSent = false
             loopState.value.transport?.transport.flush()
         }
-        loopState.value.isStepping = false
     }
 
-    private func run(_ action: Machine.Action, now: Duration) {
+    func run(_ action: Machine.Action) {
         switch action {
         case .open(let attempt): open(attempt)
         case .reopen(let attempt): reopen(attempt)
         case .write(let attempt, let bytes, let receipt): write(bytes, receipt, attempt)
         case .close(let attempt): if let transport = transport(attempt) { transport.close() }
         case .abort(let attempt): abort(attempt)
-        case .schedule(let timer, let delay):
-            timers.set(timer, after: delay) { [weak self] in
-                self?.step(firesDueTimers: false) { $0.timerFired(timer, now: $1) }
-            }
-        case .cancel(let timer): timers.cancel(timer)
-        case .askRetryPolicy(let question, let retryCount, let elapsed, let reason, let start):
+        case .askRetryPolicy(let question, let start):
             let policy = start.map { loopState.value.startPolicies[$0] } ?? retryPolicy
             let context = RetryContext(
-                retryCount: retryCount,
-                elapsed: elapsed / .seconds(1),
-                retryReason: reason?.error
+                retryCount: question.retryCount,
+                elapsed: question.elapsed / .seconds(1),
+                retryReason: question.reason?.error
             )
             let delay = policy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
-            step { $0.retryDecided(question, delay: delay, now: $1) }
+            step { $0.retryDecided(question.attempt, delay: delay, now: $1) }
         case .refreshAuthentication(let id): refresh(id)
         case .cancelRefresh(let id):
             guard let refreshing = loopState.value.refreshing, refreshing.id == id else { return }
@@ -419,7 +386,7 @@ final class HubEngine: Sendable {
             for callback in shared.withLockedValue({ $0.callbacks.closed }) {
                 _ = callbackQueue.add { await callback(failure?.error) }
             }
-        case .publish(let status): publish(HubConnectionStatus(status, now: now))
+        case .publish(let status): publish(HubConnectionStatus(status, now: driver.now))
         case .ignored(let reason): logger.log(.debug, "Ignored \(reason)")
         }
     }
@@ -431,11 +398,7 @@ final class HubEngine: Sendable {
         case .connecting, .reconnecting, .resuming, .resumed: break
         }
         logger.log(.information, "State: \(status.logText)")
-        let observers = shared.withLockedValue { shared in
-            shared.status = status
-            return Array(shared.observers.values)
-        }
-        for observer in observers { observer.yield(status) }
+        driver.state.change(to: status, isFinal: false)
     }
 
     // MARK: Transports
@@ -478,7 +441,7 @@ final class HubEngine: Sendable {
             loopState.value.opening = nil
             loopState.value.transport = (attempt, opened.transport)
             (loopState.value.reopen, loopState.value.refresh) = (opened.reopen, opened.refresh)
-            step(firesDueTimers: false) { $0.opened(attempt, opened.info, now: $1) }
+            step(catchesUp: false) { $0.opened(attempt, opened.info, now: $1) }
             let early = loopState.value.early
             (loopState.value.early, loopState.value.earlySize) = ([], 0)
             for event in early { received(event, attempt) }
@@ -489,7 +452,7 @@ final class HubEngine: Sendable {
         eventLoop.execute { [self] in
             guard loopState.value.opening?.attempt == attempt else { return }
             forgetOpening()
-            step(firesDueTimers: false) { $0.failed(attempt, failure, now: $1) }
+            step(catchesUp: false) { $0.failed(attempt, failure, now: $1) }
         }
     }
 
@@ -504,7 +467,7 @@ final class HubEngine: Sendable {
             }
             onLoop { [self] in
                 if loopState.value.refreshing?.id == id { loopState.value.refreshing = nil }
-                step(firesDueTimers: false) { $0.refreshed(id, result, now: $1) }
+                step(catchesUp: false) { $0.refreshed(id, result, now: $1) }
             }
         }
         loopState.value.refreshing = (id, task)
@@ -524,10 +487,10 @@ final class HubEngine: Sendable {
         switch event {
         case .bytes(let bytes):
             logContent("Received", bytes)
-            step(firesDueTimers: false) { $0.received(attempt, bytes, now: $1) }
+            step(catchesUp: false) { $0.received(attempt, bytes, now: $1) }
         case .closed(let failure):
             loopState.value.transport = nil
-            step(firesDueTimers: false) { $0.closed(attempt, failure, now: $1) }
+            step(catchesUp: false) { $0.closed(attempt, failure, now: $1) }
         }
     }
 

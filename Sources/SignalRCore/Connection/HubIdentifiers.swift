@@ -32,40 +32,30 @@ package struct SessionID: Hashable, Sendable {
     package var number: UInt64
 }
 
-/// The id of a question to the retry policy.
-package struct QuestionID: Hashable, Sendable {
-    package var number: UInt64
-}
-
 /// The id of a refresh of the connection's authentication.
 package struct RefreshID: Hashable, Sendable {
     package var number: UInt64
 }
 
-package struct TimerID: Hashable, Sendable {
-    package enum Kind: Hashable, Sendable, CaseIterable {
-        /// The time limit for the server's answer to the handshake.
-        case handshake
-        /// The end of the wait before the next attempt.
-        case retry
-        /// The check whether the client has been silent for a while.
-        case keepAlive
-        /// The check whether the server has been silent for too long.
-        case serverTimeout
-        /// The time at which the client acknowledges received messages.
-        case acknowledgement
-        /// The end of the wait before the next attempt to resume the connection.
-        case resume
-        /// The time limit for resuming the connection.
-        case resumeDeadline
-        /// The time limit for closing the transport.
-        case closing
-        /// The time at which the client refreshes the authentication.
-        case refresh
-    }
-
-    package var kind: Kind
-    var serial: UInt64
+/// A purpose for which the machine waits for a time. If several times are over, the machine handles them in the order of
+/// the times, and equal times in this order.
+package enum WaitPurpose: Int, Hashable, Sendable, CaseIterable {
+    /// The time limit for the server's answer to the handshake.
+    case handshake
+    /// The check whether the client has been silent for a while.
+    case keepAlive
+    /// The check whether the server has been silent for too long.
+    case serverTimeout
+    /// The time at which the client acknowledges received messages.
+    case acknowledgement
+    /// The end of the wait before the next attempt to resume the connection.
+    case resume
+    /// The time limit for resuming the connection.
+    case resumeDeadline
+    /// The time limit for closing the transport.
+    case closing
+    /// The time at which the client refreshes the authentication.
+    case refresh
 }
 
 /// The transports of a connection.

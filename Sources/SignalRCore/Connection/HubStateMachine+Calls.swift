@@ -197,7 +197,7 @@ extension HubStateMachine {
         switch acknowledgement {
         case .never: break
         case .soon:
-            if timers[.acknowledgement] == nil { setTimer(.acknowledgement, after: Self.acknowledgementDelay) }
+            if waits[.acknowledgement] == nil { waits[.acknowledgement] = now + Self.acknowledgementDelay }
         case .atOnce: acknowledge(now: now)
         }
         return isNew

@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 /// The transitions from an attempt to the handshake, and from a loss to the next attempt.
 extension HubStateMachine {
     /// The times at which the client tries to resume the connection, counted from the loss.
@@ -12,7 +14,7 @@ extension HubStateMachine {
             guard machine.attempt?.id == id, machine.attempt?.info == nil else { return }
             machine.attempt?.info = info
             if machine.session != nil { return machine.reopened(now: now) }
-            machine.setTimer(.handshake, after: machine.configuration.handshakeTimeout)
+            machine.waits[.handshake] = now + machine.configuration.handshakeTimeout
             let request = Handshake.request(
                 machine.configuration.hubProtocol,
                 version: info.canBeResumed ? 2 : 1
@@ -39,18 +41,18 @@ extension HubStateMachine {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
             machine.attempt = nil
-            switch machine.phase {
-            case .connected:
+            if machine.stopping != nil { return machine.closingEnded(now: now) }
+            switch machine.reconnector.phase {
+            case .open:
                 if machine.session?.resumption != nil {
                     machine.linkLost(now: now)
                 } else {
                     machine.lost(failure, now: now)
                 }
-            case .stopping: machine.closingEnded(now: now)
-            case .starting, .reconnecting:
+            case .opening:
                 let reason = HubFailure.client(.transportClosed, "Handshake failed: the connection was closed.")
                 machine.attemptFailed(failure ?? reason, now: now)
-            case .stopped, .asking, .waiting: break
+            case .idle, .asking, .waiting, .ended: break
             }
         }
     }
@@ -58,13 +60,13 @@ extension HubStateMachine {
     package mutating func received(_ id: AttemptID, _ bytes: [UInt8], now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
-            if case .stopping = machine.phase { return }
+            if machine.stopping != nil { return }
             machine.session?.lastReceived = now
             machine.attempt?.reader.append(bytes)
             do throws(HubProtocolViolation) {
                 // A message can end the attempt. The machine ignores all messages after such a message.
                 while machine.attempt?.id == id, let frame = try machine.attempt?.reader.next() {
-                    if case .stopping = machine.phase { return }
+                    if machine.stopping != nil { return }
                     try machine.handle(frame, now: now)
                 }
             } catch {
@@ -77,39 +79,36 @@ extension HubStateMachine {
         }
     }
 
-    package mutating func retryDecided(_ id: QuestionID, delay: Duration?, now: Duration) -> [Action] {
-        collect { machine in
-            guard case .asking(var outage, id) = machine.phase else { return }
-            guard let delay else { return machine.stopTrying(outage) }
-            let time = now + max(delay, .zero)
-            if outage.start != nil {
-                // The first attempt has the number 1, and the first retry has the number 0. Attempt 1 is not a retry,
-                // so retry 0 is attempt 2.
-                let attempt = outage.retryCount + 2
-                machine.add(.publish(.connecting(attempt: attempt, at: time, reason: outage.reason)))
-            } else {
-                if !outage.isAnnounced { machine.add(.announceReconnecting(outage.reason)) }
-                outage.isAnnounced = true
-                let attempt = outage.retryCount + 1
-                machine.add(.publish(.reconnecting(attempt: attempt, at: time, reason: outage.reason)))
-            }
-            machine.phase = .waiting(outage)
-            machine.setTimer(.retry, after: time - now)
-        }
+    package mutating func retryDecided(_ attempt: Int, delay: Duration?, now: Duration) -> [Action] {
+        collect { $0.follow($0.reconnector.decided(attempt, delay: delay, now: now)) }
     }
 
     // MARK: Attempts
 
     mutating func beginStart(_ start: Start, now: Duration) {
-        phase = .starting(start)
+        self.start = start
         add(.publish(.connecting(attempt: 1, at: now, reason: nil)))
-        add(.open(beginAttempt()))
+        reconnector.resetBackOff()
+        follow(reconnector.open(now: start.since))
     }
 
-    mutating func retry() {
-        guard case .waiting(let outage) = phase else { return }
-        phase = .reconnecting(outage)
-        add(.open(beginAttempt()))
+    mutating func follow(_ action: Reconnector<HubFailure?>.Action?) {
+        switch action {
+        case .open: add(.open(beginAttempt()))
+        case .ask(let question): add(.askRetryPolicy(question, start: start?.id))
+        case .wait(let time, _, let reason):
+            let count = reconnector.retryCount
+            if start != nil {
+                // The first attempt has the number 1.
+                return add(.publish(.connecting(attempt: count + 1, at: time, reason: reason)))
+            }
+            if !isOutageAnnounced { add(.announceReconnecting(reason)) }
+            isOutageAnnounced = true
+            add(.publish(.reconnecting(attempt: count, at: time, reason: reason)))
+        case .stop(let reason): if start == nil { end(reason) } else { failStart(reason ?? .callEnded) }
+        // The transport has its own time limits.
+        case .timeOut, nil: break
+        }
     }
 
     private mutating func beginAttempt() -> AttemptID {
@@ -121,36 +120,24 @@ extension HubStateMachine {
     private mutating func abortAttempt() {
         if let attempt { add(.abort(attempt.id)) }
         attempt = nil
-        cancelTimer(.handshake)
+        waits[.handshake] = nil
     }
 
     /// Handles an attempt that has not led to a connection.
     mutating func attemptFailed(_ failure: HubFailure, now: Duration) {
         abortAttempt()
-        switch phase {
-        case .starting(let start) where start.retries && failure.mayPass:
-            ask(Outage(since: start.since, reason: failure, start: start), now: now)
-        case .starting: failStart(failure)
-        case .reconnecting(var outage):
-            outage.retryCount += 1
-            outage.reason = failure
-            ask(outage, now: now)
-        case .stopped, .connected, .asking, .waiting, .stopping: break
-        }
+        guard case .opening = reconnector.phase else { return }
+        if let start, reconnector.retryCount == 0, !start.retries || !failure.mayPass { return failStart(failure) }
+        follow(reconnector.lost(failure, .ask(), now: now))
     }
 
     mutating func failStart(_ failure: HubFailure) {
-        guard let start = currentStart else { return }
+        guard let start else { return }
         abortAttempt()
-        cancelTimer(.retry)
-        phase = .stopped
+        reconnector.stop()
+        self.start = nil
         add(.publish(.stopped(failure)))
         add(.finishStart(start.id, failure))
-    }
-
-    /// Stops, because the retry policy allows no more attempts.
-    private mutating func stopTrying(_ outage: Outage) {
-        if outage.start == nil { end(outage.reason) } else { failStart(outage.reason ?? .callEnded) }
     }
 
     // MARK: Handshake
@@ -172,17 +159,18 @@ extension HubStateMachine {
     /// Begins a connection.
     private mutating func begin(now: Duration) {
         guard let info = attempt?.info else { return }
-        cancelTimer(.handshake)
+        waits[.handshake] = nil
         attempt?.isHandshakeDone = true
         attempt?.reader.begin(configuration.hubProtocol)
         var session = Session(id: SessionID(number: nextSerial()), info: info, lastSent: now, lastReceived: now)
         if info.canBeResumed { session.resumption = Resumption(limit: configuration.resumptionBufferSize) }
         self.session = session
-        let start = currentStart
-        phase = .connected
+        let start = start
+        self.start = nil
+        reconnector.opened(now: now)
         // The first ping tells the server to expect further pings.
         if info.needsKeepAlive { transmit(.ping, now: now) }
-        beginKeepAlive()
+        beginKeepAlive(now: now)
         beginAuthentication(now: now)
         add(.publish(.connected(info)))
         if let start { add(.finishStart(start.id, nil)) } else { add(.announceReconnected) }
@@ -194,25 +182,10 @@ extension HubStateMachine {
     mutating func lost(_ failure: HubFailure?, now: Duration) {
         endSession(failure ?? .callEnded)
         abortAttempt()
-        if configuration.reconnects {
-            ask(Outage(since: now, reason: failure), now: now)
-        } else {
-            end(failure)
-        }
-    }
-
-    private mutating func ask(_ outage: Outage, now: Duration) {
-        let question = QuestionID(number: nextSerial())
-        phase = .asking(outage, question)
-        add(
-            .askRetryPolicy(
-                question,
-                retryCount: outage.retryCount,
-                elapsed: now - outage.since,
-                reason: outage.reason,
-                start: outage.start?.id
-            )
-        )
+        guard configuration.reconnects else { return end(failure) }
+        reconnector.resetBackOff()
+        isOutageAnnounced = false
+        follow(reconnector.lost(failure, .ask(), now: now))
     }
 
     // MARK: The end
@@ -221,14 +194,15 @@ extension HubStateMachine {
     mutating func beginStopping(_ failure: HubFailure?, stops: [WaiterID] = [], now: Duration) {
         endSession(failure ?? .callEnded)
         guard let attempt, attempt.isHandshakeDone else { return end(failure, stops: stops) }
-        phase = .stopping(Stopping(failure: failure, stops: stops))
-        setTimer(.closing, after: configuration.closeTimeout)
+        stopping = Stopping(failure: failure, stops: stops)
+        reconnector.stop()
+        waits[.closing] = now + configuration.closeTimeout
         add(.close(attempt.id))
     }
 
     mutating func closingEnded(now: Duration) {
-        guard case .stopping(let stopping) = phase else { return }
-        cancelTimer(.closing)
+        guard let stopping else { return }
+        waits[.closing] = nil
         end(stopping.failure, stops: stopping.stops)
         if let start = stopping.start { beginStart(start, now: now) }
     }
@@ -236,8 +210,8 @@ extension HubStateMachine {
     /// Stops the machine, and reports that the connection is closed.
     mutating func end(_ failure: HubFailure?, stops: [WaiterID] = []) {
         abortAttempt()
-        cancelTimer(.retry)
-        phase = .stopped
+        stopping = nil
+        reconnector.stop()
         add(.publish(.stopped(failure)))
         add(.announceClosed(failure))
         for stop in stops { add(.finishStop(stop)) }
@@ -246,8 +220,8 @@ extension HubStateMachine {
     private mutating func endSession(_ failure: HubFailure) {
         guard let session else { return }
         self.session = nil
-        for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement, .resume, .resumeDeadline] {
-            cancelTimer(kind)
+        for purpose: WaitPurpose in [.keepAlive, .serverTimeout, .acknowledgement, .resume, .resumeDeadline] {
+            waits[purpose] = nil
         }
         // The code sorts the ids, so equal inputs lead to equal actions.
         for upload in session.uploads.keys.sorted(by: { $0.number < $1.number }) { add(.cancelUpload(upload)) }
@@ -262,19 +236,19 @@ extension HubStateMachine {
 
     // MARK: Keep-alive
 
-    mutating func beginKeepAlive() {
+    mutating func beginKeepAlive(now: Duration) {
         guard session?.info.needsKeepAlive == true else { return }
-        setTimer(.keepAlive, after: configuration.keepAliveInterval)
-        setTimer(.serverTimeout, after: configuration.serverTimeout)
+        waits[.keepAlive] = now + configuration.keepAliveInterval
+        waits[.serverTimeout] = now + configuration.serverTimeout
     }
 
-    /// Sends a ping if the client has sent no message for the interval. The timer checks the time of the last message,
-    /// because a restart at each message would be expensive.
+    /// Sends a ping if the client has sent no message for the interval. The time of this check does not change with each
+    /// message, because that would be expensive.
     mutating func keepAlive(now: Duration) {
         guard let session else { return }
         let due = session.lastSent + configuration.keepAliveInterval
         if due <= now { transmit(.ping, now: now) }
-        setTimer(.keepAlive, after: due <= now ? configuration.keepAliveInterval : due - now)
+        waits[.keepAlive] = due <= now ? now + configuration.keepAliveInterval : due
     }
 
     mutating func checkServerTimeout(now: Duration) {
@@ -283,7 +257,7 @@ extension HubStateMachine {
         if due <= now {
             lost(.signalR(.serverTimeout(configuration.serverTimeout / .seconds(1))), now: now)
         } else {
-            setTimer(.serverTimeout, after: due - now)
+            waits[.serverTimeout] = due
         }
     }
 
@@ -295,9 +269,9 @@ extension HubStateMachine {
         switch session?.resumption?.link {
         case .up:
             link = .down(since: now, tries: 0)
-            for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement] { cancelTimer(kind) }
+            for purpose: WaitPurpose in [.keepAlive, .serverTimeout, .acknowledgement] { waits[purpose] = nil }
             if let info = session?.info { add(.publish(.resuming(info))) }
-            setTimer(.resumeDeadline, after: Self.resumeDeadline)
+            waits[.resumeDeadline] = now + Self.resumeDeadline
         case .synchronizing(let since, let tries): link = .down(since: since, tries: tries)
         case .down, nil: return
         }
@@ -308,7 +282,7 @@ extension HubStateMachine {
     private mutating func scheduleReopen(now: Duration) {
         guard case .down(let since, let tries) = session?.resumption?.link else { return }
         guard Self.resumeTimes.indices.contains(tries) else { return resumptionFailed(now: now) }
-        setTimer(.resume, after: since + Self.resumeTimes[tries] - now)
+        waits[.resume] = max(since + Self.resumeTimes[tries], now)
     }
 
     mutating func reopen() {
@@ -342,8 +316,8 @@ extension HubStateMachine {
         }
         guard case .synchronizing = session?.resumption?.link, let info = session?.info else { return }
         session?.resumption?.link = .up
-        cancelTimer(.resumeDeadline)
-        beginKeepAlive()
+        waits[.resumeDeadline] = nil
+        beginKeepAlive(now: now)
         add(.publish(.resumed(info)))
         // Losses can follow each other in less than the delay of an acknowledgement. Without this acknowledgement, the
         // server's buffer would then fill.
@@ -358,7 +332,7 @@ extension HubStateMachine {
     /// Acknowledges all messages so far. Without a transport, the acknowledgement follows the resumption.
     mutating func acknowledge(now: Duration) {
         guard case .up = session?.resumption?.link else { return }
-        cancelTimer(.acknowledgement)
+        waits[.acknowledgement] = nil
         if let latest = session?.resumption?.acknowledge() { transmit(.ack(latest), now: now) }
     }
 }

@@ -75,7 +75,7 @@ extension HubStateMachine {
         guard configuration.refreshesAuthentication, let expiry = session?.authentication.expiry else { return }
         let lifetime = expiry - now
         let delay = lifetime - min(configuration.refreshLead, lifetime / 2)
-        setTimer(.refresh, after: max(delay, Self.minimumRefreshDelay))
+        waits[.refresh] = now + max(delay, Self.minimumRefreshDelay)
     }
 
     /// Schedules another refresh after a failure. Until the expiry, the old authentication is valid, so each wait is half
@@ -83,12 +83,12 @@ extension HubStateMachine {
     private mutating func scheduleNextTry(now: Duration) {
         guard configuration.refreshesAuthentication, let expiry = session?.authentication.expiry else { return }
         let delay = (expiry - now) / 2
-        if delay >= Self.minimumRefreshDelay { setTimer(.refresh, after: delay) }
+        if delay >= Self.minimumRefreshDelay { waits[.refresh] = now + delay }
     }
 
     mutating func beginRefresh(for waiters: [WaiterID]) {
         guard session != nil else { return }
-        cancelTimer(.refresh)
+        waits[.refresh] = nil
         let id = RefreshID(number: nextSerial())
         session?.authentication.running = (id, waiters)
         add(.refreshAuthentication(id))
@@ -96,7 +96,7 @@ extension HubStateMachine {
 
     /// Ends the refreshes of a connection that has ended.
     mutating func endRefreshes(of session: Session, _ failure: HubFailure) {
-        cancelTimer(.refresh)
+        waits[.refresh] = nil
         if let running = session.authentication.running { add(.cancelRefresh(running.id)) }
         for waiter in (session.authentication.running?.waiters ?? []) + session.authentication.queued {
             add(.finishRefresh(waiter, .failure(failure)))

@@ -1,8 +1,10 @@
+package import RealtimePrimitives
+
 /// Decides the actions of a connection. Each input is a method that returns the actions to carry out, in order.
 ///
 /// The machine has no clock, transport, task or closure. The machine's times come from a clock that continues while the
 /// computer is suspended.
-package struct HubStateMachine: Sendable {
+package struct HubStateMachine: LoopMachine {
     package struct Configuration: Sendable {
         package var hubProtocol: HubProtocol
         package var handshakeTimeout: Duration = .seconds(15)
@@ -36,17 +38,9 @@ package struct HubStateMachine: Sendable {
         case close(AttemptID)
         /// Abort the transport, or the attempt to open a transport. The engine reports no more events of the transport.
         case abort(AttemptID)
-        case schedule(TimerID, after: Duration)
-        case cancel(TimerID)
         /// Ask the retry policy of this start, or the policy for losses. ``retryDecided(_:delay:now:)`` answers the
         /// action.
-        case askRetryPolicy(
-            QuestionID,
-            retryCount: Int,
-            elapsed: Duration,
-            reason: HubFailure?,
-            start: WaiterID? = nil
-        )
+        case askRetryPolicy(Reconnector<HubFailure?>.Question, start: WaiterID? = nil)
 
         /// Ask the app for a token, and send it to the server. ``refreshed(_:_:now:)`` answers the action.
         case refreshAuthentication(RefreshID)
@@ -79,19 +73,6 @@ package struct HubStateMachine: Sendable {
         case ignored(String)
     }
 
-    enum Phase: Sendable {
-        case stopped
-        /// The first attempt of a start. For later attempts, the phase has an ``Outage``.
-        case starting(Start)
-        case connected
-        /// The retry policy decides whether there is another attempt.
-        case asking(Outage, QuestionID)
-        case waiting(Outage)
-        case reconnecting(Outage)
-        /// The transport is closing.
-        case stopping(Stopping)
-    }
-
     /// A call of `start()` that waits for a connection.
     struct Start: Sendable {
         var id: WaiterID
@@ -100,17 +81,7 @@ package struct HubStateMachine: Sendable {
         var since: Duration
     }
 
-    /// A time without a connection, since a loss or since the call of `start()`.
-    struct Outage: Sendable {
-        var since: Duration
-        var retryCount = 0
-        /// The reason for the loss or the last failure.
-        var reason: HubFailure?
-        var isAnnounced = false
-        /// The call of `start()` that the machine retries; `nil` after a loss.
-        var start: Start?
-    }
-
+    /// The transport is closing.
     struct Stopping: Sendable {
         var failure: HubFailure?
         var stops: [WaiterID] = []
@@ -147,12 +118,19 @@ package struct HubStateMachine: Sendable {
     }
 
     package let configuration: Configuration
-    var phase = Phase.stopped
+    /// Decides about attempts. Resuming a connection is not one of them.
+    var reconnector = Reconnector<HubFailure?>(attemptTimeout: nil, backOffReset: .zero)
+    /// The call of `start()` that the machine works for; `nil` after a loss.
+    var start: Start?
+    /// Whether the client has announced that it reconnects.
+    var isOutageAnnounced = false
+    var stopping: Stopping?
     /// The current attempt and its transport.
     var attempt: Attempt?
-    /// The current connection; `nil` in all phases except `connected`.
+    /// The current connection; `nil` if there is none.
     var session: Session?
-    var timers: [TimerID.Kind: TimerID] = [:]
+    /// The times for which the machine waits.
+    var waits: [WaitPurpose: Duration] = [:]
     private var actions: [Action] = []
     private var serial: UInt64 = 0
 
@@ -168,27 +146,21 @@ package struct HubStateMachine: Sendable {
     }
 
     package var state: State {
-        switch phase {
-        case .stopped: .stopped
-        case .stopping(let stopping): stopping.start == nil ? .stopped : .connecting
-        case .starting: .connecting
-        case .connected: .connected
-        case .asking(let outage, _), .waiting(let outage), .reconnecting(let outage):
-            outage.start == nil ? .reconnecting : .connecting
+        if let stopping { return stopping.start == nil ? .stopped : .connecting }
+        return switch reconnector.phase {
+        case .idle, .ended: .stopped
+        case .open: .connected
+        case .opening, .asking, .waiting: start == nil ? .reconnecting : .connecting
         }
     }
 
-    /// The current start.
-    var currentStart: Start? {
-        switch phase {
-        case .starting(let start): start
-        case .asking(let outage, _), .waiting(let outage), .reconnecting(let outage): outage.start
-        case .stopped, .connected, .stopping: nil
-        }
+    /// The earliest time at which the machine needs a call of ``wake(now:)``; `nil` if it waits for no time.
+    package var wakeUp: Duration? {
+        let earliest = waits.values.min()
+        guard let retry = reconnector.wakeUp else { return earliest }
+        return earliest.map { min($0, retry) } ?? retry
     }
 
-    /// The running timers, for tests.
-    package var runningTimers: Set<TimerID> { Set(timers.values) }
     /// The waiting calls, for tests.
     package var pendingCalls: Set<CallID> { Set(session.map { Array($0.calls.keys) } ?? []) }
 
@@ -198,13 +170,10 @@ package struct HubStateMachine: Sendable {
     package mutating func start(_ id: WaiterID, retries: Bool = false, now: Duration) -> [Action] {
         collect { machine in
             let start = Start(id: id, retries: retries, since: now)
-            switch machine.phase {
+            switch machine.state {
+            case .stopped where machine.stopping != nil: machine.stopping?.start = start
             case .stopped: machine.beginStart(start, now: now)
-            case .stopping(var stopping) where stopping.start == nil:
-                stopping.start = start
-                machine.phase = .stopping(stopping)
-            case .stopping, .starting, .connected, .asking, .waiting, .reconnecting:
-                machine.add(.finishStart(id, .notStopped))
+            case .connecting, .connected, .reconnecting: machine.add(.finishStart(id, .notStopped))
             }
         }
     }
@@ -212,52 +181,54 @@ package struct HubStateMachine: Sendable {
     /// Stops a start whose task was cancelled, and finishes the waiting call.
     package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
-            if machine.currentStart?.id == id { return machine.failStart(.cancelled) }
-            guard case .stopping(var stopping) = machine.phase, stopping.start?.id == id else { return }
-            stopping.start = nil
-            machine.phase = .stopping(stopping)
+            if machine.start?.id == id { return machine.failStart(.cancelled) }
+            guard machine.stopping?.start?.id == id else { return }
+            machine.stopping?.start = nil
             machine.add(.finishStart(id, .cancelled))
         }
     }
 
     package mutating func stop(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
-            if machine.currentStart != nil {
+            if machine.start != nil {
                 machine.failStart(.signalR(.connectionAborted))
                 return machine.add(.finishStop(id))
             }
-            switch machine.phase {
+            if let start = machine.stopping?.start { machine.add(.finishStart(start.id, .signalR(.connectionAborted))) }
+            machine.stopping?.start = nil
+            switch machine.state {
+            case .stopped where machine.stopping != nil: machine.stopping?.stops.append(id)
             case .stopped: machine.add(.finishStop(id))
             case .connected:
                 machine.transmit(.close(error: nil, allowReconnect: false), now: now)
                 machine.beginStopping(nil, stops: [id], now: now)
-            case .starting, .asking, .waiting, .reconnecting: machine.end(nil, stops: [id])
-            case .stopping(var stopping):
-                if let start = stopping.start { machine.add(.finishStart(start.id, .signalR(.connectionAborted))) }
-                stopping.start = nil
-                stopping.stops.append(id)
-                machine.phase = .stopping(stopping)
+            case .connecting, .reconnecting: machine.end(nil, stops: [id])
             }
         }
     }
 
-    // MARK: Timers
+    // MARK: Times
 
-    package mutating func timerFired(_ id: TimerID, now: Duration) -> [Action] {
+    /// Handles all times that are over. An earlier one can end the wait for a later one.
+    package mutating func wake(now: Duration) -> [Action] {
         collect { machine in
-            guard machine.timers[id.kind] == id else { return }
-            machine.timers[id.kind] = nil
-            switch id.kind {
-            case .handshake: machine.attemptFailed(.signalR(.noHandshakeMessageReceived), now: now)
-            case .retry: machine.retry()
-            case .keepAlive: machine.keepAlive(now: now)
-            case .serverTimeout: machine.checkServerTimeout(now: now)
-            case .acknowledgement: machine.acknowledge(now: now)
-            case .resume: machine.reopen()
-            case .resumeDeadline: machine.resumptionFailed(now: now)
-            case .closing: machine.closingEnded(now: now)
-            case .refresh: machine.beginRefresh(for: [])
+            let isRetryDue = machine.reconnector.wakeUp.map { $0 <= now } ?? false
+            let due = machine.waits.filter { $0.value <= now }
+            for (purpose, time) in due.sorted(by: { ($0.value, $0.key.rawValue) < ($1.value, $1.key.rawValue) })
+            where machine.waits[purpose] == time {
+                machine.waits[purpose] = nil
+                switch purpose {
+                case .handshake: machine.attemptFailed(.signalR(.noHandshakeMessageReceived), now: now)
+                case .keepAlive: machine.keepAlive(now: now)
+                case .serverTimeout: machine.checkServerTimeout(now: now)
+                case .acknowledgement: machine.acknowledge(now: now)
+                case .resume: machine.reopen()
+                case .resumeDeadline: machine.resumptionFailed(now: now)
+                case .closing: machine.closingEnded(now: now)
+                case .refresh: machine.beginRefresh(for: [])
+                }
             }
+            if isRetryDue { machine.follow(machine.reconnector.wake(now: now)) }
         }
     }
 
@@ -274,17 +245,5 @@ package struct HubStateMachine: Sendable {
     mutating func nextSerial() -> UInt64 {
         serial += 1
         return serial
-    }
-
-    /// Sets a timer. The new timer replaces an earlier timer of the same kind.
-    mutating func setTimer(_ kind: TimerID.Kind, after delay: Duration) {
-        cancelTimer(kind)
-        let timer = TimerID(kind: kind, serial: nextSerial())
-        timers[kind] = timer
-        add(.schedule(timer, after: max(delay, .zero)))
-    }
-
-    mutating func cancelTimer(_ kind: TimerID.Kind) {
-        if let timer = timers.removeValue(forKey: kind) { add(.cancel(timer)) }
     }
 }

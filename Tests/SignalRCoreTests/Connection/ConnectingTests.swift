@@ -1,3 +1,4 @@
+import RealtimePrimitives
 import SignalRCore
 import TestTraits
 import Testing
@@ -45,7 +46,7 @@ import Testing
         _ = world.take()
         world.receive(bytes: text(answer))
         #expect(world.take() == [.abort(attempt), .publish(.stopped(failure)), .finishStart(start, failure)])
-        #expect(world.nextTimer == nil)
+        #expect(world.machine.wakeUp == nil)
     }
 
     @Test func theHandshakeHas15Seconds() {
@@ -125,7 +126,7 @@ import Testing
         var question = try #require(world.questions.last)
         #expect(
             world.take().last
-                == .askRetryPolicy(question, retryCount: 0, elapsed: .seconds(1), reason: .test, start: start)
+                == .askRetryPolicy(.init(question, retryCount: 0, elapsed: .seconds(1), reason: .test), start: start)
         )
         #expect(world.machine.state == .connecting)
         world.decide(.seconds(2))
@@ -138,7 +139,7 @@ import Testing
         let refusal = HubFailure.signalR(.handshakeError("no"))
         #expect(
             world.take().last
-                == .askRetryPolicy(question, retryCount: 1, elapsed: .seconds(3), reason: refusal, start: start)
+                == .askRetryPolicy(.init(question, retryCount: 1, elapsed: .seconds(3), reason: refusal), start: start)
         )
         world.decide(.zero)
         #expect(world.take() == [.publish(.connecting(attempt: 3, at: .seconds(4), reason: refusal))])
@@ -182,7 +183,7 @@ import Testing
                 let actions = world.take()
                 #expect(actions.contains(.finishStart(start, failure)))
                 #expect(!actions.contains { if case .announceClosed = $0 { true } else { false } })
-                #expect(world.machine.state == .stopped && world.nextTimer == nil)
+                #expect(world.machine.state == .stopped && world.machine.wakeUp == nil)
                 world.finishAll()
                 #expect(world.violations == [])
             }
@@ -200,7 +201,7 @@ import Testing
         _ = world.take()
         world.close()
         let question = try #require(world.questions.last)
-        #expect(world.take() == [.askRetryPolicy(question, retryCount: 0, elapsed: .zero, reason: .test)])
+        #expect(world.take() == [.askRetryPolicy(.init(question, retryCount: 0, elapsed: .zero, reason: .test))])
     }
 
     // MARK: Stopping
@@ -222,7 +223,7 @@ import Testing
         #expect(
             world.take() == [.publish(.stopped(nil)), .announceClosed(nil), .finishStop(first), .finishStop(second)]
         )
-        #expect(world.nextTimer == nil)
+        #expect(world.machine.wakeUp == nil)
     }
 
     @Test func stopWaits5SecondsForAServerThatDoesNotAnswer() throws {
@@ -305,7 +306,7 @@ import Testing
         let question = try #require(world.questions.last)
         #expect(
             world.take() == [
-                .abort(attempt), .askRetryPolicy(question, retryCount: 0, elapsed: .zero, reason: failure),
+                .abort(attempt), .askRetryPolicy(.init(question, retryCount: 0, elapsed: .zero, reason: failure)),
             ]
         )
         #expect(world.machine.state == .reconnecting)
@@ -369,7 +370,7 @@ import Testing
     @Test func anIdleLongPollStays() {
         var world = World()
         world.connect(.longPolling)
-        #expect(world.nextTimer == nil)
+        #expect(world.machine.wakeUp == nil)
         world.advance(by: .seconds(60))
         #expect(world.take() == [])
         #expect(world.machine.state == .connected)

@@ -1,3 +1,4 @@
+import RealtimePrimitives
 import SignalRCore
 import TestTraits
 import Testing
@@ -13,7 +14,7 @@ import Testing
         while world.machine.state == .reconnecting {
             world.decide(asked < Self.delays.count ? Self.delays[asked] : nil)
             asked += 1
-            guard let due = world.nextTimer else { break }
+            guard let due = world.machine.wakeUp else { break }
             world.advance(by: due - world.now)
             times.append(world.now - loss)
             world.fail(.client(SignalRClientError(.connectionFailed, "attempt \(asked)")))
@@ -33,7 +34,7 @@ import Testing
         #expect(announced == [.announceReconnecting(.test)])
         let last = HubFailure.client(SignalRClientError(.connectionFailed, "attempt 4"))
         #expect(actions.suffix(2) == [.publish(.stopped(last)), .announceClosed(last)])
-        #expect(world.nextTimer == nil)
+        #expect(world.machine.wakeUp == nil)
     }
 
     @Test func thePolicyLearnsCountTimeAndReason() {
@@ -42,7 +43,8 @@ import Testing
         world.close()
         _ = attempts(&world)
         let questions = world.take().compactMap { action -> (Int, Duration, HubFailure?)? in
-            guard case .askRetryPolicy(_, let count, let elapsed, let reason, nil) = action else { return nil }
+            guard case .askRetryPolicy(let question, nil) = action else { return nil }
+            let (count, elapsed, reason) = (question.retryCount, question.elapsed, question.reason)
             return (count, elapsed, reason)
         }
         #expect(questions.map(\.0) == [0, 1, 2, 3, 4])
@@ -82,7 +84,7 @@ import Testing
         world.advance(by: .seconds(1))
         world.close(nil)
         let question = try #require(world.questions.last)
-        #expect(world.take() == [.askRetryPolicy(question, retryCount: 0, elapsed: .zero, reason: nil)])
+        #expect(world.take() == [.askRetryPolicy(.init(question, retryCount: 0, elapsed: .zero, reason: nil))])
     }
 
     @Test func callsDuringTheOutageFailAtOnce() {
@@ -113,7 +115,9 @@ import Testing
         let question = try #require(world.questions.last)
         #expect(
             world.take().last
-                == .askRetryPolicy(question, retryCount: 1, elapsed: .zero, reason: .signalR(.handshakeError("no")))
+                == .askRetryPolicy(
+                    .init(question, retryCount: 1, elapsed: .zero, reason: .signalR(.handshakeError("no")))
+                )
         )
     }
 
@@ -130,7 +134,7 @@ import Testing
             let actions = world.take()
             #expect(actions.suffix(3) == [.publish(.stopped(nil)), .announceClosed(nil), .finishStop(stop)])
             #expect(actions.count == (step > 1 ? 4 : 3))
-            #expect(world.nextTimer == nil)
+            #expect(world.machine.wakeUp == nil)
             // The machine ignores inputs that come after the stop.
             world.decide(.zero)
             world.open()
@@ -145,7 +149,9 @@ import Testing
         let actions = world.take()
         guard case .deliver(let call, _) = try #require(actions.first) else { throw HubFailure.test }
         #expect(call.target == "good")
-        guard case .askRetryPolicy(_, 0, .zero, .client(let error), nil) = try #require(actions.last) else {
+        guard case .askRetryPolicy(let question, nil) = try #require(actions.last),
+            case .client(let error) = question.reason
+        else {
             throw HubFailure.test
         }
         #expect(error.code == .protocolViolation)

@@ -68,7 +68,7 @@ import Testing
     func failures() {
         var world = connected(.seconds(16))
         var times: [Duration] = []
-        while let due = world.nextTimer, times.count < 10 {
+        while let due = world.machine.wakeUp, times.count < 10 {
             world.advance(by: due - world.now)
             times.append(world.now)
             world.answerRefresh(.failure(Self.refused))

@@ -1,3 +1,4 @@
+import RealtimePrimitives
 import SignalRCore
 import TestTraits
 import Testing
@@ -146,7 +147,7 @@ import Testing
         let text = "Send buffer full: more than 16777216 bytes wait for the server."
         let failure = HubFailure.client(SignalRClientError(.transportClosed, text))
         #expect(actions.first == .finishSend(waiting, failure))
-        guard case .askRetryPolicy(_, 0, .zero, failure, nil) = actions.last else {
+        guard case .askRetryPolicy(let question, nil) = actions.last, question.reason == failure else {
             return #expect(Bool(false), "the connection is not lost")
         }
     }
@@ -166,7 +167,7 @@ import Testing
         world.close()
         let loss = world.now
         var times: [Duration] = []
-        while world.machine.state == .connected, let due = world.nextTimer {
+        while world.machine.state == .connected, let due = world.machine.wakeUp {
             world.advance(by: due - world.now)
             times.append(world.now - loss)
             world.fail()
@@ -174,7 +175,7 @@ import Testing
         #expect(times == [.zero, .seconds(1), .seconds(3), .seconds(6)])
         #expect(world.calls == [])
         #expect(world.machine.state == .reconnecting)
-        guard case .askRetryPolicy(_, 0, .zero, _, nil) = world.take().last else {
+        guard case .askRetryPolicy(let question, nil) = world.take().last, question.retryCount == 0 else {
             return #expect(Bool(false), "The ordinary reconnect has not begun after \(call).")
         }
     }

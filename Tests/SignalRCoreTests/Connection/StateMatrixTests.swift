@@ -96,7 +96,7 @@ import Testing
         ("refreshed", { $0.answerRefresh(.success(.seconds(2))) }),
         ("not refreshed", { $0.answerRefresh(.failure(.test)) }),
         ("decision", { $0.decide(.seconds(1)) }), ("no decision", { $0.decide(nil) }),
-        ("next timer", { world in if let due = world.nextTimer { world.advance(by: due - world.now) } }),
+        ("next timer", { world in if let due = world.machine.wakeUp { world.advance(by: due - world.now) } }),
         ("a minute", { $0.advance(by: .seconds(60)) }),
     ]
 

@@ -1,3 +1,4 @@
+import RealtimePrimitives
 import SignalRCore
 import Testing
 
@@ -8,9 +9,8 @@ struct World {
 
     var machine: HubStateMachine
     var now = Duration.zero
-    /// The actions since the last call of ``take()``, except the actions for timers.
+    /// The actions since the last call of ``take()``.
     private(set) var actions: [Action] = []
-    private var timers: [TimerID: Duration] = [:]
 
     private(set) var attempts: [AttemptID] = []
     private var live: Set<AttemptID> = []
@@ -18,7 +18,7 @@ struct World {
     private var waiting: Set<WaiterID> = []
     private(set) var calls: Set<CallID> = []
     private(set) var lastSession: SessionID?
-    private(set) var questions: [QuestionID] = []
+    private(set) var questions: [Int] = []
     private(set) var refreshes: [RefreshID] = []
     private var runningRefresh: RefreshID?
     private var serial: UInt64 = 0
@@ -35,7 +35,7 @@ struct World {
         machine = HubStateMachine(configuration)
     }
 
-    /// Returns the actions since the last call, except the actions for timers.
+    /// Returns the actions since the last call.
     mutating func take() -> [Action] {
         defer { actions = [] }
         return actions
@@ -162,36 +162,21 @@ struct World {
 
     // MARK: Time
 
-    var nextTimer: Duration? { timers.values.min() }
-
-    /// Advances the clock, and fires each timer at its time.
+    /// Advances the clock, and wakes the machine at each of its times.
     mutating func advance(by time: Duration) {
         let end = now + time
-        while let due = nextTimer, due <= end {
+        while let due = machine.wakeUp, due <= end {
             now = max(now, due)
-            fire()
+            input { $0.wake(now: $1) }
+            if machine.wakeUp == due, due < now { violations.append("a time that is over remains") }
         }
         now = end
-    }
-
-    /// Fires one of the timers that are due. If several timers are due, the choice depends only on their ids.
-    private mutating func fire() {
-        let due = timers.filter { $0.value <= now }
-        guard let id = due.keys.min(by: { "\($0)" < "\($1)" }) else { return }
-        timers[id] = nil
-        input { $0.timerFired(id, now: $1) }
     }
 
     // MARK: Promises
 
     private mutating func carryOut(_ action: Action) {
         switch action {
-        case .schedule(let id, let delay):
-            timers[id] = now + delay
-            return
-        case .cancel(let id):
-            timers[id] = nil
-            return
         case .open(let id), .reopen(let id):
             attempts.append(id)
             live.insert(id)
@@ -200,7 +185,7 @@ struct World {
         case .write(let id, _, let receipt):
             if !live.contains(id) { violations.append("writes to a transport that is not there") }
             if let receipt { finish(receipt) }
-        case .askRetryPolicy(let id, _, _, _, _): questions.append(id)
+        case .askRetryPolicy(let question, _): questions.append(question.attempt)
         case .finishStart(let id, _), .finishStop(let id), .finishSend(let id, _), .finishRefresh(let id, _):
             finish(id)
         case .refreshAuthentication(let id):
@@ -225,12 +210,11 @@ struct World {
 
     private mutating func check() {
         if live.count > 1 { violations.append("\(live.count) live transports") }
-        if Set(timers.keys) != machine.runningTimers { violations.append("timers differ") }
         if calls != machine.pendingCalls {
             violations.append("calls that nobody will end: \(calls), \(machine.pendingCalls)")
         }
-        // While the transport closes, the timer for closing runs although the state is already "stopped".
-        if machine.state == .stopped, live.isEmpty, !timers.isEmpty { violations.append("timers after the stop") }
+        // While the transport closes, there is a time limit although the state is already "stopped".
+        if machine.state == .stopped, live.isEmpty, machine.wakeUp != nil { violations.append("a time after the stop") }
     }
 
     /// Stops the machine, waits five seconds, and records a violation if the machine is not stopped, or if a timer, a
@@ -240,7 +224,7 @@ struct World {
         advance(by: .seconds(5))
         if machine.state != .stopped { violations.append("\(machine.state) after stop()") }
         if !live.isEmpty { violations.append("a transport after stop()") }
-        if !timers.isEmpty { violations.append("timers after stop(): \(timers)") }
+        if let wakeUp = machine.wakeUp { violations.append("a time after stop(): \(wakeUp)") }
         if runningRefresh != nil { violations.append("a refresh after stop()") }
         if !waiting.isEmpty { violations.append("calls never return: \(waiting)") }
         if !calls.isEmpty { violations.append("calls never end: \(calls)") }
