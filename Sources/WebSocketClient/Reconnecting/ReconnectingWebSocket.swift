@@ -7,7 +7,7 @@ import RealtimeNetworking
 /// A WebSocket that reconnects after the connection was lost.
 ///
 /// ```swift
-/// let webSocket = try ReconnectingWebSocket(to: "wss://example.com/prices")
+/// let webSocket = ReconnectingWebSocket(to: "wss://example.com/prices")
 /// webSocket.connect()
 /// for try await message in webSocket.messages {
 ///     update(with: message)
