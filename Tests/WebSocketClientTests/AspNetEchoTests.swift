@@ -38,7 +38,8 @@ struct AspNetEchoTests {
             try await socket.send(bytes)
             #expect(try await messages.next() == .binary(bytes))
         }
-        let closure = try await socket.close(code: .normalClosure, reason: "done")
-        #expect(closure.code == .normalClosure && closure.reason == "done")
+        try socket.close(code: .normalClosure, reason: "done")
+        try await socket.closed()
+        #expect(socket.closure?.code == .normalClosure && socket.closure?.reason == "done")
     }
 }

@@ -9,10 +9,12 @@ package actor MCPClient {
     package struct Failure: Decodable, Error { package let code: Int, message: String }
 
     /// The server answers with a stream of events, or with one JSON object. A lost stream is resumed by a GET.
-    private static let options = EventStreamOptions(
-        reconnection: .resumable,
-        wholeContentTypes: ["application/json"]
-    )
+    private static let options: EventStreamOptions = {
+        var options = EventStreamOptions()
+        options.reconnection = .resumable
+        options.wholeContentTypes = ["application/json"]
+        return options
+    }()
     private let url: String
     /// The session and the protocol version, once the server has named them.
     private var headers: [HTTPHeader] = []

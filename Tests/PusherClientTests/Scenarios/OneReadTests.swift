@@ -73,7 +73,7 @@ struct OneReadTests {
         #expect(log.elements == ["client", "channel"])
     }
 
-    @Test("a callback that a callback of the client binds to the channel gets the next event", arguments: [true, false])
+    @Test("a callback that the client's callback binds to the channel gets the next event", arguments: [true, false])
     func bindBetweenPhases(hasListener: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
