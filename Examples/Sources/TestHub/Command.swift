@@ -1,5 +1,5 @@
 import Foundation
-import SignalRTestServer
+internal import SignalRTestServer
 
 /// Runs the hub until the process ends: `test-hub PORT`.
 @main enum Command {
