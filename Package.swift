@@ -485,8 +485,8 @@ let package = Package(
         .testTarget(
             name: "PublicTypesTests",
             dependencies: [
-                "PusherClient", "PusherServerAPI", "WebSocketClient", "ServerSentEvents", "SignalRClient",
-                "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
+                "PusherClient", "PusherObservation", "PusherServerAPI", "WebSocketClient", "ServerSentEvents",
+                "SignalRClient", "PusherTestServer", "SignalRTestServer", "EventSourceTestServer", "PusherProtocol",
                 "RealtimeJSON", "RealtimeNetworking", "RealtimePrimitives", "RealtimeTestHTTP", "TestSupport", logging,
                 nioCore, nioEmbedded, "TestTraits",
             ],

@@ -14,6 +14,12 @@ import Testing
         switch product {
         case "EventSourceTestServer": try await EventSourceTestServerSamples.make()
         case "PusherClient": PusherClientSamples.make()
+        case "PusherObservation":
+            if #available(macOS 14, iOS 17, tvOS 17, watchOS 10, visionOS 1, *) {
+                await PusherObservationSamples.make()
+            } else {
+                []
+            }
         case "PusherServerAPI": try PusherServerAPISamples.make()
         case "PusherTestServer": try PusherTestServerSamples.make()
         case "ServerSentEvents": try ServerSentEventsSamples.make()

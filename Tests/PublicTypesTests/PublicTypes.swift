@@ -30,7 +30,11 @@ enum PublicTypes {
         let lines = text.split(separator: "\n").map(String.init)
         var names: Set<String> = []
         for line in lines {
-            guard let match = line.firstMatch(of: /^(?:final )?(class|struct|enum|actor) ([A-Za-z_.]+)/) else {
+            guard
+                let match = line.firstMatch(
+                    of: /^(?:@[A-Za-z]+(?:\([^)]*\))? )*(?:final )?(class|struct|enum|actor) ([A-Za-z_.]+)/
+                )
+            else {
                 continue
             }
             let name = String(match.2)
