@@ -130,12 +130,12 @@ final class CallbackDispatcher: Sendable {
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
 
     /// Collects an event. After the last event, call ``submit(for:)``. Call both methods on the event loop.
-    func collect(_ event: PusherEvent, _ audience: Audience) {
+    func collect(_ event: PusherEvent, _ recipients: EventRecipients) {
         if collected.value.isEmpty {
             use()
             collected.value.epoch = epochs.ofDelivery
         }
-        collected.value.append(event, audience)
+        collected.value.append(event, recipients)
     }
 
     /// Adds the collected events to the queue. Call this method on the event loop.
@@ -227,21 +227,21 @@ final class CallbackDispatcher: Sendable {
         }
         watchdog?.cancel()
         var left = count
-        var spent = Spent<EventBatch>()
+        var consumed = ConsumedEvents<EventBatch>()
         while left > 0, let (job, hasCaughtUp) = state.withLockedValue({ $0.takeFirst() }) {
             if hasCaughtUp { budget.total.tellCaughtUp() }
             left -= job.count
             switch job {
             case .events(let batch):
                 run(batch)
-                spent.add(batch, count: batch.count, size: batch.size)
-                if spent.isFull { release(&spent) }
+                consumed.add(batch, count: batch.count, size: batch.size)
+                if consumed.isFull { release(&consumed) }
             case .call(_, let epoch, let call):
                 if mayBegin(epoch) { call() }
                 runCount.wrappingIncrement(ordering: .relaxed)
             }
         }
-        release(&spent)
+        release(&consumed)
         let (mustGoOn, dropped) = state.withLockedValue { state in
             state.isScheduled = state.count > 0
             guard !state.isScheduled else { return (true, 0) }
@@ -253,16 +253,16 @@ final class CallbackDispatcher: Sendable {
     }
 
     private func run(_ batch: EventBatch) {
-        batch.forEach { event, audience in
+        batch.forEach { event, recipients in
             // If a callback binds another callback, the new callback gets the events that arrived meanwhile.
-            if !audience.isCurrent { audience = audience.renewed() }
-            audience.call(event, of: batch.epoch, by: self)
+            if !recipients.isCurrent { recipients = recipients.renewed() }
+            recipients.call(event, of: batch.epoch, by: self)
             runCount.wrappingIncrement(ordering: .relaxed)
         }
     }
 
-    private func release(_ spent: inout Spent<EventBatch>) {
-        if isStopped { _ = spent.take() } else { spent.release(on: eventLoop) }
+    private func release(_ consumed: inout ConsumedEvents<EventBatch>) {
+        if isStopped { _ = consumed.take() } else { consumed.release(on: eventLoop) }
     }
 
     // MARK: A queue that does not run
@@ -363,9 +363,9 @@ extension CallbackDispatcher.State {
                 dropped.calls.append(oldest.job)
                 continue
             }
-            while level.mustDrop, let (event, audience) = batch.popFirst() {
+            while level.mustDrop, let (event, recipients) = batch.popFirst() {
                 level.drop(event.size)
-                dropped.events.append(event, audience)
+                dropped.events.append(event, recipients)
             }
             guard !batch.isEmpty else { continue }
             eventCount += batch.count
@@ -392,17 +392,17 @@ extension CallbackDispatcher.State {
 
 /// Events of one read, and their listeners.
 private struct EventBatch: Sendable {
-    /// Consecutive events with one audience.
+    /// Consecutive events with one recipients.
     private struct Run: Sendable {
         // All events share one reference. With one reference for each event, two threads would change the reference
         // count at the same time.
-        var audience: Audience
+        var recipients: EventRecipients
         var count: Int
     }
 
     private var events: [PusherEvent] = []
     private var runs: [Run] = []
-    private var audience: ObjectIdentifier?
+    private var recipients: ObjectIdentifier?
     /// The epoch of all events.
     var epoch = CallbackEpochs.Epoch()
     /// In bytes.
@@ -413,14 +413,14 @@ private struct EventBatch: Sendable {
     var count: Int { events.count }
 
     /// Adds an event after the others.
-    mutating func append(_ event: PusherEvent, _ audience: Audience) {
+    mutating func append(_ event: PusherEvent, _ recipients: EventRecipients) {
         size += event.size
         events.append(event)
-        if self.audience == ObjectIdentifier(audience) {
+        if self.recipients == ObjectIdentifier(recipients) {
             runs[runs.count - 1].count += 1
         } else {
-            self.audience = ObjectIdentifier(audience)
-            runs.append(Run(audience: audience, count: 1))
+            self.recipients = ObjectIdentifier(recipients)
+            runs.append(Run(recipients: recipients, count: 1))
         }
     }
 
@@ -432,29 +432,29 @@ private struct EventBatch: Sendable {
     }
 
     /// Removes the oldest event, after ``close()``.
-    mutating func popFirst() -> (PusherEvent, Audience)? {
+    mutating func popFirst() -> (PusherEvent, EventRecipients)? {
         guard let event = events.popLast(), let run = runs.last else { return nil }
         size -= event.size
         if run.count == 1 { runs.removeLast() } else { runs[runs.count - 1].count -= 1 }
-        return (event, run.audience)
+        return (event, run.recipients)
     }
 
     /// Calls a function with all events, the oldest first, after ``close()``.
-    func forEach(_ body: (PusherEvent, inout Audience) -> Void) {
+    func forEach(_ body: (PusherEvent, inout EventRecipients) -> Void) {
         var index = events.count - 1
         var runIndex = runs.count - 1
         while runIndex >= 0 {
-            var audience = runs[runIndex].audience
+            var recipients = runs[runIndex].recipients
             for _ in 0..<runs[runIndex].count {
-                body(events[index], &audience)
+                body(events[index], &recipients)
                 index -= 1
             }
             runIndex -= 1
         }
     }
 
-    /// Returns the number of events whose audience matches.
-    func count(_ matches: (Audience) -> Bool) -> Int {
-        runs.reduce(0) { $0 + (matches($1.audience) ? $1.count : 0) }
+    /// Returns the number of events whose recipients matches.
+    func count(_ matches: (EventRecipients) -> Bool) -> Int {
+        runs.reduce(0) { $0 + (matches($1.recipients) ? $1.count : 0) }
     }
 }

@@ -130,7 +130,7 @@ extension ClientEngine {
 
     func deliverToUser(_ envelope: Envelope) {
         let event = PusherEvent(envelope, decoding: decoding)
-        deliver(event, to: audience(of: event, clientListeners, userListeners))
+        deliver(event, to: recipients(of: event, clientListeners, userListeners))
     }
 
     func watchlistChanged(_ event: WatchlistEvent) {

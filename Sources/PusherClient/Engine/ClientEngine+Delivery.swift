@@ -5,36 +5,36 @@ import PusherProtocol
 
 /// Delivers events to their listeners, on the event loop and never under the lock.
 extension ClientEngine {
-    func audience(
+    func recipients(
         of event: PusherEvent,
         _ first: ListenerRegistry,
         _ second: ListenerRegistry? = nil
-    ) -> Audience {
+    ) -> EventRecipients {
         let routes = loopState.value.routes
-        if let last = routes.lastAudience, last.isCurrent(for: event.eventName, first, second) { return last }
-        let audience = Audience(event.eventName, first, second, listenerContext)
-        routes.lastAudience = audience
-        return audience
+        if let last = routes.lastRecipients, last.isCurrent(for: event.eventName, first, second) { return last }
+        let recipients = EventRecipients(event.eventName, first, second, listenerContext)
+        routes.lastRecipients = recipients
+        return recipients
     }
 
-    /// Forgets the last audience, which retains listeners that the app may release at any time. Releasing them may call
+    /// Forgets the last recipients, which retains listeners that the app may release at any time. Releasing them may call
     /// the client, so the method does it after the change.
-    func forgetAudience() {
+    func forgetRecipients() {
         let routes = loopState.value.routes
-        let audience = routes.lastAudience
-        routes.lastAudience = nil
-        withExtendedLifetime(audience) {}
+        let recipients = routes.lastRecipients
+        routes.lastRecipients = nil
+        withExtendedLifetime(recipients) {}
     }
 
     /// Delivers an event of the server through the app's ``PayloadTransformer``, if any, and counts the event if it has
     /// no listener.
-    func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
-        guard transformsPayloads else { return deliverCounting(event, to: audience) }
-        for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
+    func deliverServerEvent(_ event: PusherEvent, to recipients: EventRecipients) {
+        guard transformsPayloads else { return deliverCounting(event, to: recipients) }
+        for event in transformed(event) { deliverCounting(event, to: recipients.renamed(event.eventName)) }
     }
 
-    private func deliverCounting(_ event: PusherEvent, to audience: Audience) {
-        guard !deliver(event, to: audience), !EventName.isProtocolEvent(event.eventName) else { return }
+    private func deliverCounting(_ event: PusherEvent, to recipients: EventRecipients) {
+        guard !deliver(event, to: recipients), !EventName.isProtocolEvent(event.eventName) else { return }
         loopState.value.counts.unhandledEvents += 1
         logUnheard(event)
     }
@@ -62,33 +62,33 @@ extension ClientEngine {
     /// Delivers an event of the protocol without the app's transformer, for example the event for a new member.
     func announce(_ envelope: Envelope, on channel: PusherChannel?, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, decoding: decoding, subscriptionError: subscriptionError)
-        deliver(event, to: audience(of: event, clientListeners, channel?.listeners))
+        deliver(event, to: recipients(of: event, clientListeners, channel?.listeners))
     }
 
     /// Delivers an event. Returns whether there was a listener, or whether the event waits for one.
     @discardableResult
-    func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
-        if audience.isHeld {
-            guard let unhandled = audience.hold(event) else {
-                return deliver(event, to: audience.renamed(event.eventName))
+    func deliver(_ event: PusherEvent, to recipients: EventRecipients) -> Bool {
+        if recipients.isHeld {
+            guard let unhandled = recipients.hold(event) else {
+                return deliver(event, to: recipients.renamed(event.eventName))
             }
             countUnhandled(unhandled)
         }
-        for sequence in audience.sequences {
+        for sequence in recipients.sequences {
             switch sequence.collect(event) {
             case .submitLater: loopState.value.sequences.append(sequence)
             case .submit: for buffer in submit(to: [sequence]) { buffer.wake() }
             case .nothing: break
             }
         }
-        audience.callInPlace(event)
-        for queue in audience.queues { queue.collect(event, audience) }
+        recipients.callInPlace(event)
+        for queue in recipients.queues { queue.collect(event, recipients) }
         // The callbacks of a busy queue may be about to bind other callbacks, so a busy queue always gets the event.
         // For an idle queue, the lookup finds all callbacks.
-        for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
-            queue.collect(event, audience)
+        for queue in recipients.otherQueues where queue.isBusy || recipients.renewed().hasCallbacks(by: queue) {
+            queue.collect(event, recipients)
         }
-        return audience.isHeld || !audience.isEmpty
+        return recipients.isHeld || !recipients.isEmpty
     }
 
     /// Adds an element to sequences, and reports sequences that begin to drop elements because of this element.
@@ -150,8 +150,8 @@ extension ClientEngine {
     /// Delivers an event again. Any thread may call this method.
     func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
-            self.deliver(event, to: self.audience(of: event, first, second))
-            self.forgetAudience()
+            self.deliver(event, to: self.recipients(of: event, first, second))
+            self.forgetRecipients()
             self.endDelivery()
             self.publishCounts()
         }

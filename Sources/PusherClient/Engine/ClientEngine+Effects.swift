@@ -51,7 +51,7 @@ extension ClientEngine {
 
         case .deliver(let recipient, let envelope):
             let event = PusherEvent(envelope, decoding: decoding)
-            deliverServerEvent(event, to: audience(of: event, clientListeners, channel(recipient)?.listeners))
+            deliverServerEvent(event, to: recipients(of: event, clientListeners, channel(recipient)?.listeners))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
@@ -74,7 +74,7 @@ extension ClientEngine {
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
             let event = PusherEvent(envelope, decoding: decoding)
-            deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
+            deliverServerEvent(event, to: recipients(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .epochBegan(let connection, let user):

@@ -6,15 +6,15 @@ import PusherProtocol
 extension ClientEngine {
     /// Makes the function that the transport calls with each event of an attempt's socket.
     func makeReceiver(_ id: AttemptID) -> @Sendable (TransportEvent) -> Void {
-        let reception = NIOLoopBound(Reception(id, self), eventLoop: eventLoop)
-        return { event in reception.value.received(event) }
+        let receiver = NIOLoopBound(MessageReceiver(id, self), eventLoop: eventLoop)
+        return { event in receiver.value.received(event) }
     }
 
     // MARK: The fast path
 
-    /// Claims the funnel for ordinary events. The engine carries out no effect until the caller calls ``carryOut()``.
+    /// Begins the direct delivery of ordinary events. The engine carries out no effect until the caller calls ``carryOut()``.
     /// Returns `false` if effects are pending, or if no event can be ordinary.
-    func claim(_ id: AttemptID) -> Bool {
+    func beginDirectDelivery(_ id: AttemptID) -> Bool {
         let now = now()
         return state.withLockedValue { state in
             guard !state.isDraining, state.machine.connection.establishedAttempt == id
@@ -26,7 +26,7 @@ extension ClientEngine {
     }
 
     /// Looks up the listeners of an ordinary event. Returns `nil` for any other message.
-    func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
+    func recipients(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> EventRecipients? {
         let count = listenerContext.changes.value
         let (recipient, channel) = state.withLockedValue {
             state -> (ClientStateMachine.Recipient?, PusherChannel?) in
@@ -35,7 +35,7 @@ extension ClientEngine {
             return (recipient, state.channels[id])
         }
         guard recipient != nil else { return nil }
-        return Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
+        return EventRecipients(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
     }
 
     // MARK: The slow path

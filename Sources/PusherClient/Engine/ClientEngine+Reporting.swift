@@ -234,7 +234,7 @@ extension ClientEngine {
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()
         swap(&counts, &loopState.value.counts)
-        if let claimant = loopState.value.claimant { counts.add(claimant.takeCounts()) }
+        if let directReceiver = loopState.value.directReceiver { counts.add(directReceiver.takeCounts()) }
         return counts
     }
 }

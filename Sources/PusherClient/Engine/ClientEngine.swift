@@ -43,8 +43,8 @@ package final class ClientEngine: Sendable {
         /// The connections with messages that the engine has written since the last flush.
         var unflushed: Set<AttemptID> = []
         let routes = RouteTable()
-        /// The reception that has the claim.
-        var claimant: Reception?
+        /// The receiver that delivers events directly, if any.
+        var directReceiver: MessageReceiver?
         var awaited = AwaitedListeners()
         var holdings = HoldingChannels()
         /// The sequences for which the engine has collected events.
@@ -295,7 +295,7 @@ package final class ClientEngine: Sendable {
     }
 
     func endTurn() {
-        forgetAudience()
+        forgetRecipients()
         endDelivery()
         flush()
         #if Metrics

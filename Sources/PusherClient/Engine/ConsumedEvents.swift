@@ -4,7 +4,7 @@ import NIOCore
 ///
 /// The event loop releases them, because it has allocated their memory. Allocators take several times as long if one
 /// thread frees memory while another thread allocates.
-struct Spent<Element: Sendable>: Sendable {
+struct ConsumedEvents<Element: Sendable>: Sendable {
     private var elements: [Element] = []
     private var count = 0
     /// In bytes.

@@ -16,7 +16,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     private struct State {
         var elements = CircularBuffer<Element>(initialCapacity: 1)
-        var spent = Spent<Element>()
+        var consumed = ConsumedEvents<Element>()
         var level: BufferLevel
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
         var serial: UInt64 = 0
@@ -128,13 +128,13 @@ final class EventBuffer<Element: Sendable>: Sendable {
         if state.elements.isEmpty { state.isDropping = false }
         state.takenCount += 1
         let size = size(element)
-        if eventLoop != nil, !state.isFinished { state.spent.add(element, size: size) }
+        if eventLoop != nil, !state.isFinished { state.consumed.add(element, size: size) }
         return (element, state.level.take(size))
     }
 
     /// Removes the consumed elements, if there are many, or if no other elements are left.
-    private func takeSpent(_ state: inout State) -> Spent<Element>? {
-        state.spent.isFull || state.elements.isEmpty ? state.spent.take() : nil
+    private func takeConsumed(_ state: inout State) -> ConsumedEvents<Element>? {
+        state.consumed.isFull || state.elements.isEmpty ? state.consumed.take() : nil
     }
 
     /// Ends the buffer. It accepts no more elements, but a consumer can still take the kept elements.
@@ -142,7 +142,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// - Parameter last: The last elements, which the buffer accepts even if they exceed the limits.
     func finish(after last: [Element] = []) {
         // Release the consumed elements here, because the event loop may be shut down from now on.
-        let spent = state.withLockedValue { state in
+        let consumed = state.withLockedValue { state in
             if !state.isFinished {
                 for element in last {
                     state.elements.append(element)
@@ -150,9 +150,9 @@ final class EventBuffer<Element: Sendable>: Sendable {
                 }
             }
             state.isFinished = true
-            return state.spent.take()
+            return state.consumed.take()
         }
-        withExtendedLifetime(spent) {}
+        withExtendedLifetime(consumed) {}
         wake()
         let waiting = state.withLockedValue { state in
             defer { state.waiting = [] }
@@ -165,12 +165,12 @@ final class EventBuffer<Element: Sendable>: Sendable {
     func discard() {
         // Release the elements outside the lock, because releasing them may call the client.
         var elements = CircularBuffer<Element>(initialCapacity: 1)
-        let (wasAwaited, spent) = state.withLockedValue { state in
+        let (wasAwaited, consumed) = state.withLockedValue { state in
             state.isFinished = true
             swap(&elements, &state.elements)
-            return (state.level.clear(), state.spent.take())
+            return (state.level.clear(), state.consumed.take())
         }
-        withExtendedLifetime(spent) {}
+        withExtendedLifetime(consumed) {}
         if wasAwaited { budget.total.tellCaughtUp() }
     }
 
@@ -181,13 +181,13 @@ final class EventBuffer<Element: Sendable>: Sendable {
     #endif
     func next() async -> Element? {
         if Task.isCancelled { return nil }
-        var spent: Spent<Element>?
+        var consumed: ConsumedEvents<Element>?
         let (taken, id) = state.withLockedValue { state in
             state.serial += 1
-            defer { spent = takeSpent(&state) }
+            defer { consumed = takeConsumed(&state) }
             return (takeFirst(&state), state.serial)
         }
-        if let eventLoop { spent?.release(on: eventLoop) }
+        if let eventLoop { consumed?.release(on: eventLoop) }
         if let (element, hasCaughtUp) = taken {
             if hasCaughtUp { budget.total.tellCaughtUp() }
             return element

@@ -2,8 +2,8 @@ import PusherProtocol
 
 /// The listeners for the events of one name: the client's listeners, and the listeners of one channel or of the user.
 ///
-/// The engine looks up an audience once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
-final class Audience: Sendable {
+/// The engine looks up an recipients once, and uses it until the ``ChangeCount`` rises: see ``isCurrent``.
+final class EventRecipients: Sendable {
     /// The callbacks that one dispatcher runs.
     private struct Callbacks: Sendable {
         let dispatcher: CallbackDispatcher
@@ -25,7 +25,7 @@ final class Audience: Sendable {
     private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
-    /// Whether the second registry holds the event until there is a listener. The audience then contains only listeners
+    /// Whether the second registry holds the event until there is a listener. The recipients then contains only listeners
     /// of the first registry, because the event reaches those of the second through the registry.
     let isHeld: Bool
     private let context: ListenerContext
@@ -44,7 +44,7 @@ final class Audience: Sendable {
         self.first = first
         self.second = second
         self.context = context
-        // Read the count first, so that a change during the lookup makes the audience outdated.
+        // Read the count first, so that a change during the lookup makes the recipients outdated.
         self.count = count ?? context.changes.value
         let ofFirst = first.listeners(for: eventName)
         let ofSecond = second?.listeners(for: eventName) ?? ListenerRegistry.EventListeners()
@@ -75,19 +75,19 @@ final class Audience: Sendable {
     /// Whether nothing has changed since the lookup.
     var isCurrent: Bool { count == context.changes.value }
 
-    /// Returns whether a lookup for the event name in these registries would give the same audience.
+    /// Returns whether a lookup for the event name in these registries would give the same recipients.
     func isCurrent(for eventName: String, _ first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
         isCurrent && self.first === first && self.second === second && self.eventName.hasSameBytes(as: eventName)
     }
 
-    /// Returns an audience with the current listeners. If a registry holds the event, these are only listeners of the
+    /// Returns an recipients with the current listeners. If a registry holds the event, these are only listeners of the
     /// first registry.
-    func renewed() -> Audience {
-        isCurrent ? self : Audience(eventName, first, isHeld ? nil : second, context)
+    func renewed() -> EventRecipients {
+        isCurrent ? self : EventRecipients(eventName, first, isHeld ? nil : second, context)
     }
 
-    /// Returns an audience with the current listeners for another event name.
-    func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, context) }
+    /// Returns an recipients with the current listeners for another event name.
+    func renamed(_ eventName: String) -> EventRecipients { EventRecipients(eventName, first, second, context) }
 
     /// Makes the second registry hold the event.
     ///

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// The objects that a client holds at the moment, for tests that look for leaks.
-package struct Holdings: Sendable {
+package struct HeldResources: Sendable {
     package var timers: [TimerID.Purpose]
     /// Timers that repeat the status.
     package var countdowns: Int
@@ -25,11 +25,11 @@ package struct Holdings: Sendable {
 }
 
 extension ClientEngine {
-    /// The current holdings. Only the event loop may read this property.
-    package var holdings: Holdings {
+    /// The current resources. Only the event loop may read this property.
+    package var resources: HeldResources {
         let (waiters, channels, effects) = read { ($0.waiters.count, $0.channels.count, $0.pending.count) }
         let loopState = loopState.value
-        return Holdings(
+        return HeldResources(
             timers: loopState.timers.purposes,
             countdowns: loopState.countdowns.timerCount,
             holdsEvents: loopState.holdings.hasTimer,

@@ -431,7 +431,7 @@ final class Binding: Sendable {
             defer { callback?.held = nil }
             return callback?.held
         }
-        // From now on, the callback can take the fast path: see ``Audience/onlyCallback``.
+        // From now on, the callback can take the fast path: see ``EventRecipients/onlyCallback``.
         held?.changes.raise()
     }
 

@@ -4,14 +4,14 @@ import NIOCore
 import PusherProtocol
 import RealtimePrimitives
 
-/// The receiver of all events from one connection's transport. Only the event loop uses the reception.
+/// The receiver of all events from one connection's transport. Only the event loop uses the receiver.
 ///
-/// On the fast path, the reception scans the bytes of an ordinary event, and delivers the event at once. The reception
-/// claims the funnel for such events, so that the engine carries out no other effects meanwhile. All other messages
-/// take the slow path, through the machine. The slow path ends the claim. The reception collects the messages of the
+/// On the fast path, the receiver scans the bytes of an ordinary event, and delivers the event at once. The receiver
+/// begins direct delivery for such events, so that the engine carries out no other effects meanwhile. All other messages
+/// take the slow path, through the machine. The slow path ends direct delivery. The receiver collects the messages of the
 /// slow path. It gives them to the machine when an ordinary event with a known route arrives, when any message arrives
 /// after ``batchSize`` bytes, or when the read ends.
-final class Reception {
+final class MessageReceiver {
     private let engine: ClientEngine
     private let id: AttemptID
     private let routes: RouteTable
@@ -24,10 +24,10 @@ final class Reception {
     /// The size in bytes after which the next message makes the machine get the collected messages. The size is small,
     /// so that the messages are still in the processor's cache.
     private static let batchSize = 16_384
-    private var hasClaim = false
-    /// Whether the reception is in the middle of a message, whose data is in `text`.
+    private var deliversDirectly = false
+    /// Whether the receiver is in the middle of a message, whose data is in `text`.
     private var isReceiving = false
-    /// The counts of the events that were delivered during the claim.
+    /// The counts of the events that were delivered directly.
     private var counts = DeliveryCounts()
 
     init(_ id: AttemptID, _ engine: ClientEngine) {
@@ -88,7 +88,7 @@ final class Reception {
         // If effects close the connection during the read of a message, this method runs before the message is
         // complete.
         if !isReceiving { text.releaseMemory() }
-        endClaim()
+        endDirectDelivery()
         handOver()
         engine.endTurn()
     }
@@ -103,8 +103,8 @@ final class Reception {
             handOver()
         }
         // Effects of callbacks and other threads must take place before the delivery of the event.
-        if engine.hasPendingEffects.load(ordering: .acquiring) { endClaim() }
-        guard hasClaim || claim() else { return false }
+        if engine.hasPendingEffects.load(ordering: .acquiring) { endDirectDelivery() }
+        guard deliversDirectly || beginDirectDelivery() else { return false }
         if let known, known.count == changes.value {
             deliver(message, of: bytes, by: known)
             return true
@@ -127,21 +127,21 @@ final class Reception {
         if let callback = route.onlyCallback, !engine.transformsPayloads {
             callback.call(event)
         } else {
-            engine.deliverServerEvent(event, to: route.audience)
+            engine.deliverServerEvent(event, to: route.recipients)
         }
     }
 
-    private func claim() -> Bool {
-        hasClaim = engine.claim(id)
-        if hasClaim { engine.loopState.value.claimant = self }
-        return hasClaim
+    private func beginDirectDelivery() -> Bool {
+        deliversDirectly = engine.beginDirectDelivery(id)
+        if deliversDirectly { engine.loopState.value.directReceiver = self }
+        return deliversDirectly
     }
 
-    private func endClaim() {
-        guard hasClaim else { return }
-        hasClaim = false
+    private func endDirectDelivery() {
+        guard deliversDirectly else { return }
+        deliversDirectly = false
         engine.loopState.value.counts.add(takeCounts())
-        engine.loopState.value.claimant = nil
+        engine.loopState.value.directReceiver = nil
         engine.carryOut()
     }
 
@@ -157,12 +157,12 @@ final class Reception {
     /// Looks up the route of an ordinary event. Returns `nil` for any other message.
     private func route(_ known: Route?, for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
         let names = known.map { ($0.eventName, $0.channelName) } ?? message.names(in: bytes)
-        guard let audience = engine.audience(ofEvent: names.0, on: names.1, id) else { return nil }
+        guard let recipients = engine.recipients(ofEvent: names.0, on: names.1, id) else { return nil }
         if let known {
-            known.update(audience)
+            known.update(recipients)
             return known
         }
-        let route = Route(eventName: names.0, channelName: names.1, audience)
+        let route = Route(eventName: names.0, channelName: names.1, recipients)
         // Long names must not make the memory of the table grow without limit.
         if message.event.count <= EventName.maximumLength, message.channel.count <= ChannelName.maximumLength {
             routes.add(route, for: message, of: bytes)
@@ -191,8 +191,8 @@ final class Reception {
     }
 
     private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
-        // During a claim, the effects of these messages would wait for the next ordinary event.
-        endClaim()
+        // During direct delivery, the effects of these messages would wait for the next ordinary event.
+        endDirectDelivery()
         messages.append(message)
         size += bytes.count
         if hasEnded { handOver() }

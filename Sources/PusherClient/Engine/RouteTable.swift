@@ -5,24 +5,24 @@ import PusherProtocol
 final class Route {
     let eventName: String
     let channelName: String?
-    private(set) var audience: Audience
-    /// The count of changes for which the audience is valid.
+    private(set) var recipients: EventRecipients
+    /// The count of changes for which the recipients is valid.
     private(set) var count: Int
-    /// See ``Audience/onlyCallback``.
+    /// See ``EventRecipients/onlyCallback``.
     private(set) var onlyCallback: Binding?
 
-    init(eventName: String, channelName: String?, _ audience: Audience) {
+    init(eventName: String, channelName: String?, _ recipients: EventRecipients) {
         self.eventName = eventName
         self.channelName = channelName
-        self.audience = audience
-        count = audience.count
-        onlyCallback = audience.onlyCallback
+        self.recipients = recipients
+        count = recipients.count
+        onlyCallback = recipients.onlyCallback
     }
 
-    func update(_ audience: Audience) {
-        self.audience = audience
-        count = audience.count
-        onlyCallback = audience.onlyCallback
+    func update(_ recipients: EventRecipients) {
+        self.recipients = recipients
+        count = recipients.count
+        onlyCallback = recipients.onlyCallback
     }
 
     @inline(__always)
@@ -50,8 +50,8 @@ final class RouteTable {
 
     private var routes: [Int: Route] = [:]
     private var last: Route?
-    /// The audience of the last event that has no route, because the event changes a state or is encrypted.
-    var lastAudience: Audience?
+    /// The recipients of the last event that has no route, because the event changes a state or is encrypted.
+    var lastRecipients: EventRecipients?
 
     var count: Int { routes.count }
 
@@ -71,7 +71,7 @@ final class RouteTable {
     func removeAll() {
         routes = [:]
         last = nil
-        lastAudience = nil
+        lastRecipients = nil
     }
 
     /// Hashes the names of a message. A new route replaces a route with an equal hash.

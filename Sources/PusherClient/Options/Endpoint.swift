@@ -41,7 +41,7 @@ struct Endpoint: Sendable {
         try Self.check(key: key)
         try Self.check(host: server.host, port: server.port, path: server.path)
         try options.checkForConnecting()
-        let http = options.transports.hasHTTP ? try makeHTTPPlace(options) : nil
+        let http = options.transports.hasHTTP ? try makeHTTPAddress(options) : nil
         let request = TransportRequest(
             host: HostName.withoutBrackets(server.host),
             port: server.port,
@@ -61,10 +61,10 @@ struct Endpoint: Sendable {
         return request
     }
 
-    private func makeHTTPPlace(_ options: PusherClientOptions) throws(PusherClientError) -> HTTPPlace {
+    private func makeHTTPAddress(_ options: PusherClientOptions) throws(PusherClientError) -> HTTPTransportAddress {
         let http = server.httpAddress
         try Self.check(host: http.host, port: http.port, path: http.path)
-        return HTTPPlace(
+        return HTTPTransportAddress(
             host: HostName.withoutBrackets(http.host),
             port: http.port,
             path: "\(Self.prefix(http.path))/app/\(key)",

@@ -110,7 +110,7 @@ private struct TransportMemories: Sendable {
         let host: String
         let port: Int
         let useTLS: Bool
-        let http: HTTPPlace
+        let http: HTTPTransportAddress
 
         init(_ request: TransportRequest) {
             (host, port, useTLS, http) = (request.host, request.port, request.useTLS, request.http)

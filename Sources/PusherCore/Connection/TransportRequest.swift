@@ -10,11 +10,11 @@ package struct TransportRequest: Hashable, Sendable {
     package var headers: [Header]
     /// The addresses of the HTTP transports; nil if they have the WebSocket's host, port and path, and for a client that
     /// uses only WebSockets.
-    private var httpPlace: Box<HTTPPlace>?
+    private var httpPlace: Box<HTTPTransportAddress>?
 
     /// The addresses at which the server offers the HTTP transports.
-    package var http: HTTPPlace {
-        get { httpPlace?.value ?? HTTPPlace(host: host, port: port, target: path) }
+    package var http: HTTPTransportAddress {
+        get { httpPlace?.value ?? HTTPTransportAddress(host: host, port: port, target: path) }
         set { httpPlace = Box(newValue) }
     }
 
@@ -36,7 +36,7 @@ package struct TransportRequest: Hashable, Sendable {
         path: String,
         subprotocol: String? = nil,
         headers: [Header] = [],
-        http: HTTPPlace? = nil
+        http: HTTPTransportAddress? = nil
     ) {
         self.host = host
         self.port = port

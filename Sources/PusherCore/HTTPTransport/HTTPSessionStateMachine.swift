@@ -97,7 +97,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
 
     package let mode: Mode
     package private(set) var state = State.opening
-    private let place: HTTPPlace
+    private let address: HTTPTransportAddress
     private let name: HTTPSessionName
     private let sendBufferSize: Int
     private let streamLength: Int
@@ -134,13 +134,13 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     ///   - streamLength: The size in bytes at which a new response replaces the current response.
     package init(
         _ mode: Mode,
-        at place: HTTPPlace,
+        at address: HTTPTransportAddress,
         _ name: HTTPSessionName,
         sendBufferSize: Int,
         streamLength: Int = Self.usualStreamLength
     ) {
         self.mode = mode
-        self.place = place
+        self.address = address
         self.name = name
         self.sendBufferSize = sendBufferSize
         self.streamLength = streamLength
@@ -242,7 +242,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     }
 
     private mutating func makeRequest(now: Instant) -> (Response, HTTPTarget) {
-        let target = target(mode == .streaming ? "xhr_streaming" : "xhr", query: place.query, now: now)
+        let target = target(mode == .streaming ? "xhr_streaming" : "xhr", query: address.query, now: now)
         return (Response(number: requestCount, since: now), target)
     }
 
@@ -250,7 +250,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         requestCount += 1
         let milliseconds = (now - Instant()) / .milliseconds(1)
         let stamp = "t=\(Int(milliseconds))&n=\(requestCount)"
-        let path = "\(place.path)/\(name)/\(verb)?\(query.map { "\($0)&" } ?? "")\(stamp)"
+        let path = "\(address.path)/\(name)/\(verb)?\(query.map { "\($0)&" } ?? "")\(stamp)"
         return HTTPTarget(hostname: hostname, path: path)
     }
 

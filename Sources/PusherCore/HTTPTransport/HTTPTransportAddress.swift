@@ -1,5 +1,5 @@
 /// The addresses at which the server offers the HTTP transports.
-package struct HTTPPlace: Hashable, Sendable {
+package struct HTTPTransportAddress: Hashable, Sendable {
     package var host: String
     package var port: Int
     /// The path, including the prefix and `/app/KEY`.
@@ -23,7 +23,7 @@ package struct HTTPPlace: Hashable, Sendable {
 
 /// The address of one request.
 package struct HTTPTarget: Hashable, Sendable {
-    /// The host that the server has named for the session; `nil` for the host of the ``HTTPPlace``.
+    /// The host that the server has named for the session; `nil` for the host of the ``HTTPTransportAddress``.
     package var hostname: String?
     /// The path and the query.
     package var path: String

@@ -184,11 +184,11 @@ struct HoldingTests {
                 pusher?.disconnect()
             }
             let event = PusherEvent(eventName: "created", channelName: "orders", data: "late")
-            let audience = engine.audience(of: event, engine.clientListeners, channel.listeners)
-            #expect(audience.onlyCallback == nil)
-            engine.deliver(event, to: audience)
-            let later = engine.audience(of: event, engine.clientListeners, channel.listeners)
-            #expect(later !== audience && later.onlyCallback != nil)
+            let recipients = engine.recipients(of: event, engine.clientListeners, channel.listeners)
+            #expect(recipients.onlyCallback == nil)
+            engine.deliver(event, to: recipients)
+            let later = engine.recipients(of: event, engine.clientListeners, channel.listeners)
+            #expect(later !== recipients && later.onlyCallback != nil)
         }
         await world.run()
         #expect(received.elements == texts(0..<1))
@@ -237,7 +237,7 @@ struct HoldingTests {
         #expect(await next(3, of: channel.events(named: "created")) == texts(0..<3))
         await world.advance(by: .seconds(5))
         #expect(try await world.leftovers(of: pusher).countdowns == 0)
-        let isHolding = try await world.atOnce { [engine = pusher.engine] in engine.holdings.holdsEvents }
+        let isHolding = try await world.atOnce { [engine = pusher.engine] in engine.resources.holdsEvents }
         #expect(!isHolding)
     }
 
@@ -294,7 +294,7 @@ struct HoldingTests {
         try await publish(0..<3)
         pusher.disconnect()
         await world.run()
-        let isIdle = try await world.atOnce { [engine = pusher.engine] in !engine.holdings.holdsEvents }
+        let isIdle = try await world.atOnce { [engine = pusher.engine] in !engine.resources.holdsEvents }
         #expect(isIdle)
         #expect(pusher.statistics.events.unhandled == 3)
         pusher.connect()

@@ -81,7 +81,7 @@ struct ServerLimitTests {
             }
             // No time passes.
             await world.run()
-            #expect(try await world.atOnce { engine.holdings.effects } == 0)
+            #expect(try await world.atOnce { engine.resources.effects } == 0)
         }
         #expect(received.count == 2 * count)
         #expect(delegate.errors.count == 0)

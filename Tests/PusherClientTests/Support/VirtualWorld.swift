@@ -157,11 +157,11 @@ final class VirtualWorld: Sendable {
     func leftovers(of pusher: Pusher) async throws -> Leftovers {
         let engine = pusher.engine
         return try await loop.executeInContext {
-            let holdings = engine.holdings
+            let resources = engine.resources
             return Leftovers(
-                timers: holdings.timers.count,
-                sockets: holdings.sockets.count,
-                countdowns: holdings.countdowns
+                timers: resources.timers.count,
+                sockets: resources.sockets.count,
+                countdowns: resources.countdowns
             )
         }
     }

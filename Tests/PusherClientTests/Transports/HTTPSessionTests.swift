@@ -15,7 +15,7 @@ struct HTTPSessionTests {
             var generator = FixedGenerator()
             machine = HTTPSessionStateMachine(
                 mode,
-                at: HTTPPlace(host: "server.test", port: 80, path: "/pusher/app/key", query: "protocol=7"),
+                at: HTTPTransportAddress(host: "server.test", port: 80, path: "/pusher/app/key", query: "protocol=7"),
                 HTTPSessionName(using: &generator),
                 sendBufferSize: sendBufferSize
             )

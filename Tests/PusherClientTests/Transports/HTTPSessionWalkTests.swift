@@ -35,7 +35,7 @@ private struct SessionWalk {
         generator = SeededGenerator(seed: seed)
         machine = HTTPSessionStateMachine(
             mode,
-            at: HTTPPlace(host: "server.test", port: 80, path: "/app/key", query: ""),
+            at: HTTPTransportAddress(host: "server.test", port: 80, path: "/app/key", query: ""),
             HTTPSessionName(using: &generator),
             sendBufferSize: 200,
             streamLength: 100

@@ -30,7 +30,7 @@ struct HTTPTransportTests {
                 useTLS: true,
                 path: "/app/key?protocol=7",
                 headers: [.init(name: "X-Tenant", value: "7")],
-                http: HTTPPlace(host: "::1", port: 8_443, path: "/pusher/app/key", query: "protocol=7")
+                http: HTTPTransportAddress(host: "::1", port: 8_443, path: "/pusher/app/key", query: "protocol=7")
             )
             connection = transport.open(request, on: loop) { [log] event in
                 switch event {

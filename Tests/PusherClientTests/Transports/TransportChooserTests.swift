@@ -63,7 +63,7 @@ struct TransportChooserTests {
             useTLS: false,
             path: "/app/key",
             headers: [],
-            http: HTTPPlace(host: "server.test", port: 80, path: "/pusher/app/key", query: "")
+            http: HTTPTransportAddress(host: "server.test", port: 80, path: "/pusher/app/key", query: "")
         )
         return chooser.open(request, on: loop) { [log] event in
             switch event {

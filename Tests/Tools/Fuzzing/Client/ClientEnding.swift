@@ -23,7 +23,7 @@ struct ClientEnding {
     private func comeToRest() {
         for _ in 0..<Self.patience where !isAtRest { world.advance(seconds: 1) }
         guard let client = world.client else { return }
-        require(isAtRest, "the client is stuck: \(client.connection.status), \(unfinished), \(client.engine.holdings)")
+        require(isAtRest, "the client is stuck: \(client.connection.status), \(unfinished), \(client.engine.resources)")
         guard client.connection.connectionState == .connected else { return }
         for subscription in client.engine.machine.wantedSubscriptions {
             let outcome: SubscriptionOutcome = subscription.isSubscribed ? .subscribed : .failed
@@ -42,7 +42,7 @@ struct ClientEnding {
     private var isAtRest: Bool {
         guard let client = world.client else { return true }
         return switch (world.wantsConnection, client.connection.status) {
-        case (true, .connected): unfinished.isEmpty && client.engine.holdings.authorizations == 0
+        case (true, .connected): unfinished.isEmpty && client.engine.resources.authorizations == 0
         case (true, .refused), (true, .disconnected(reason: .some)): true
         case (false, .initialized), (false, .disconnected), (false, .refused): true
         default: false
@@ -144,7 +144,7 @@ struct ClientEnding {
                 client.connection.connectionState == .disconnected,
                 "after disconnect(): \(client.connection.status)"
             )
-            require(client.engine.holdings.isIdle, "after disconnect(): \(client.engine.holdings)")
+            require(client.engine.resources.isIdle, "after disconnect(): \(client.engine.resources)")
         }
         require(world.network.servers.isEmpty, "a socket is open after disconnect()")
         weak let engine = world.client?.engine

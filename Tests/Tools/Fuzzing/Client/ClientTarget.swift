@@ -32,7 +32,7 @@ enum ClientTarget {
     /// Checks that the client's state is consistent, and that a timer or an answer will change the state.
     private static func checkState(of world: ClientWorld, after line: [UInt8]) {
         guard let client = world.client else { return }
-        let (machine, holdings) = (client.engine.machine, client.engine.holdings)
+        let (machine, resources) = (client.engine.machine, client.engine.resources)
         let (state, status) = (client.connection.connectionState, client.connection.status)
         func demand(_ condition: Bool, _ message: @autoclosure () -> String) {
             require(condition, "\(message()), \(status), after \(line.text)")
@@ -46,17 +46,17 @@ enum ClientTarget {
             default: false
             }
         demand(isRight, "the state \(state) does not match the status")
-        let problem = TimerRules(machine.connection.state).problem(with: holdings.timers)
+        let problem = TimerRules(machine.connection.state).problem(with: resources.timers)
         demand(problem == nil, problem ?? "")
-        demand(holdings.sockets.count <= 1, "the client has several sockets: \(holdings.sockets)")
-        demand(state != .connected || holdings.sockets.count == 1, "the client has no socket")
+        demand(resources.sockets.count <= 1, "the client has several sockets: \(resources.sockets)")
+        demand(state != .connected || resources.sockets.count == 1, "the client has no socket")
         // Events that arrived before a refusal still wait for a listener.
-        var others = holdings
+        var others = resources
         others.holdsEvents = false
-        if state == .disconnected { demand(others.isIdle, "the client still holds \(holdings)") }
+        if state == .disconnected { demand(others.isIdle, "the client still holds \(resources)") }
         demand(
-            state == .connected || holdings.authorizations == 0,
-            "\(holdings.authorizations) authorizations are still running"
+            state == .connected || resources.authorizations == 0,
+            "\(resources.authorizations) authorizations are still running"
         )
         demand(
             machine.connection.isWanted == world.wantsConnection || machine.connection.failure != nil,

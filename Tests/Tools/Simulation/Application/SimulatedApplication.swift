@@ -178,7 +178,7 @@ final class SimulatedApplication: Sendable {
     func use(_ pusher: Pusher, number: Int) {
         let delegate = SimulatedDelegate(self)
         pusher.delegate = delegate
-        let claims = WireLedger.Claims(
+        let clientState = WireLedger.ClientState(
             isConnected: { [weak pusher] in pusher?.connection.connectionState == .connected },
             isSubscribed: { [weak pusher] name in
                 guard name.hasPrefix("#server-to-user-") else {
@@ -186,9 +186,9 @@ final class SimulatedApplication: Sendable {
                 }
                 return pusher?.user.userId.map { name == "#server-to-user-\($0)" } == true
             },
-            isBusy: { [weak pusher] in pusher.map { $0.engine.holdings.effects > 0 } == true }
+            isBusy: { [weak pusher] in pusher.map { $0.engine.resources.effects > 0 } == true }
         )
-        ledger.replaceClient(claims, number)
+        ledger.replaceClient(clientState, number)
         state.withLockedValue { state in
             state.pusher = pusher
             state.delegate = delegate

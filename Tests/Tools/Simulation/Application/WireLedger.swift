@@ -10,7 +10,7 @@ import PusherProtocol
 /// arrive in order, and none arrives more often than the client received it.
 final class WireLedger: Sendable {
     /// The state of the client, as the client sees it.
-    struct Claims: Sendable {
+    struct ClientState: Sendable {
         var isConnected: @Sendable () -> Bool
         var isSubscribed: @Sendable (String) -> Bool
         /// Returns whether the client has decided on actions that are not carried out yet.
@@ -18,7 +18,7 @@ final class WireLedger: Sendable {
     }
 
     struct State: Sendable {
-        var claims: Claims?
+        var clientState: ClientState?
         /// The current connection.
         var current: ObjectIdentifier?
         /// The current client; nil if there is none.
@@ -125,7 +125,7 @@ final class WireLedger: Sendable {
     }
 
     private func endDisturbance(on connection: WatchedConnection) {
-        let isBusy = state.withLockedValue { $0.isDisturbed ? $0.claims?.isBusy : nil }
+        let isBusy = state.withLockedValue { $0.isDisturbed ? $0.clientState?.isBusy : nil }
         guard isBusy?() != true else { return }
         state.withLockedValue { state in
             if state.current == ObjectIdentifier(connection) { state.isDisturbed = false }
@@ -133,11 +133,11 @@ final class WireLedger: Sendable {
     }
 
     /// Replaces the previous client with another client, or with none.
-    func replaceClient(_ claims: Claims?, _ client: Int?) {
+    func replaceClient(_ clientState: ClientState?, _ client: Int?) {
         state.withLockedValue { state in
             state.begin(nil)
             state.client = client
-            state.claims = claims
+            state.clientState = clientState
             state.pacing = Pacing()
             state.accounts = Accounts()
             state.encrypted.forgetEvents()
@@ -206,13 +206,13 @@ final class WireLedger: Sendable {
     func willReceive(_ message: [UInt8], on connection: WatchedConnection) {
         note("← \(String(decoding: message, as: UTF8.self))")
         guard let envelope = try? Envelope(decoding: message.span) else { return }
-        let claims = state.withLockedValue { state in
+        let clientState = state.withLockedValue { state in
             state.note(envelope, loop.now)
-            return state.current == ObjectIdentifier(connection) ? state.claims : nil
+            return state.current == ObjectIdentifier(connection) ? state.clientState : nil
         }
-        guard let claims else { return }
-        let isConnected = claims.isConnected()
-        let isSubscribed = envelope.channel.map(claims.isSubscribed) ?? false
+        guard let clientState else { return }
+        let isConnected = clientState.isConnected()
+        let isSubscribed = envelope.channel.map(clientState.isSubscribed) ?? false
         let now = now()
         state.withLockedValue { state in
             state.received(envelope, isConnected: isConnected, isSubscribed: isSubscribed, now, loop.now)

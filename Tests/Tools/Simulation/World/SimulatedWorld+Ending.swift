@@ -241,11 +241,11 @@ extension SimulatedWorld {
         if case .waiting = pusher.connection.status { isWaiting = true }
         if isWaiting || network.openCount != count { advance(by: .seconds(15)) }
         checkInvariants()
-        let holdings = loop.inside { pusher.engine.holdings }
-        let timers = holdings.timers.filter { $0 != .keepAlive }
+        let resources = loop.inside { pusher.engine.resources }
+        let timers = resources.timers.filter { $0 != .keepAlive }
         violations.check(timers.count == 1, "the timers \(timers) run, expected one")
-        violations.check(holdings.waiters == 0, "\(holdings.waiters) calls still wait")
-        violations.check(holdings.authorizations == 0, "\(holdings.authorizations) authorizations are still pending")
+        violations.check(resources.waiters == 0, "\(resources.waiters) calls still wait")
+        violations.check(resources.authorizations == 0, "\(resources.authorizations) authorizations are still pending")
     }
 
     private func disconnectAndReturn() {
@@ -253,8 +253,8 @@ extension SimulatedWorld {
         application.disconnect()
         advance(by: .seconds(5))
         checkInvariants()
-        let holdings = loop.inside { pusher.engine.holdings }
-        violations.check(holdings.isIdle, "after disconnect(), the following is left: \(holdings)")
+        let resources = loop.inside { pusher.engine.resources }
+        violations.check(resources.isIdle, "after disconnect(), the following is left: \(resources)")
         guard settings.seed.isMultiple(of: 4) else { return }
         application.connect()
         advance(by: .seconds(60))

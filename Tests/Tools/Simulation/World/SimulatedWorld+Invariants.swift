@@ -7,17 +7,17 @@ import PusherClient
 extension SimulatedWorld {
     func checkInvariants() {
         guard !loop.isAsleep, let pusher = application.pusher else { return }
-        let holdings = loop.inside { pusher.engine.holdings }
+        let resources = loop.inside { pusher.engine.resources }
         let machine = pusher.engine.machine
-        violations.check(holdings.effects == 0, "\(holdings.effects) effects have not run")
-        checkConnection(pusher, machine, holdings)
+        violations.check(resources.effects == 0, "\(resources.effects) effects have not run")
+        checkConnection(pusher, machine, resources)
         checkEnd(machine)
         checkWaits(machine)
-        checkTimers(holdings.timers, machine.connection.state)
-        checkTimers(holdings.timers, machine)
-        checkTries(holdings.tries, machine)
-        checkChannels(machine, holdings)
-        application.checkCountdowns(pusher.connection.status, timerCount: holdings.countdowns)
+        checkTimers(resources.timers, machine.connection.state)
+        checkTimers(resources.timers, machine)
+        checkTries(resources.tries, machine)
+        checkChannels(machine, resources)
+        application.checkCountdowns(pusher.connection.status, timerCount: resources.countdowns)
         let balance = StatisticsBalance(
             machine,
             attempts: ledger.state.withLockedValue { $0.pacing.attempts },
@@ -27,7 +27,7 @@ extension SimulatedWorld {
         checkSending()
     }
 
-    private func checkConnection(_ pusher: Pusher, _ machine: ClientStateMachine, _ holdings: Holdings) {
+    private func checkConnection(_ pusher: Pusher, _ machine: ClientStateMachine, _ resources: HeldResources) {
         let (announced, status) = application.state.withLockedValue { ($0.connectionState, $0.lastStatus) }
         let state = machine.connectionState
         violations.check(announced == state, "the delegate's last state is \(announced), expected \(state)")
@@ -37,7 +37,7 @@ extension SimulatedWorld {
                 "the last element of statuses is \(status), expected \(pusher.connection.status)"
             )
         }
-        let sockets = holdings.sockets
+        let sockets = resources.sockets
         violations.check(
             sockets == (machine.connection.currentAttempt.map { [$0] } ?? []),
             "the client has the wrong sockets \(sockets) while \(state)"
@@ -51,16 +51,16 @@ extension SimulatedWorld {
         let allowed = sockets.isEmpty ? 0...0 : state == .connected ? 1...1 : 0...most
         violations.check(allowed.contains(links), "\(links) transports are in use while \(state), expected \(allowed)")
         violations.check(
-            holdings.waiters <= application.waitCount,
-            "\(holdings.waiters) calls wait, expected at most \(application.waitCount)"
+            resources.waiters <= application.waitCount,
+            "\(resources.waiters) calls wait, expected at most \(application.waitCount)"
         )
         violations.check(
-            state == .connected || holdings.authorizations == 0,
-            "\(holdings.authorizations) authorizations are pending while \(state)"
+            state == .connected || resources.authorizations == 0,
+            "\(resources.authorizations) authorizations are pending while \(state)"
         )
         violations.check(
-            requestCount <= holdings.authorizations,
-            "\(requestCount) requests run, expected at most \(holdings.authorizations) for the authorizations"
+            requestCount <= resources.authorizations,
+            "\(requestCount) requests run, expected at most \(resources.authorizations) for the authorizations"
         )
         let isWanted = application.state.withLockedValue { $0.wantsConnection }
         violations.check(
@@ -179,13 +179,13 @@ extension SimulatedWorld {
         violations.check(tries <= wanted, "\(tries) tries of authorizations run, expected at most \(wanted)")
     }
 
-    private func checkChannels(_ machine: ClientStateMachine, _ holdings: Holdings) {
+    private func checkChannels(_ machine: ClientStateMachine, _ resources: HeldResources) {
         let wanted = application.wanted
         let known = Set(machine.wantedSubscriptions.map(\.name))
         violations.check(wanted == known, "the client has the channels \(known.sorted()), expected \(wanted.sorted())")
         violations.check(
-            holdings.channels == wanted.count,
-            "the client keeps \(holdings.channels) channels, expected \(wanted.count)"
+            resources.channels == wanted.count,
+            "the client keeps \(resources.channels) channels, expected \(wanted.count)"
         )
         for subscription in machine.subscriptions.values {
             if machine.connectionState != .connected {
