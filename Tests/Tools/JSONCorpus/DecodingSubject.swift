@@ -34,7 +34,7 @@ package struct DecodingSubject: Sendable {
         let theirs = foundationsOutcome(options, text)
         guard ours != theirs, !ours.isLike(theirs, hasDictionaries: hasDictionaries) else { return nil }
         // With a key strategy, Foundation also decodes the values of repeated keys that it does not use.
-        if case .value = ours, case .error = theirs, hasDictionaries, options.keys != .useDefaultKeys { return nil }
+        if case .value = ours, theirs.hasError, hasDictionaries, options.keys != .useDefaultKeys { return nil }
         return "\(name), \(options)\n    ours   \(ours)\n    theirs \(theirs)"
     }
 
@@ -77,6 +77,14 @@ private enum Outcome: Equatable {
         case .keyNotFound(let key, let context): outcome("keyNotFound \(pathText([key]))", context)
         case .dataCorrupted(let context): outcome("dataCorrupted", context)
         @unknown default: .error(kind: "\(error)", path: "", isUnexplained: false)
+        }
+    }
+
+    /// Whether a value was not decoded. ``Late`` shows such a value as a question mark.
+    var hasError: Bool {
+        switch self {
+        case .value(let text): text.contains("\"?\"")
+        case .error: true
         }
     }
 
