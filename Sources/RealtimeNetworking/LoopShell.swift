@@ -22,10 +22,14 @@ package protocol LoopShell: AnyObject, Sendable {
 
 /// The machine of a ``LoopShell``, with its event loop, its clock, its timer and its observers.
 package final class MachineDriver<Machine: LoopMachine, State: Sendable>: Sendable {
-    fileprivate struct Loop {
+    /// The state that only the event loop uses. It's an object, because each look into a box copies its value, and a
+    /// machine is large.
+    fileprivate final class Loop {
         var machine: Machine
         var isStepping = false
         var timer: (due: Duration, scheduled: Scheduled<Void>)?
+
+        init(_ machine: Machine) { self.machine = machine }
     }
 
     package let eventLoop: any EventLoop
@@ -46,7 +50,7 @@ package final class MachineDriver<Machine: LoopMachine, State: Sendable>: Sendab
         self.state = ObservableState(state)
         self.clock = clock ?? { .now }
         origin = self.clock()
-        loop = .makeBoxSendingValue(Loop(machine: machine), eventLoop: eventLoop)
+        loop = .makeBoxSendingValue(Loop(machine), eventLoop: eventLoop)
     }
 
     /// The time of the machine.
@@ -57,7 +61,7 @@ package final class MachineDriver<Machine: LoopMachine, State: Sendable>: Sendab
 
     /// The machine, for inputs without actions. Only the event loop may use the property.
     package var machine: Machine {
-        get { loop.value.machine }
+        _read { yield loop.value.machine }
         _modify { yield &loop.value.machine }
     }
 }
@@ -99,23 +103,27 @@ extension LoopShell {
         guard driver.eventLoop.inEventLoop, !driver.loop.value.isStepping else {
             return driver.eventLoop.execute { self.step(catchesUp: catchesUp, input) }
         }
-        driver.loop.value.isStepping = true
+        let loop = driver.loop.value
+        loop.isStepping = true
         let now = driver.now
-        if catchesUp, let wakeUp = driver.machine.wakeUp, wakeUp <= now {
-            run(all: wake(&driver.machine, now: now))
+        if catchesUp, let wakeUp = Self.wakeUp(of: &loop.machine), wakeUp <= now {
+            run(all: wake(&loop.machine, now: now))
         }
-        run(all: input(&driver.machine, now))
-        driver.loop.value.isStepping = false
-        setTimer()
+        run(all: input(&loop.machine, now))
+        loop.isStepping = false
+        setTimer(loop)
     }
+
+    /// Returns the machine's next time. The parameter is `inout`, so that the call does not copy the machine.
+    private static func wakeUp(of machine: inout Machine) -> Duration? { machine.wakeUp }
 
     /// Sets the timer for the machine's next time. The event loop's timers stop during a suspension, so the timer also
     /// fires every few seconds, to look at the clock.
-    private func setTimer() {
-        let wakeUp = driver.machine.wakeUp
-        guard driver.loop.value.timer?.due != wakeUp else { return }
-        driver.loop.value.timer?.scheduled.cancel()
-        driver.loop.value.timer = wakeUp.map { due in
+    private func setTimer(_ loop: MachineDriver<Machine, State>.Loop) {
+        let wakeUp = Self.wakeUp(of: &loop.machine)
+        guard loop.timer?.due != wakeUp else { return }
+        loop.timer?.scheduled.cancel()
+        loop.timer = wakeUp.map { due in
             let wait = min(due - driver.now, Suspension.checkInterval)
             return (
                 due,

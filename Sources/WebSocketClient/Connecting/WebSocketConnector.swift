@@ -107,7 +107,7 @@ package final class WebSocketConnection: Sendable {
         session.value.send(nil) { $0.frame(.ping, payload, allocator: $1) }
     }
 
-    /// Sends all frames that were written since the last flush.
+    /// Sends all frames that were written since the last flush, at the end of this turn of the event loop or earlier.
     package func flush() {
         session.value.flush()
     }

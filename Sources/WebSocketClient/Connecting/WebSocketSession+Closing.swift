@@ -23,6 +23,8 @@ extension WebSocketSession {
 
     func abort() {
         receive = nil
+        // The messages of this turn of the event loop have been sent from the caller's point of view.
+        if case .open = stage { context?.flush() }
         end(nil)
     }
 

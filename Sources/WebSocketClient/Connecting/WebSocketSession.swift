@@ -48,6 +48,10 @@ package final class WebSocketSession {
     /// The number of unsent bytes after the last flush that began with a ``backlog`` within the limit. One flush can
     /// write many bytes, so the number can exceed the limit.
     private var burst = 0
+    /// The bytes that were written since the last flush.
+    private var unflushed = 0
+    /// Whether a task on the event loop will flush.
+    private var isFlushScheduled = false
     /// The messages that wait because too many bytes are unsent.
     var waiting = WaitingMessages()
     /// The error of all messages that were not sent, because the server did not read; nil if it reads.
@@ -85,6 +89,7 @@ extension WebSocketSession {
         }
         if backlog == nil { backlog = unwrittenBytes(context) }
         let frame = makeFrame(&writer, context.channel.allocator)
+        unflushed += frame.readableBytes
         guard let promise else {
             context.write(wrapOutboundOut(frame), promise: nil)
             return
@@ -97,8 +102,21 @@ extension WebSocketSession {
         context.write(wrapOutboundOut(frame), promise: written)
     }
 
+    /// Flushes at once after 64 kB, and otherwise at the end of this turn of the event loop, because one system call
+    /// for many messages takes less time than one for each.
     func flush() {
+        guard unflushed < 65_536 else { return flushAtOnce() }
+        guard !isFlushScheduled else { return }
+        isFlushScheduled = true
+        eventLoop.assumeIsolated().execute {
+            self.isFlushScheduled = false
+            self.flushAtOnce()
+        }
+    }
+
+    private func flushAtOnce() {
         guard let context else { return }
+        unflushed = 0
         context.flush()
         endIfUnread(context)
     }
