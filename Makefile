@@ -44,7 +44,7 @@ help:
 	@echo "make burst                   receive 50,000 events faster than the listeners consume them"
 	@echo "make soak                    run the long tests: 10,000 reconnects, 1,000 clients, a burst, event streams, SignalR; ROUNDS=n, CLIENTS=n, EVENTS=n"
 	@echo "make test-network            test faults of the network between network namespaces; skipped without root"
-	@echo "make bench                   compare the client's speed with references; QUICK=1, ONLY=TABLE, OUTPUT=FILE, PUSHER_JS=FILE"
+	@echo "make bench                   compare the client's speed with references; QUICK=1, ONLY=TABLE, OUTPUT=FILE, PUSHER_JS=FILE, SIGNALR_JS=node_modules"
 	@echo "make bench-check             check that each measurement runs, with a debug build"
 	@echo "make autobahn URL=ws://…     test the WebSocket client against an Autobahn fuzzing server"
 
@@ -270,6 +270,7 @@ test-network: setup
 # The benchmarks are a separate package, so packages that depend on this package do not get their dependencies.
 BENCHMARKS = Benchmarks/.build/release
 bench: export PUSHER_JS := $(PUSHER_JS)
+bench: export SIGNALR_JS := $(SIGNALR_JS)
 bench: setup
 	$(SWIFT) build --package-path Benchmarks -c release
 	$(BENCHMARKS)/BenchmarkRunner $(if $(QUICK),--quick) $(if $(ONLY),--only "$(ONLY)") $(if $(OUTPUT),--output "$(OUTPUT)")

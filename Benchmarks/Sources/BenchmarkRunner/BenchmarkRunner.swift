@@ -20,8 +20,11 @@ enum BenchmarkRunner {
         if !hasMemory {
             print("The kernel does not report the memory of a process: the rows about memory are left out.\n")
         }
-        if SubjectLauncher.pusherJSFile == nil {
+        if SubjectLauncher.scripts[Run.pusherJS] == nil {
             print("PUSHER_JS does not name the file of pusher-js for node: the rows about pusher-js are left out.\n")
+        }
+        if SubjectLauncher.scripts[Run.signalRJS] == nil {
+            print("SIGNALR_JS does not name a node_modules folder: the rows about SignalR in node are left out.\n")
         }
         let generator = try GeneratorProcess(folder: folder, certificate: certificate)
         defer { generator.stop() }
@@ -30,7 +33,7 @@ enum BenchmarkRunner {
             extent: options.extent,
             hasTLS: generator.tlsPort != 0,
             hasMemory: hasMemory,
-            hasPusherJS: SubjectLauncher.pusherJSFile != nil
+            scripts: Set(SubjectLauncher.scripts.keys)
         )
         var report = Report(options.extent)
         for suite in plan.suites where options.wants(suite.name) {

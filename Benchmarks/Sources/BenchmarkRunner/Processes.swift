@@ -49,7 +49,7 @@ struct SubjectLauncher {
         let started = MonotonicTime.nanoseconds
         let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
         let subject = folder.appendingPathComponent("Subject").path
-        if run.via == Run.pusherJS { return try pusherJS(arguments) }
+        if let (script, library) = Self.scripts[run.via] { return try node(script, library, arguments) }
         // The library is loaded only for runs that count allocations, because counting takes time.
         let counter = folder.appendingPathComponent("libAllocationCount.so").path
         let preload = run.countsAllocations ? ["LD_PRELOAD=\(counter)"] : []
@@ -61,16 +61,21 @@ struct SubjectLauncher {
         }
     }
 
-    /// The file of pusher-js for node; nil if the rows about pusher-js are left out.
-    static var pusherJSFile: String? {
-        ProcessInfo.processInfo.environment["PUSHER_JS"].flatMap { $0.isEmpty ? nil : $0 }
+    /// The JavaScript clients that can be measured in node. The environment names their files.
+    static var scripts: [String: (script: String, library: String)] {
+        let environment = ProcessInfo.processInfo.environment
+        let all = [(Run.pusherJS, "pusher-js.js", "PUSHER_JS"), (Run.signalRJS, "signalr-js.mjs", "SIGNALR_JS")]
+        var scripts: [String: (script: String, library: String)] = [:]
+        for (via, script, variable) in all {
+            if let library = environment[variable], !library.isEmpty { scripts[via] = (script, library) }
+        }
+        return scripts
     }
 
-    private func pusherJS(_ arguments: [String]) throws -> [String: Double] {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "pusher-js.js").path()
-        let file = Self.pusherJSFile ?? ""
-        let output = try Self.run(["node", script, file] + arguments, patience: patience)
+    private func node(_ script: String, _ library: String, _ arguments: [String]) throws -> [String: Double] {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: script).path()
+        let output = try Self.run(["node", path, library] + arguments, patience: patience)
         guard let values = try? JSONDecoder().decode([String: Double].self, from: output) else {
             throw ProcessError(description: "node printed no result")
         }

@@ -12,6 +12,8 @@ struct Run: Hashable, Sendable, Encodable {
 
     /// The value of ``via`` for pusher-js in node.
     static let pusherJS = "pusher-js"
+    /// The value of ``via`` for Microsoft's JavaScript client of SignalR in node.
+    static let signalRJS = "signalr-js"
 
     init(_ measurement: String, via: String, kind: String? = nil, _ settings: [String: Int] = [:]) {
         self.measurement = measurement

@@ -15,6 +15,8 @@ final class HubHandler: ChannelInboundHandler {
     private var next = 0
     private var remaining: Int
     private var answers = ByteBuffer()
+    /// The call whose upload has not ended.
+    private var uploading: ArraySlice<UInt8>?
 
     init(_ load: HubLoad) {
         self.load = load
@@ -41,19 +43,40 @@ final class HubHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-    private func received(_ message: [UInt8], context: ChannelHandlerContext) {
-        if !isHandshakeDone {
+    private func received(_ frame: [UInt8], context: ChannelHandlerContext) {
+        guard isHandshakeDone else {
             isHandshakeDone = true
             answer(Array("{}\u{1E}".utf8))
             if load.kind != .stream { send(load.window, context) }
-        } else if load.kind == .stream, let id = message.invocationID {
+            return
+        }
+        for message in HubMessage.messages(of: frame, isBinary: load.kind == .messagePack) {
+            received(message, context)
+        }
+    }
+
+    private func received(_ message: HubMessage, _ context: ChannelHandlerContext) {
+        switch (message.type, message.invocationID) {
+        case (3, _):
+            // The end of an upload.
+            if let id = uploading.take() { answerCall(id) }
+        case (4, let id?):
             frames = EventFrames(load, stream: String(decoding: id, as: UTF8.self))
             send(load.window, context)
-        } else if let id = message.invocationID {
-            answer(Array(#"{"type":3,"invocationId":""#.utf8) + id + Array("\",\"result\":1}\u{1E}".utf8))
-        } else if message.range(of: "Go") != nil {
-            send(load.window / 2, context)
+        case (1, let id?):
+            if message.hasUploads { uploading = id } else { answerCall(id) }
+        case (1, nil):
+            if message.isGoAhead { send(load.window / 2, context) }
+        default:
+            break
         }
+    }
+
+    private func answerCall(_ id: ArraySlice<UInt8>) {
+        guard load.kind == .messagePack else {
+            return answer(Array(#"{"type":3,"invocationId":""#.utf8) + id + Array("\",\"result\":1}\u{1E}".utf8))
+        }
+        answer([UInt8(id.count + 6), 0x95, 0x03, 0x80, 0xA0 | UInt8(id.count)] + id + [0x03, 0x01])
     }
 
     private func answer(_ message: [UInt8]) {
@@ -73,12 +96,5 @@ final class HubHandler: ChannelInboundHandler {
             next = (next + slice.count) % frames.count
             count -= slice.count
         }
-    }
-}
-
-extension [UInt8] {
-    fileprivate var invocationID: ArraySlice<UInt8>? {
-        guard let start = range(of: #""invocationId":""#)?.upperBound else { return nil }
-        return self[start...].prefix { $0 != UInt8(ascii: "\"") }
     }
 }

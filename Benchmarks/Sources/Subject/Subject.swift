@@ -33,6 +33,7 @@ enum Subject {
         case "event-stream": try await EventStreams(arguments: arguments).run()
         case "hub-received": try await HubMessages(arguments: arguments).received()
         case "hub-invoked": try await HubMessages(arguments: arguments).invoked()
+        case "hub-uploaded": try await HubMessages(arguments: arguments).uploaded()
         case "decode", "decode-value", "decrypt": try Decoding(arguments: arguments).run()
         default: throw SubjectError("unknown measurement")
         }

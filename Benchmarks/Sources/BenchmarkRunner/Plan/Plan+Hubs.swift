@@ -1,6 +1,8 @@
 /// Calls of SignalR. The reference receives the frames with the client's WebSocket transport, and only counts them.
 extension Plan {
-    var hubSuites: [Suite] { [receivedSuite, invokedSuite] }
+    var hubSuites: [Suite] {
+        [receivedSuite, invokedSuite] + (scripts.contains(Run.signalRJS) ? [javaScriptSuite] : [])
+    }
 
     /// The kinds of hub messages. The generator uses the same number for each kind.
     static let hubKinds = [
@@ -43,5 +45,42 @@ extension Plan {
             )
         }
         return Suite(name: "Calls of a hub that answers at once: time per call", rounds: rounds, rows: rows)
+    }
+
+    /// The same work with Microsoft's JavaScript client.
+    private var javaScriptSuite: Suite {
+        func row(
+            _ title: String,
+            _ measurement: String,
+            _ settings: [String: Int],
+            via: String,
+            must: Double? = nil
+        ) -> Row {
+            Row(
+                title,
+                Run(measurement, via: via, settings).cpu,
+                against: .measured(Run(measurement, via: Run.signalRJS, settings).cpu),
+                must: must
+            )
+        }
+        let protocols = [(0, "JSON"), (1, "MessagePack")]
+        var rows: [Row] = []
+        for (kind, name) in protocols {
+            let calls = ["kind": kind, "callers": 64, "events": events(100_000)]
+            rows.append(
+                row("\(name), calls, 64 at once", "hub-invoked", calls, via: "invoke", must: kind == 1 ? 1 : nil)
+            )
+        }
+        for (kind, name) in protocols {
+            let items = ["kind": kind, "size": 100, "events": events(100_000)]
+            rows.append(row("\(name), items of an upload, 100 B", "hub-uploaded", items, via: "upload", must: 1.2))
+        }
+        for (name, kind, via) in Self.hubKinds {
+            let burst = ["kind": kind, "size": 100, "events": events(200_000)]
+            rows.append(row("\(name), a burst, 100 B", "hub-received", burst, via: via))
+        }
+        let document = ["kind": 3, "size": 1_000, "events": events(60_000)]
+        rows.append(row("JSON, typed data, 1 kB", "hub-received", document, via: "typed-handler"))
+        return Suite(name: "SignalR against Microsoft's JavaScript client: CPU", rounds: rounds, rows: rows)
     }
 }

@@ -57,7 +57,7 @@ extension Plan {
                 must: size.size == 1_000 ? 2 : nil
             ),
         ]
-        if hasPusherJS {
+        if scripts.contains(Run.pusherJS) {
             rows.append(
                 Row(
                     "typed sequence, against pusher-js",

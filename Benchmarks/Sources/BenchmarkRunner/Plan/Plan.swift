@@ -22,8 +22,8 @@ struct Plan: Sendable {
     let hasTLS: Bool
     /// Whether the kernel reports the memory of a process.
     let hasMemory: Bool
-    /// Whether pusher-js can be measured.
-    let hasPusherJS: Bool
+    /// The JavaScript clients that can be measured, by the value of ``Run/via``.
+    let scripts: Set<String>
 
     var rounds: Int { extent.choose(5, quick: 2, check: 1) }
 

@@ -105,22 +105,14 @@ struct HubMessages {
     func invoked() async throws -> [String: Double] {
         let calls = arguments.number("events", default: 10_000)
         let callers = arguments.number("callers", default: 1)
-        let load = HubLoad(.json, size: 0, events: 0)
         switch arguments.implementation {
         case "invoke":
-            let connection = connection(load)
-            try await connection.start()
-            try await invoke(connection, calls: calls / 10, callers)
-            let start = ProcessUsage.now
-            try await invoke(connection, calls: calls, callers)
-            let usage = ProcessUsage.now - start
-            await connection.stop()
-            return usage.values(per: Double(calls))
+            return try await measured(calls) { try await invoke($0, calls: $1, callers) }
         case "frame-counter":
             let frames = FrameConnection()
             let meter = Meter(total: calls, warmUp: calls / 10)
             let call = #"{"type":1,"target":"Add","arguments":[1],"invocationId":"1"}"#
-            try frames.open(url("ws", load)) {
+            try frames.open(url("ws", answering)) {
                 for _ in 0..<callers { frames.send(call) }
             } receive: { size in
                 meter.event(size)
@@ -131,6 +123,40 @@ struct HubMessages {
             return result
         case let other: throw SubjectError("the hub cannot be called via \(other)")
         }
+    }
+
+    /// Uploads strings to the hub, in one call.
+    func uploaded() async throws -> [String: Double] {
+        let item = String(repeating: "x", count: arguments.number("size", default: 100))
+        return try await measured(arguments.number("events", default: 10_000)) { connection, count in
+            var remaining = count
+            let items = AsyncStream<String> {
+                remaining -= 1
+                return remaining < 0 ? nil : item
+            }
+            let result: Int = try await connection.invoke(method: "Sum", arguments: items)
+            use(result)
+        }
+    }
+
+    /// The hub that only answers.
+    private var answering: HubLoad {
+        HubLoad(HubLoad.Kind(rawValue: arguments.number("kind")) ?? .json, size: 0, events: 0)
+    }
+
+    /// Does the work on one connection: first a tenth of it, then all of it, which counts.
+    private func measured(
+        _ count: Int,
+        _ work: (HubConnection, Int) async throws -> Void
+    ) async throws -> [String: Double] {
+        let connection = connection(answering)
+        try await connection.start()
+        try await work(connection, count / 10)
+        let start = ProcessUsage.now
+        try await work(connection, count)
+        let usage = ProcessUsage.now - start
+        await connection.stop()
+        return usage.values(per: Double(count))
     }
 
     private func invoke(_ connection: HubConnection, calls: Int, _ callers: Int) async throws {
