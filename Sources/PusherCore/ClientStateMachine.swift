@@ -101,6 +101,11 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.opened(id, over: transport, configuration, now: now), now: now, into: &effects)
     }
 
+    /// Handles the server's `Retry-After`, which arrives before the end of the attempt.
+    package mutating func received(retryAfter: Duration, on id: AttemptID) {
+        connection.received(retryAfter: retryAfter, on: id)
+    }
+
     /// Handles a frame that ``received(_:on:now:into:)`` does not get: a ping, a pong, a fragment of a message, or an
     /// ordinary event. The shell reports only the first of consecutive ordinary events.
     package mutating func frameReceived(on id: AttemptID, now: Instant, into effects: inout [Effect]) {

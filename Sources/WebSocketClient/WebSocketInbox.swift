@@ -61,7 +61,7 @@ final class WebSocketInbox: Sendable {
         case .pong(var payload):
             guard let number = payload.readInteger(as: UInt64.self) else { return }
             state.withLockedValue { $0.pings.removeValue(forKey: number) }?.succeed()
-        case .activity, .readComplete: break
+        case .refused, .activity, .readComplete: break
         case .closed(let closure):
             receiver.withLockedValue { $0 = nil }
             buffer.pauses(nil)

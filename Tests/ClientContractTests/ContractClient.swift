@@ -78,6 +78,8 @@ protocol ContractClient: AnyObject, Sendable {
     func accept() async throws
     /// Answers the current attempt in a way that allows another attempt.
     func refuse() async throws
+    /// Answers the current attempt with status 503 and this field.
+    func refuse(retryAfter: String) async throws
     /// Drops the open connection.
     func drop() async throws
     /// Whether the client has closed the current connection or given up the current attempt.
@@ -204,6 +206,13 @@ final class WebSocketUnderContract: ContractClient {
     func refuse() async throws {
         _ = try await channel().waitForOutboundWrite(as: ByteBuffer.self)
         try await channel().writeInbound(ByteBuffer(string: "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"))
+        await loop.run()
+    }
+
+    func refuse(retryAfter: String) async throws {
+        _ = try await channel().waitForOutboundWrite(as: ByteBuffer.self)
+        let answer = "HTTP/1.1 503 No\r\nRetry-After: \(retryAfter)\r\nContent-Length: 0\r\n\r\n"
+        try await channel().writeInbound(ByteBuffer(string: answer))
         await loop.run()
     }
 
@@ -338,6 +347,10 @@ final class EventStreamUnderContract: ContractClient {
 
     func accept() async throws { try await exchange()?.respond() }
     func refuse() async throws { try await exchange()?.bring(.failed(HTTPRequestError(.failed, "refused"))) }
+    func refuse(retryAfter: String) async throws {
+        try await exchange()?.respond(503, ["Retry-After": retryAfter])
+        try await exchange()?.bring(.end)
+    }
     func drop() async throws { try await exchange()?.bring(.failed(HTTPRequestError(.failed, "dropped"))) }
 
     var isDropped: Bool { get async { await exchange()?.isCancelled ?? true } }

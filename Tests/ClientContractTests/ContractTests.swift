@@ -8,11 +8,15 @@ import Testing
 private final class RecordingPolicy: RetryPolicy {
     let questions = Log<(retryCount: Int, elapsed: Duration)>()
     private let delay: Duration?
+    private let onQuestion: @Sendable () -> Void
 
-    init(_ delay: Duration?) { self.delay = delay }
+    init(_ delay: Duration?, onQuestion: @escaping @Sendable () -> Void = {}) {
+        (self.delay, self.onQuestion) = (delay, onQuestion)
+    }
 
     func delay(for context: RetryContext) -> Duration? {
         questions.append((context.retryCount, context.elapsed))
+        onQuestion()
         return delay
     }
 }
@@ -133,6 +137,34 @@ struct ContractTests {
         await client.waitForWait(before: 5)
         #expect(policy.questions.elements.map(\.retryCount) == [0, 1, 2, 0])
         #expect(policy.questions.elements.map(\.elapsed) == [.seconds(1), .seconds(3), .zero, .zero])
+    }
+
+    @Test("a refusal's Retry-After is the shortest wait before the next attempt", arguments: Contract.allCases)
+    func retryAfter(_ contract: Contract) async throws {
+        let client = contract.client()
+        client.connect()
+        for (attempt, (retryAfter, wait)) in [("30", 30), ("3", 7), ("soon", 7)].enumerated() {
+            await client.waitForAttempt(attempt + 1)
+            let now = client.now
+            try await client.refuse(retryAfter: retryAfter)
+            let until = await client.waitForWait(before: attempt + 2)?.until
+            #expect(until == now + .seconds(wait), "\(retryAfter)")
+            await client.advance(by: .seconds(wait))
+        }
+    }
+
+    @Test("closing while the policy decides ends the client without another attempt", arguments: Contract.allCases)
+    func closedByPolicy(_ contract: Contract) async throws {
+        let closed = NIOLockedValueBox<(any ContractClient)?>(nil)
+        let policy = RecordingPolicy(.zero) { closed.withLockedValue { $0 }?.close() }
+        let client = contract.client(policy)
+        closed.withLockedValue { $0 = client }
+        defer { closed.withLockedValue { $0 = nil } }
+        try await client.connectAndOpen()
+        try await client.drop()
+        #expect(await client.wait { if case .closed = $0 { true } else { false } } == .closed(nil))
+        await client.advance(by: .seconds(3_600))
+        #expect(client.attemptCount == 1 && policy.questions.count == 1)
     }
 
     @Test("stops with the reason of the loss if the policy allows no attempt", arguments: Contract.allCases)

@@ -276,10 +276,24 @@ struct ReconnectTests {
     func retryAfter() {
         var client = CoreClient()
         client.connect()
-        client.closed(error: PusherClientError(.upgradeFailed, "503"), retryAfter: .seconds(7))
+        client.received(retryAfter: .seconds(7))
+        client.received(retryAfter: .seconds(5))
+        client.closed(error: PusherClientError(.upgradeFailed, "503"))
         #expect(client.ledger.lastQuestion?.minimumDelay == .seconds(7))
         client.decide(.zero)
         #expect(client.advance(by: .milliseconds(6_999)).wire == [])
         #expect(client.advance(by: .milliseconds(1)).wire == ["open 2"])
+        client.received(retryAfter: .seconds(9), on: 1)
+        client.closed()
+        #expect(client.ledger.lastQuestion?.minimumDelay == .zero)
+    }
+
+    @Test("The Retry-After of a refused upgrade counts if the attempt times out before the refusal is complete")
+    func retryAfterOfUnfinishedRefusal() {
+        var client = CoreClient()
+        client.connect()
+        client.received(retryAfter: .seconds(7))
+        #expect(client.advance(by: .seconds(15)).told == ["report connectionTimedOut"])
+        #expect(client.ledger.lastQuestion?.minimumDelay == .seconds(7))
     }
 }

@@ -53,6 +53,8 @@ package final class SocketUnderTest {
             case .opened: continuation.yield(.opened)
             case .text(let bytes): continuation.yield(.text(String(utf8: bytes)))
             case .binary(let bytes): continuation.yield(.binary(Array(bytes.readableBytesView)))
+            // The error of the closure contains the whole refusal.
+            case .refused: break
             case .activity, .pong: continuation.yield(.activity)
             case .readComplete: continuation.yield(.readComplete)
             case .closed(let closure): continuation.yield(.closed(closure))

@@ -97,6 +97,33 @@ struct ReconnectingStateMachineTests {
         }
     }
 
+    @Test("a refusal's Retry-After is the shortest wait, even if the attempt times out before the refusal is complete")
+    func retryAfter() {
+        for isComplete in [true, false] {
+            var machine = Self.machine()
+            _ = machine.connect(now: .zero)
+            _ = machine.requested(1, .success(Self.request), now: .zero)
+            machine.refused(1, retryAfter: .seconds(20))
+            let actions =
+                isComplete
+                ? machine.closed(1, Self.loss, now: .seconds(1)) : machine.wake(isPaused: false, now: .seconds(15))
+            guard case .askRetryPolicy(let question)? = actions.last else {
+                Issue.record("\(actions)")
+                return
+            }
+            #expect(question.minimumDelay == .seconds(20))
+            // The value is for this attempt only.
+            _ = machine.retryDecided(1, delay: .zero, now: .seconds(15))
+            _ = machine.wake(isPaused: false, now: .seconds(35))
+            _ = machine.requested(2, .success(Self.request), now: .seconds(35))
+            guard case .askRetryPolicy(let next)? = machine.closed(2, Self.loss, now: .seconds(36)).last else {
+                Issue.record("no question")
+                return
+            }
+            #expect(next.minimumDelay == .zero)
+        }
+    }
+
     @Test("aborts a slow attempt, and fails an attempt whose closure throws")
     func failedAttempts() {
         var machine = Self.machine()

@@ -58,6 +58,8 @@ final class MessageReceiver {
             engine.step { [id] state, now in
                 state.machine.opened(id, over: transport, now: now, into: &state.pending)
             }
+        case .retryAfter(let delay):
+            engine.step { [id] state, _ in state.machine.received(retryAfter: delay, on: id) }
         case .binary(let buffer):
             malformed(
                 "Malformed message: the server sent a binary message of \(buffer.readableBytes) bytes, but only text is allowed.",

@@ -7,8 +7,8 @@ package import PusherProtocol
 package protocol Transport: Sendable {
     /// Starts opening a connection and returns at once.
     ///
-    /// The transport calls `receive` on the event loop, never within this call. The function gets `.opened` at most
-    /// once, then messages, and `.closed` exactly once, even if the connection could not be opened. No event follows
+    /// The transport calls `receive` on the event loop, never within this call. The function gets `.retryAfter` or `.opened` at
+    /// most once, then messages, and `.closed` exactly once, even if the connection could not be opened. No event follows
     /// `.closed` or ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
@@ -78,6 +78,9 @@ extension PusherClientError {
 package enum TransportEvent: ~Escapable {
     /// The connection is open: the upgrade succeeded, or the server has opened the HTTP session.
     case opened
+    /// The server refuses the connection, and the next attempt must wait for at least this time. `.closed` follows,
+    /// unless the client first ends the attempt.
+    case retryAfter(Duration)
     /// A whole text message in valid UTF-8, unmasked and with joined fragments. The bytes are valid only until the
     /// receiver returns.
     case text(Span<UInt8>)

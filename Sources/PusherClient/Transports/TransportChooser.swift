@@ -314,6 +314,7 @@ private final class ChoosingSession {
         guard candidates[number] != nil else { return }
         switch event {
         case .opened: perform(choice?.opened(number))
+        case .retryAfter: receive?(event)
         case .text, .binary:
             perform(choice?.ready(number, now: now))
             if number == chosenNumber { receive?(event) } else { holdMessage(event, from: number) }
@@ -330,7 +331,7 @@ private final class ChoosingSession {
         switch event {
         case .text(let bytes): candidates[number]?.held.append(.text(bytes.withUnsafeBufferPointer { Array($0) }))
         case .binary(let bytes): candidates[number]?.held.append(.binary(bytes))
-        case .opened, .activity, .readComplete, .closed: break
+        case .opened, .retryAfter, .activity, .readComplete, .closed: break
         }
     }
 

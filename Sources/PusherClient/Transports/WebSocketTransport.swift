@@ -1,7 +1,6 @@
 import Foundation
 package import NIOCore
 package import PusherProtocol
-import RealtimeHTTP
 import RealtimeNetworking
 package import WebSocketClient
 
@@ -52,8 +51,14 @@ extension WebSocketRequest {
     }
 }
 
+/// The longest `Retry-After` that the client obeys, in seconds. A server must not stop its clients for hours.
+private let longestRetryAfter = 60
+
 private func forward(_ event: WebSocketEvent, to receive: (TransportEvent) -> Void) {
     switch event {
+    case .refused(let response):
+        let field = response.header("Retry-After")
+        receive(.retryAfter(RetryAfter.delay(field, now: Date(), maximum: longestRetryAfter)))
     case .text(let bytes): receive(.text(bytes))
     case .readComplete: receive(.readComplete)
     case .opened: receive(.opened)
@@ -68,17 +73,9 @@ extension TransportClosure {
         self.init(
             code: closure.code.map { CloseCode(rawValue: $0.rawValue) },
             reason: closure.reason,
-            error: closure.error.map { PusherClientError($0) },
-            retryAfter: RetryAfter.delay(
-                closure.error?.response?.header("Retry-After"),
-                now: Date(),
-                maximum: Self.longestRetryAfter
-            )
+            error: closure.error.map { PusherClientError($0) }
         )
     }
-
-    /// The longest `Retry-After` that the client obeys, in seconds. A server must not stop its clients for hours.
-    private static let longestRetryAfter = 60
 }
 
 extension WebSocketConnection: TransportConnection {

@@ -32,7 +32,7 @@ extension ConnectionStateMachine {
         let isReported = session?.reportedCode?.announced(closure.code, now: now) == true
         let error = closure.error ?? .closed(closure)
         let reason = PusherStatistics.LossReason(error, closeCode: closure.code, wasSuspended: wasSuspended)
-        let loss = Loss(error: error, closeCode: closure.code, reason: reason, retryAfter: closure.retryAfter)
+        let loss = Loss(error: error, closeCode: closure.code, reason: reason)
         return (isReported ? [] : [.report(error)]) + lose(loss, configuration, now: now)
     }
 
@@ -117,6 +117,7 @@ extension ConnectionStateMachine {
         var loss = loss
         countLoss(loss.reason, now: now)
         lastFailure = Failure(time: now, error: loss.error)
+        if case .connecting(let attempt) = state { loss.retryAfter = attempt.retryAfter }
         guard case .connected(let session) = state else {
             return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now)
         }

@@ -22,6 +22,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         package var isOpen: Bool { transport != nil }
         /// The handshake, if its message arrived before the socket was open.
         package var handshake: Handshake?
+        /// The shortest wait before the next attempt, by the `Retry-After` of a refused upgrade.
+        package var retryAfter = Duration.zero
     }
 
     package struct Retry: Hashable, Sendable {
@@ -317,6 +319,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         guard case .connecting(var attempt) = state, attempt.id == id else { return [] }
         attempt.transport = transport
         return establish(attempt, configuration, now: now)
+    }
+
+    /// Handles the server's `Retry-After`, which arrives before the end of the attempt.
+    package mutating func received(retryAfter: Duration, on id: AttemptID) {
+        guard case .connecting(var attempt) = state, attempt.id == id else { return }
+        attempt.retryAfter = max(attempt.retryAfter, retryAfter)
+        state = .connecting(attempt)
     }
 
     package mutating func received(

@@ -10,21 +10,17 @@ package struct TransportClosure: Hashable, Sendable {
     /// Whether the HTTP response that brings messages broke off, although neither the server nor the client had closed
     /// the session.
     package var isInterruption: Bool
-    /// The shortest wait before the next attempt, by the `Retry-After` of a refused upgrade.
-    package var retryAfter: Duration
 
     package init(
         code: CloseCode?,
         reason: String = "",
         error: PusherClientError? = nil,
-        isInterruption: Bool = false,
-        retryAfter: Duration = .zero
+        isInterruption: Bool = false
     ) {
         self.code = code
         self.reason = reason
         self.error = error
         self.isInterruption = isInterruption
-        self.retryAfter = retryAfter
     }
 }
 

@@ -177,7 +177,6 @@ package struct TransportChoice: Hashable, Sendable {
             closure.error ?? .closed(closure),
             others: closures.map { ($0, $1.error ?? .closed($1)) }
         )
-        closure.retryAfter = closures.map(\.1.retryAfter).reduce(closure.retryAfter, max)
         return closure
     }
 

@@ -65,7 +65,7 @@ final class WebSocketTransport: HubTransport {
                 opened.succeed()
             case .text(let bytes): receive(.bytes(bytes.withUnsafeBufferPointer { Array($0) }))
             case .binary(let bytes): receive(.bytes(Array(bytes.readableBytesView)))
-            case .pong, .activity, .readComplete: break
+            case .refused, .pong, .activity, .readComplete: break
             case .closed(let closure):
                 opened.fail(
                     closure.error ?? WebSocketError(.connectionClosed, "Connection lost: the server closed it.")

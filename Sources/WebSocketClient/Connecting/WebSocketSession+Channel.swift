@@ -75,9 +75,10 @@ extension WebSocketSession {
             guard try upgrade?.read(&bytes) == true else {
                 // The rest of a refusal must not delay its report for long.
                 if upgrade?.isRefused == true { startClosingTimer() }
-                return
+                return reportRefusal()
             }
         } catch {
+            reportRefusal()
             return end(WebSocketClosure(code: nil, error: error))
         }
         let subprotocol = upgrade?.subprotocol
@@ -90,6 +91,10 @@ extension WebSocketSession {
         guard bytes.readableBytes > 0 else { return }
         reader.append(bytes)
         readFrames()
+    }
+
+    private func reportRefusal() {
+        if let refusal = upgrade?.takeRefusal() { receive?(.refused(refusal)) }
     }
 
     /// Reads the received frames, and reports them to the receiver. While the receiver handles an event, it can close

@@ -19,6 +19,7 @@ package final class UpgradeResponseReader {
     private var refused: WebSocketError?
     /// The body of a refusal; nil until its header is complete.
     private var body: ResponseBody?
+    private var hasTakenRefusal = false
     /// The subprotocol that the server chose; nil until the answer is complete, and if the server chose none.
     package private(set) var subprotocol: String?
     #if Compression
@@ -61,6 +62,14 @@ package final class UpgradeResponseReader {
             error.message += " The server requires compression (permessage-deflate)."
         }
         return error
+    }
+
+    /// Returns a refusal without its body, once, as soon as its header is complete.
+    func takeRefusal() -> WebSocketResponse? {
+        guard body != nil, !hasTakenRefusal, var response = refusal?.response else { return nil }
+        hasTakenRefusal = true
+        response.body = []
+        return response
     }
 
     /// Removes the bytes of the answer from the buffer. Returns true when the answer is complete and valid.

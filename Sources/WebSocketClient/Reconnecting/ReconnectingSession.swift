@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
@@ -177,6 +178,13 @@ final class ReconnectingSession: LoopShell {
             // The buffer may still be full of messages from the last connection, so reading may have to wait.
             buffer.pauses(connection(attempt))
             step(catchesUp: false) { $0.opened(attempt, now: $1) }
+        case .refused(let response):
+            // As event streams do, the client waits for up to a day.
+            let delay = RetryAfter.delay(response.header("Retry-After"), now: Date(), maximum: 86_400)
+            step(catchesUp: false) { machine, _ in
+                machine.refused(attempt, retryAfter: delay)
+                return []
+            }
         case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
         case .pong, .activity, .readComplete:

@@ -48,7 +48,8 @@ struct ReconnectingStateMachine: LoopMachine {
         case none(WebSocketClosure)
         /// The app's closure makes the request.
         case requested
-        case opening
+        /// - Parameter retryAfter: The minimum wait before the next attempt, if the server refuses this one.
+        case opening(retryAfter: Duration)
         case open(Session)
         /// The app has closed the WebSocket.
         case closing
@@ -156,7 +157,7 @@ struct ReconnectingStateMachine: LoopMachine {
         guard attempt == reconnector.attempt, case .requested = connection else { return [] }
         switch result {
         case .success(let request):
-            connection = .opening
+            connection = .opening(retryAfter: .zero)
             address = request.description
             return [.open(attempt, request)]
         case .failure(let error): return lost(WebSocketClosure(code: nil, error: error), now: now)
@@ -171,6 +172,12 @@ struct ReconnectingStateMachine: LoopMachine {
         )
         defer { (queue, queuedBytes) = ([], 0) }
         return [.publish(.open), .sendOpeningMessages(attempt)] + queue.map { .write(attempt, $0.id, $0.message) }
+    }
+
+    /// Records how long the server wants the client to wait. The rest of the refusal follows, or the attempt times out.
+    mutating func refused(_ attempt: Attempt, retryAfter: Duration) {
+        guard attempt == reconnector.attempt, case .opening = connection else { return }
+        connection = .opening(retryAfter: retryAfter)
     }
 
     /// Records the arrival of data from the server.
@@ -264,10 +271,12 @@ struct ReconnectingStateMachine: LoopMachine {
 
     private mutating func lost(_ closure: WebSocketClosure, now: Duration) -> [Action] {
         if reconnector.hasLasted(now: now) { reconnector.resetBackOff() }
+        let retryAfter = if case .opening(let delay) = connection { delay } else { Duration.zero }
         connection = .none(closure)
         let reason = WebSocketError(closure, of: address)
-        if reason.code.isPermanent { return end(closure) }
-        return follow(reconnector.lost(reason, .ask(), now: now), now: now)
+        let reaction: Reconnector<WebSocketError>.Reaction =
+            reason.code.isPermanent ? .stop : .ask(minimumDelay: retryAfter)
+        return follow(reconnector.lost(reason, reaction, now: now), now: now)
     }
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {

@@ -99,7 +99,8 @@ public final class ReconnectingWebSocket: Sendable {
         public var connection = WebSocketOptions()
         /// The policy that decides how long to wait before another attempt. The policy gets the reason, which is a
         /// ``WebSocketError``, and can stop the client. The default policy never stops. Its random waits have a maximum
-        /// that doubles from 1 to 30 seconds. If every attempt would fail with the same error, for example because of
+        /// that doubles from 1 to 30 seconds. If a server refuses the upgrade, the client waits for at least the time in
+        /// `Retry-After`, up to a day. If every attempt would fail with the same error, for example because of
         /// an invalid header, the client stops without calling the policy.
         public var retryPolicy: any RetryPolicy = .exponential()
         /// The way in which the client detects a dead connection. Default: ``Heartbeat/default``.

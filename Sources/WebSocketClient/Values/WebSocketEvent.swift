@@ -4,6 +4,9 @@ package import NIOCore
 package enum WebSocketEvent: ~Escapable {
     /// The upgrade succeeded. The value is the subprotocol that the server chose.
     case opened(subprotocol: String?)
+    /// The server refuses the upgrade. The response has no body, because the body may take a while. The error of
+    /// ``closed(_:)`` contains it.
+    case refused(WebSocketResponse)
     /// A whole text message in valid UTF-8. The bytes are in a buffer of the connection, so they are valid only until
     /// the receiver returns.
     case text(Span<UInt8>)

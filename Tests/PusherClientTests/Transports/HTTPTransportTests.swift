@@ -35,6 +35,7 @@ struct HTTPTransportTests {
             connection = transport.open(request, on: loop) { [log] event in
                 switch event {
                 case .opened: log.append("opened")
+                case .retryAfter: log.append("retry after")
                 case .text(let bytes):
                     let text = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
                     log.append(text)

@@ -379,18 +379,4 @@ struct TransportChoiceTests {
         #expect(memory.plan([.webSocket, .httpStreaming], now: Instant()).transports == [.webSocket, .httpStreaming])
         #expect(memory.plan(Self.all, now: Instant(after: .seconds(1_801))).transports == Self.all)
     }
-
-    @Test("if all transports fail, the longest Retry-After of a refusal is the shortest wait")
-    func retryAfter() {
-        for transport in [PusherTransport.webSocket, .httpPolling] {
-            var attempt = Attempt([.webSocket, .httpPolling], remembered: (.httpPolling, .seconds(1)))
-            _ = attempt.after { $0.start(now: $1) }
-            for (number, candidate) in [(1, PusherTransport.httpPolling), (2, .webSocket)] {
-                var failure = Self.failure()
-                failure.retryAfter = candidate == transport ? .seconds(7) : .zero
-                _ = attempt.after { $0.closed(number, failure, now: $1) }
-            }
-            #expect(attempt.closure?.retryAfter == .seconds(7))
-        }
-    }
 }

@@ -12,7 +12,7 @@ struct TransportChooserTests {
     /// Opens, and then reports some events.
     private struct ScriptedTransport: Transport {
         enum Script {
-            case binaryMessages, nothing, messageBeforeLoss
+            case binaryMessages, nothing, messageBeforeLoss, refusal
         }
 
         let script: Script
@@ -31,12 +31,16 @@ struct TransportChooserTests {
             receive: @escaping @Sendable (TransportEvent) -> Void
         ) -> any TransportConnection {
             eventLoop.execute {
+                if case .refusal = script {
+                    receive(.retryAfter(.seconds(7)))
+                    return receive(.closed(TransportClosure(code: nil)))
+                }
                 receive(.opened)
                 switch script {
                 case .binaryMessages:
                     for size in 1...3 { receive(.binary(ByteBuffer(repeating: 0, count: size))) }
                     receive(.readComplete)
-                case .nothing: break
+                case .nothing, .refusal: break
                 case .messageBeforeLoss:
                     receive(.binary(ByteBuffer(repeating: 0, count: 1)))
                     receive(.closed(TransportClosure(code: nil)))
@@ -71,6 +75,7 @@ struct TransportChooserTests {
             case .binary(let bytes): log.append("binary \(bytes.readableBytes)")
             case .text, .activity: log.append("something else")
             case .readComplete: log.append("read")
+            case .retryAfter(let delay): log.append("retry after \(delay)")
             case .closed: log.append("closed")
             }
         }
@@ -81,6 +86,15 @@ struct TransportChooserTests {
         let connection = open(.binaryMessages, .binaryMessages)
         loop.run()
         #expect(log.take() == ["opened", "binary 1", "binary 2", "binary 3", "read"])
+        connection.abort()
+        loop.run()
+    }
+
+    @Test("the client gets the Retry-After of one transport while another is still connecting")
+    func retryAfter() {
+        let connection = open(.refusal, .nothing)
+        loop.run()
+        #expect(log.take() == ["retry after 7.0 seconds"])
         connection.abort()
         loop.run()
     }

@@ -59,13 +59,18 @@ extension CoreClient {
     mutating func closed(
         _ attempt: Int? = nil,
         code: CloseCode? = nil,
-        error: PusherClientError? = nil,
-        retryAfter: Duration = .zero
+        error: PusherClientError? = nil
     ) -> Transcript {
         let id = id(of: attempt)
         ledger.socketEnded(id)
-        let closure = TransportClosure(code: code, error: error, retryAfter: retryAfter)
+        let closure = TransportClosure(code: code, error: error)
         return input { $0.closed(id, closure, now: $1, into: &$2) }
+    }
+
+    /// Receives the `Retry-After` of a refusal.
+    mutating func received(retryAfter: Duration, on attempt: Int? = nil) {
+        let id = id(of: attempt)
+        _ = input { machine, _, _ in machine.received(retryAfter: retryAfter, on: id) }
     }
 
     /// Receives `pusher:connection_established`. The socket id is the attempt's number and `.1`.

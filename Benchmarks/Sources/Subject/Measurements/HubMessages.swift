@@ -192,7 +192,7 @@ private final class FrameConnection: Sendable {
             case .opened: send(HubLoad.handshake)
             case .text(let bytes): frame(bytes.withUnsafeBufferPointer { $0.count })
             case .binary(let bytes): frame(bytes.readableBytes)
-            case .pong, .activity, .readComplete, .closed: break
+            case .refused, .pong, .activity, .readComplete, .closed: break
             }
         }
         connection.withLock { $0 = opened }

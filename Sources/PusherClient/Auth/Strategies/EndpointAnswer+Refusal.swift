@@ -1,5 +1,6 @@
 package import Foundation
 import RealtimeHTTP
+import RealtimeNetworking
 
 extension EndpointAnswer {
     /// The maximum number of bytes of a refusal's body that an error keeps. A limit in characters would not limit the

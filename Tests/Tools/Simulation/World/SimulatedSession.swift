@@ -86,7 +86,7 @@ final class SimulatedSession: TransportConnection, SimulatedLink {
         switch event {
         case .text(let bytes): check(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
         case .closed: end()
-        case .opened, .binary, .activity, .readComplete: break
+        case .opened, .retryAfter, .binary, .activity, .readComplete: break
         }
         receive(event)
     }

@@ -128,6 +128,7 @@ final class WatchedConnection: TransportConnection {
             receive?(.closed(closure))
         case .binary(let bytes): receive?(.binary(bytes))
         case .activity: receive?(.activity)
+        case .retryAfter: receive?(event)
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import TestTraits
 import Testing
 
-@testable import RealtimeHTTP
+@testable import RealtimeNetworking
 
 @Suite("Dates of HTTP", .limited)
 struct HTTPDateTests {
