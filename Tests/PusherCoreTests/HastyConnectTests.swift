@@ -57,22 +57,57 @@ struct HastyConnectTests {
         }
     }
 
-    @Test("disconnect() and another server end the limit", arguments: [true, false])
-    func otherCalls(disconnects: Bool) {
+    @Test("Another server ends the limit")
+    func otherServer() {
         var client = CoreClient()
         client.connect()
         for _ in 1...4 {
             client.closed()
             client.connect()
         }
-        if disconnects {
-            client.disconnect()
-            #expect(client.connect().wire == ["open 5"])
-        } else {
-            #expect(client.switchTo("second.example").wire == ["open 5 second.example"])
-        }
+        #expect(client.switchTo("second.example").wire == ["open 5 second.example"])
         client.closed()
         #expect(client.connect().wire.words.first?.hasPrefix("open 6") == true)
+    }
+
+    @Test("disconnect() before the call does not end the limit")
+    func disconnectBefore() {
+        var client = CoreClient()
+        client.connect()
+        for number in 2...4 {
+            client.closed()
+            client.disconnect()
+            #expect(client.connect().wire.words.last == "open \(number)")
+        }
+        client.closed()
+        client.disconnect()
+        #expect(client.connect().told == ["warn of hasty connects"])
+        // The app may go on, and the wait begins anew.
+        client.advance(by: .milliseconds(900))
+        client.disconnect()
+        #expect(client.connect().wire == [])
+        #expect(client.advance(by: .milliseconds(999)).wire == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == ["open 5"])
+        #expect(client.establish().changes.last == "status connected 5.1")
+    }
+
+    @Test("An attempt that disconnect() stops counts as a failure, so both calls in turn have the same limit")
+    func stoppedAttempts() {
+        var client = CoreClient()
+        client.connect()
+        for number in 2...4 {
+            client.disconnect()
+            #expect(client.connect().wire.words.last == "open \(number)")
+        }
+        client.disconnect()
+        let transcript = client.connect()
+        #expect(transcript.told == ["warn of hasty connects"])
+        #expect(transcript.changes.last == "status waiting 1s attempt 1 disconnected")
+        #expect(client.advance(by: .seconds(1)).wire == ["open 5"])
+        client.disconnect()
+        // A second later, the call may come from a person.
+        client.advance(by: .seconds(1))
+        #expect(client.connect().wire == ["open 6"])
     }
 
     @Test("A client that has stopped waits a second before the attempt")
@@ -113,7 +148,7 @@ struct HastyConnectTests {
         #expect(client.advance(by: .seconds(10)) == [])
     }
 
-    @Test("Calls of disconnect() and connect() without a failure have no limit")
+    @Test("Calls of disconnect() and connect() have no limit while the server accepts each connection")
     func toggled() {
         var client = CoreClient.connected()
         for number in 2...10 {

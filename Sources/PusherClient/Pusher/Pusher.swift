@@ -168,8 +168,8 @@ public final class Pusher: Sendable {
     ///
     /// You need not call the method after a loss or a failed attempt. If you do so within 1 s of a failure for the fourth
     /// time in a row, the client logs a warning, and from then on it keeps its wait before the attempt. A client that has
-    /// stopped waits 1 s. A connection of at least 1 s ends this limit, and so does ``disconnect()``, or a call that comes
-    /// later after the last failure.
+    /// stopped, or that you have disconnected, waits 1 s. An attempt that ``disconnect()`` stops counts as a failure. A
+    /// connection of at least 1 s ends this limit, and so does a call that comes later after the last failure.
     public func connect() { connection.connect() }
 
     /// Disconnects, in any state. Returns at once, and cancels all attempts.

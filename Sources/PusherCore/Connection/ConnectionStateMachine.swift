@@ -97,10 +97,10 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection before the current or last connection, counted from the previous loss or from the
     /// first attempt.
     package internal(set) var lastOutage: Duration?
-    /// The last lost connection, failed attempt, or use of invalid options. Nil after the app's call of `disconnect()`, and
-    /// for another server.
+    /// The last lost connection, use of invalid options, or attempt that failed or that `disconnect()` stopped. Nil for
+    /// another server.
     var lastFailure: Failure?
-    /// The number of consecutive calls of `connect()` that came right after a failure.
+    /// The number of consecutive calls of `connect()` that came right after a failure, whatever calls came between.
     var hastyConnects = 0
     /// The last status that the client has announced. While the retry policy decides, ``status`` may be newer.
     private var announcedStatus: Status = .initialized
@@ -233,7 +233,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     static let maximumHastyConnects = 3
 
     /// Counts a call that would start an attempt. An app that calls `connect()` whenever it learns of a failure would
-    /// make attempts without a pause.
+    /// make attempts without a pause. The same is true of an app that calls `disconnect()` before, so that call does not
+    /// reset the count.
     ///
     /// - Returns: Whether the client must wait before the attempt.
     private mutating func isHasty(now: Instant) -> Bool {
@@ -268,7 +269,6 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         isWanted = false
-        (lastFailure, hastyConnects) = (nil, 0)
         countEnd(now: now)
         var actions: [Action] = []
         switch state {
@@ -277,6 +277,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized, .asking:
             break
         case .connecting(let attempt):
+            lastFailure = Failure(time: now, error: .disconnected)
             actions = [.cancelTimer(.attempt), .abort(attempt.id)]
         case .waiting:
             actions = [.cancelTimer(.retry)]

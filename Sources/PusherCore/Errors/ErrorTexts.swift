@@ -7,8 +7,8 @@ extension PusherClientError {
     package static let hastyConnects = Self(
         .notConnected,
         """
-        Attempt delayed: the app called connect() within 1 s of each of the last failures. Don't call connect() whenever \
-        a connection is lost or fails, because the client reconnects by itself.
+        Attempt delayed: the app called connect() within 1 s after each of the last attempts had failed or was stopped. \
+        Don't call connect() whenever a connection is lost or fails, because the client reconnects by itself.
         """
     )
     static let disconnected = Self(.disconnected, "Disconnected: disconnect() was called.")

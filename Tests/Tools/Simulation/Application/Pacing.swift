@@ -11,8 +11,8 @@ struct Pacing: Sendable {
     /// The number of app calls since the last `settled()` that have not led to an attempt. Each call allows one
     /// attempt.
     private var calls = 1
-    /// The time of the last call since the last attempt or connection; nil if there was no call.
-    private var lastCall: ContinuousClock.Instant?
+    /// The time of the first call since the last attempt or connection; nil if there was no call.
+    private var firstCall: ContinuousClock.Instant?
     private var establishedAt: ContinuousClock.Instant?
     /// The duration of the last connection.
     private var lifetime: Duration?
@@ -24,14 +24,14 @@ struct Pacing: Sendable {
 
     mutating func called(_ now: ContinuousClock.Instant) {
         calls += 1
-        lastCall = now
+        firstCall = firstCall ?? now
     }
 
     mutating func decided(_ end: ContinuousClock.Instant) { until = end }
 
     mutating func established(_ now: ContinuousClock.Instant) {
         establishedAt = establishedAt ?? now
-        lastCall = nil
+        firstCall = nil
     }
 
     mutating func told(_ code: Int?) {
@@ -52,7 +52,7 @@ struct Pacing: Sendable {
         attempts += 1
         defer {
             until = nil
-            lastCall = nil
+            firstCall = nil
             lifetime = nil
             codes = []
         }
@@ -62,7 +62,7 @@ struct Pacing: Sendable {
             return nil
         }
         if let until { return "an attempt begins \(until - now) before the wait is over" }
-        if let lastCall, now - lastCall >= .seconds(1) { return nil }
+        if let firstCall, now - firstCall >= .seconds(1) { return nil }
         let isAllowed = codes.contains { code in
             switch code.reaction {
             case .switchToTLS: true
