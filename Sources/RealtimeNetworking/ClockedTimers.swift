@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 package import NIOCore
+import RealtimePrimitives
 
 /// The timers of a client, on one event loop. They are due by a clock that continues while the computer is suspended.
 ///
@@ -11,9 +12,6 @@ package final class ClockedTimers<ID: Hashable & Sendable>: Sendable {
         var scheduled: Scheduled<Void>
         let fire: @Sendable () -> Void
     }
-
-    /// The longest time until the table looks at the clock again.
-    package static var checkInterval: Duration { .seconds(5) }
 
     private let eventLoop: any EventLoop
     private let now: @Sendable () -> Duration
@@ -48,8 +46,8 @@ package final class ClockedTimers<ID: Hashable & Sendable>: Sendable {
 
     private func schedule(_ id: ID, due: Duration, now: Duration, _ fire: @escaping @Sendable () -> Void) {
         let rest = due - now
-        let isLast = rest <= Self.checkInterval
-        let wait = TimeAmount(clamping: isLast ? rest : Self.checkInterval)
+        let isLast = rest <= Suspension.checkInterval
+        let wait = TimeAmount(clamping: isLast ? rest : Suspension.checkInterval)
         let scheduled = eventLoop.scheduleTask(in: wait) { [weak self] in
             guard let self else { return }
             // The two clocks can differ a little, so the table does not look at the clock after the whole wait.

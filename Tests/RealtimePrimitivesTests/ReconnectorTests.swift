@@ -105,16 +105,39 @@ struct ReconnectorTests {
         #expect(machine.wakeUp == .seconds(1) + wait)
     }
 
-    @Test("a loss can lead to an attempt at once, or to the end")
-    func reactions() {
-        var machine = Self.open()
-        #expect(machine.lost("lost", .openAtOnce, now: .seconds(1)) == .open(2))
-        #expect(machine.retryCount == 1 && machine.outageStart == .seconds(1))
-        #expect(machine.lost("refused", .stop, now: .seconds(2)) == .stop("refused"))
+    @Test("a loss that ends the attempts, and the app's next attempt begins a new count and a new outage")
+    func stopped() {
+        var machine = Self.waiting()
+        #expect(machine.wake(now: .seconds(7)) == .open(2))
+        #expect(machine.retryCount == 1 && machine.outageStart == .zero)
+        #expect(machine.lost("refused", .stop, now: .seconds(8)) == .stop("refused"))
         #expect(machine.phase == .ended && machine.wakeUp == nil)
-        // The app may connect again.
-        #expect(machine.open(now: .seconds(3)) == .open(3))
-        #expect(machine.outageStart == .seconds(3))
+        #expect(machine.open(now: .seconds(9)) == .open(3))
+        #expect(
+            machine.lost("failed", .ask(), now: .seconds(10))
+                == .ask(.init(3, retryCount: 0, elapsed: .seconds(1), reason: "failed"))
+        )
+    }
+
+    @Test("an attempt after a wait that ended during a suspension has its whole time")
+    func lateWake() {
+        var machine = Self.waiting()
+        #expect(machine.wake(now: .seconds(3_600)) == .open(2))
+        #expect(machine.phase == .opening(until: .seconds(3_615)) && machine.wakeUp == .seconds(3_615))
+        #expect(machine.wake(now: .seconds(3_614)) == nil)
+        #expect(machine.wake(now: .seconds(3_615)) == .timeOut(2))
+    }
+
+    @Test("the time without a connection begins at the loss, even if the client handles the loss later")
+    func earlierLoss() {
+        var machine = Self.open()
+        machine.outageBegan(now: .seconds(20))
+        #expect(machine.hasLasted(now: .seconds(20)))
+        machine.outageBegan(now: .seconds(25))
+        #expect(
+            machine.lost("lost", .ask(), now: .seconds(50))
+                == .ask(.init(1, retryCount: 0, elapsed: .seconds(30), reason: "lost"))
+        )
     }
 
     @Test("stops with the reason of the loss if the policy allows no attempt")

@@ -38,8 +38,6 @@ package struct Reconnector<Reason: Hashable & Sendable>: Hashable, Sendable {
     package enum Reaction: Hashable, Sendable {
         /// The client asks the retry policy, and waits for at least the minimum.
         case ask(minimumDelay: Duration = .zero)
-        /// The next attempt begins at once.
-        case openAtOnce
         case stop
     }
 
@@ -67,13 +65,13 @@ package struct Reconnector<Reason: Hashable & Sendable>: Hashable, Sendable {
     }
 
     /// The time limit for an attempt; `nil` for no limit.
-    package var attemptTimeout: Duration?
+    private let attemptTimeout: Duration?
     /// The time after which an open connection resets the number of retries.
-    package var backOffReset: Duration
+    private let backOffReset: Duration
     package private(set) var phase = Phase.idle
     /// The number of the current or last attempt; 0 before the first attempt.
     package private(set) var attempt: Attempt = 0
-    /// The number of retries since the last reset.
+    /// The number of retries since the last reset, or since the client stopped.
     package private(set) var retryCount = 0
     /// The time at which the connection was lost, or of the first attempt if there was no connection before; `nil` while
     /// there is a connection.
@@ -97,7 +95,7 @@ package struct Reconnector<Reason: Hashable & Sendable>: Hashable, Sendable {
 
     /// Begins an attempt, in any phase. The machine has to abort an earlier attempt.
     package mutating func open(now: Duration) -> Action {
-        outageStart = outageStart ?? now
+        outageBegan(now: now)
         attempt += 1
         phase = .opening(until: attemptTimeout.map { now + $0 })
         return .open(attempt)
@@ -115,24 +113,23 @@ package struct Reconnector<Reason: Hashable & Sendable>: Hashable, Sendable {
 
     package mutating func resetBackOff() { retryCount = 0 }
 
+    /// Notes the time of a loss that ``lost(_:_:now:)`` follows later.
+    package mutating func outageBegan(now: Duration) { outageStart = outageStart ?? now }
+
     /// Handles the loss of the connection, or the failure of an attempt.
     package mutating func lost(_ reason: Reason, _ reaction: Reaction, now: Duration) -> Action {
-        let start = outageStart ?? now
-        outageStart = start
+        outageBegan(now: now)
         switch reaction {
         case .ask(let minimumDelay):
             let question = Question(
                 attempt,
                 retryCount: retryCount,
-                elapsed: now - start,
+                elapsed: now - (outageStart ?? now),
                 reason: reason,
                 minimumDelay: minimumDelay
             )
             phase = .asking(question)
             return .ask(question)
-        case .openAtOnce:
-            retryCount += 1
-            return open(now: now)
         case .stop:
             stop()
             return .stop(reason)
@@ -163,8 +160,10 @@ package struct Reconnector<Reason: Hashable & Sendable>: Hashable, Sendable {
         return if case .waiting = phase { open(now: now) } else { .timeOut(attempt) }
     }
 
+    /// Ends all attempts. If the app connects again, the reconnector counts from zero.
     package mutating func stop() {
         outageStart = nil
+        retryCount = 0
         phase = .ended
     }
 }

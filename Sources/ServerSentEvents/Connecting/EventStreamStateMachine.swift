@@ -350,6 +350,7 @@ struct EventStreamStateMachine: LoopMachine {
     /// Aborts the open response. The reader can still read the last events of the response.
     private mutating func drop(_ loss: Loss, now: Duration) -> [Action] {
         let actions = leave()
+        reconnector.outageBegan(now: now)
         connection = .draining(loss, hasLasted: reconnector.hasLasted(now: now))
         let isComplete = if case .answered = loss { true } else { false }
         return actions + [.deliver(.ended(reconnector.attempt, isComplete: isComplete))]

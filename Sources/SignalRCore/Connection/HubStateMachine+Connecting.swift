@@ -88,7 +88,6 @@ extension HubStateMachine {
     mutating func beginStart(_ start: Start, now: Duration) {
         self.start = start
         add(.publish(.connecting(attempt: 1, at: now, reason: nil)))
-        reconnector.resetBackOff()
         follow(reconnector.open(now: start.since))
     }
 

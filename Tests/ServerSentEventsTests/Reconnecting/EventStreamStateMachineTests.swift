@@ -99,6 +99,19 @@ struct EventStreamStateMachineTests {
 
     // MARK: The course of things
 
+    @Test("the policy's time begins at the loss, however long the app takes to read the last events")
+    func elapsed() {
+        var machine = Self.open()
+        _ = machine.ended(1, Self.lost, now: .seconds(2))
+        #expect(machine.drained(1, Position(), now: .seconds(62)).last == Self.ask(Self.lost, elapsed: .seconds(60)))
+        _ = machine.retryDecided(1, delay: .zero, now: .seconds(62))
+        _ = machine.wake(isBehind: false, now: .seconds(65))
+        #expect(
+            machine.requested(2, .failure(Self.lost), now: .seconds(66)).last
+                == Self.ask(Self.lost, attempt: 2, retryCount: 1, elapsed: .seconds(64))
+        )
+    }
+
     @Test("after a loss, the machine waits until the events are read, and then resumes after the last event")
     func life() {
         var machine = Self.machine(lastEventID: "0")
@@ -127,7 +140,10 @@ struct EventStreamStateMachineTests {
         var reason = Self.lost
         reason.lastEventID = "7"
         let position = Position(lastEventID: "7", reconnectionTime: 5_000, hasEvents: true)
-        #expect(machine.drained(1, position, now: .seconds(3)) == [Self.ask(reason, minimumDelay: .seconds(5))])
+        #expect(
+            machine.drained(1, position, now: .seconds(3))
+                == [Self.ask(reason, elapsed: .seconds(1), minimumDelay: .seconds(5))]
+        )
         #expect(
             machine.retryDecided(1, delay: .seconds(1), now: .seconds(3)) == [
                 .publishWait(until: .seconds(8), attempt: 2, reason: reason), .deliver(.lost(reason)),
