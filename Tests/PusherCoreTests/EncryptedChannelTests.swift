@@ -213,6 +213,7 @@ struct EncryptedChannelTests {
                 "deliver private-encrypted-a e1", "deliver private-encrypted-a e2",
             ]
         )
+        #expect(client.machine.statistics(now: client.now).subscriptions.retried == 5)
     }
 
     @Test("The status of a subscribed channel shows that the client cannot get its key")

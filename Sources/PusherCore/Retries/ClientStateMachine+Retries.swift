@@ -49,6 +49,7 @@ extension ClientStateMachine {
             statistics.subscriptions.retried += 1
             retrySubscription(to: name, now: now, into: &effects)
         case .key(let name):
+            statistics.subscriptions.retried += 1
             beginKeyRefresh(of: name, now: now, into: &effects)
         case .signIn:
             statistics.signIns.retried += 1

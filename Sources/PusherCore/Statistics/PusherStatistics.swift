@@ -122,7 +122,8 @@ extension PusherStatistics {
         public var repeated = 0
         /// Failures that the client reported. If the client tries again after a failure, it reports only the first.
         public var failed = 0
-        /// Further tries of subscriptions, after failures that may pass. The user's own channel counts too.
+        /// Further tries of subscriptions, after failures that may pass. The user's own channel counts too, and so do
+        /// further requests for the key of an encrypted channel that is subscribed.
         public var retried = 0
 
         package init() {}
