@@ -113,13 +113,71 @@ struct ErrorTextTests {
         )
     }
 
+    /// A place where a server chooses a text that an error or the log shows.
+    enum LongText: String, CaseIterable, CustomTestStringConvertible, Sendable {
+        case negotiation, handshake, methodResult, streamEnd, close, methodName
+
+        var testDescription: String { rawValue }
+    }
+
+    @Test("errors and log show the first 1,000 bytes of a server's text", arguments: LongText.allCases)
+    func longTexts(place: LongText) async throws {
+        let long = String(repeating: "x", count: 5_000)
+        let log = Lines()
+        let shown = try await withServer { server in
+            let builder = Route.all[0].builder(server).withLogHandler(logHandler: log)
+            let connection = builder.build()
+            switch place {
+            case .negotiation: await server.fail(.negotiate, .body(#"{"error":"\#(long)"}"#))
+            case .handshake: await server.setHandshake(.refuse(long))
+            default: try await connection.start()
+            }
+            defer { Task { await connection.stop() } }
+            server.on("fail") { (_: TestHubCall, _: Int) -> Int in throw HubError(long) }
+            server.on("stream") { (_: TestHubCall, _: Int) in
+                AsyncThrowingStream<Int, any Error> { $0.finish(throwing: HubError(long)) }
+            }
+            do {
+                switch place {
+                case .negotiation, .handshake: try await connection.start()
+                case .methodResult: let _: Int = try await connection.invoke(method: "fail", arguments: 1)
+                case .streamEnd: for try await _ in try await connection.stream("stream", 1, of: Int.self) {}
+                case .close:
+                    let (closed, continuation) = AsyncStream.makeStream(of: (any Error)?.self)
+                    connection.onClosed { continuation.yield($0) }
+                    server.closeConnections(error: long)
+                    for await error in closed { if let error { throw error } else { break } }
+                case .methodName:
+                    let (seen, continuation) = AsyncStream.makeStream(of: Int.self)
+                    await connection.on(long) { (number: Int) in continuation.yield(number) }
+                    server.sendAll(long, "hidden")
+                    server.sendAll(long, 3)
+                    for await _ in seen { break }
+                }
+                return log.texts(at: .warning).first { $0.contains("xx") }
+            } catch {
+                return "\(error)"
+            }
+        }
+        let text = try #require(shown)
+        #expect(text.contains(String(repeating: "x", count: 900)) && text.utf8.count < 1_300, "\(text)")
+        #expect(log.texts().allSatisfy { $0.utf8.count < 1_300 })
+    }
+
     @Test("an argument that cannot be encoded is an error of encoding")
     func encoding() async throws {
         try await withConnection { connection, _ in
             let error = await #expect(throws: SignalRClientError.self) {
                 try await connection.invoke(method: "echo", arguments: Double.nan)
             }
-            #expect(error?.code == .encodingFailed)
+            #expect(error?.code == .encodingFailed && error?.cause is EncodingError)
+            #expect(
+                error?.message
+                    == """
+                    Argument 0 not sent: encoding it threw an error of the type 'EncodingError'. Only the error's cause \
+                    contains its text, which may contain values.
+                    """
+            )
         }
     }
 

@@ -105,6 +105,13 @@ import Testing
         #expect(held.counts.count == 512 && held.droppedElsewhere == 10 + 88)
     }
 
+    @Test func theLogShowsTheStartOfALongMethodName() async throws {
+        let connection = try await connected()
+        await loop.advanceTime(by: .seconds(5))
+        try await call(String(repeating: "x", count: 5_000), 1...1, connection)
+        #expect(try await warnings.next() == "No handler for the method '\(String(repeating: "x", count: 1_000))'")
+    }
+
     @Test func callsWithoutAHandlerWaitFor5SecondsAfterTheConnection() async throws {
         let connection = try await connected()
         let handlers = connection.engine.handlers

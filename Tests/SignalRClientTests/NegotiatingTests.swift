@@ -177,7 +177,10 @@ import Testing
             #expect(error.code == .accessTokenFailed && error.cause is Failure)
             #expect(
                 error.message
-                    == "Access token not available: the accessTokenFactory threw an error. See the error's cause."
+                    == """
+                    Access token not available: the accessTokenFactory threw an error of the type 'Failure'. Only the \
+                    error's cause contains its text, which may be secret.
+                    """
             )
             #expect(server.requests.isEmpty)
         }

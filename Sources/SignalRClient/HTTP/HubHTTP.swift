@@ -46,7 +46,10 @@ final class HubHTTP: Sendable {
         } catch {
             throw SignalRClientError(
                 .accessTokenFailed,
-                "Access token not available: the accessTokenFactory threw an error. See the error's cause.",
+                """
+                Access token not available: the accessTokenFactory threw an error of the type '\(type(of: error))'. Only \
+                the error's cause contains its text, which may be secret.
+                """,
                 cause: error
             )
         }

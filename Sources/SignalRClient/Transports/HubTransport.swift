@@ -79,7 +79,10 @@ extension HubFailure {
         case is CancellationError: self = .cancelled
         // The text of an error of the app's HTTP client may contain the URL, and so the connection token.
         default:
-            let message = "Request failed: the HTTP client threw '\(type(of: error))'. See the error's cause."
+            let message = """
+                Request failed: the HTTP client threw an error of the type '\(type(of: error))'. Only the error's cause \
+                contains its text, which may be secret.
+                """
             self = .client(SignalRClientError(.connectionFailed, message, cause: error))
         }
     }

@@ -32,7 +32,11 @@ struct CallArguments: Sendable {
         do {
             encoded.append(try coder.encode(value))
         } catch {
-            throw Self.invalid(index, "its value cannot be encoded. See the error's cause.", cause: error)
+            let reason = """
+                encoding it threw an error of the type '\(type(of: error))'. Only the error's cause contains its text, \
+                which may contain values.
+                """
+            throw Self.invalid(index, reason, cause: error)
         }
     }
 

@@ -68,7 +68,7 @@ struct ErrorMessageTests {
 
     @Test(
         "a message says what is wrong, and does not send the reader of a log to the error's cause",
-        arguments: ["PusherClient", "PusherCore", "WebSocketClient", "ServerSentEvents"]
+        arguments: folders
     )
     func causes(folder: String) throws {
         for message in try Self.messages(in: folder) {

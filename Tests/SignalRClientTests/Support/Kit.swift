@@ -39,15 +39,16 @@ extension HubConnectionBuilder {
 }
 
 /// Runs a hub while the body runs.
-func withServer(
+func withServer<Result>(
     _ options: TestHubOptions = TestHubOptions(),
     inMemory: Bool = false,
-    _ body: (SignalRTestServer) async throws -> Void
-) async throws {
+    _ body: (SignalRTestServer) async throws -> Result
+) async throws -> Result {
     let server = inMemory ? try await SignalRTestServer.inMemory(options: options) : try await .start(options: options)
     do {
-        try await body(server)
+        let result = try await body(server)
         await server.shutdown()
+        return result
     } catch {
         await server.shutdown()
         throw error
