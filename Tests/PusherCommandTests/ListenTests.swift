@@ -235,5 +235,35 @@ struct ListenTests {
                 #expect(isColourless == !event.contains("\u{1B}"))
             }
         }
+
+        @Test("on a terminal, JSON escapes the characters that affect the terminal, and keeps its value")
+        func terminalJSON() async throws {
+            // C1 controls, DEL, marks that change the direction of text, and line separators: JSON allows all of them
+            // without an escape.
+            let risky = "\u{7F}\u{80}\u{9B}31m\u{9F}\u{202E}\u{2066}\u{200F}\u{2028}\u{2029}"
+            let text = "a\(risky)é🦊"
+            for isTerminal in [true, false] {
+                try await PusherTestServer.withServer { server in
+                    let arguments = ["listen", "orders", "--json", "--limit", "1"] + server.toolOptions
+                    let command = (["\(ChildProcess.folder.path)/pusher"] + arguments).map { ToolRun.quoted($0) }
+                        .joined(separator: " ")
+                    let script = isTerminal ? "script -qec \(ToolRun.quoted(command)) /dev/null" : command
+                    let shell = try ChildProcess("/bin/bash", ["-c", "\(script) < /dev/null"])
+                    try await server.waitForSubscription(to: "orders", timeout: .patience)
+                    try server.publish(event: text, data: #"{"text":"\#(text)"}"#, to: "orders")
+                    var lines: [String] = []
+                    for await line in shell.lines { lines.append(line) }
+                    #expect(await shell.end() == 0)
+                    let line = try #require(lines.first { $0.contains(#""channel":"orders""#) })
+                    let escaped = #"a\u007F\u0080\u009B31m\u009F\u202E\u2066\u200F\u2028\u2029é🦊"#
+                    #expect(line.contains(#""event":"\#(isTerminal ? escaped : text)""#), "\(line.debugDescription)")
+                    let isRisky = line.unicodeScalars.contains { $0.value > 0x7E && risky.unicodeScalars.contains($0) }
+                    #expect(isRisky != isTerminal)
+                    let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                    #expect(object?["event"] as? String == text)
+                    #expect((object?["data"] as? [String: String])?["text"] == text)
+                }
+            }
+        }
     #endif
 }

@@ -74,6 +74,20 @@ struct ServeTests {
         #expect(!(option.errors + variable.errors).contains { $0.contains("short") })
     }
 
+    @Test("the help says what happens to pages and names that the options don't list")
+    func accessHelp() async throws {
+        let result = try await ToolRun.result(["serve", "--help"])
+        #expect(result.status == 0)
+        let help = result.lines.joined(separator: " ").split(separator: " ").joined(separator: " ")
+        for text in [
+            "Pages of this machine are always allowed. The server refuses connections and requests of all other pages with "
+                + "status 403.",
+            "The server refuses requests for other names than localhost with status 403. IP addresses are always allowed.",
+        ] {
+            #expect(help.contains(text), "\(help)")
+        }
+    }
+
     @Test("the tool prints no signatures with --verbose")
     func signatures() async throws {
         let arguments = ["serve", "--port", "0", "--dialect", "soketi", "--no-console", "--verbose"]

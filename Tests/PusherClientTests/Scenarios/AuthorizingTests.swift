@@ -1,5 +1,6 @@
 import ClientTestSupport
 import Logging
+import NIOConcurrencyHelpers
 import PusherTestServer
 import TestSupport
 import TestTraits
@@ -147,21 +148,45 @@ struct AuthorizingTests {
         #expect(error?.message.contains("answered with status 503") == true)
     }
 
-    @Test("clients whose backend comes back ask it spread over the longest wait")
-    func spread() {
-        // The wait before the tenth try: the default policy has reached its cap.
-        let policy = PusherClientOptions(authMethod: .noMethod).requestRetryPolicy
-        let error = AuthorizationError(.refused, "busy")
-        let waits = (0..<1_000).compactMap { client in
-            policy.delay(
-                for: RetryContext(retryCount: 10, elapsed: .seconds(100), reason: error, random: Double(client) / 1_000)
-            )
+    @Test("1,000 clients whose backend comes back subscribe over the longest wait, and not all at once")
+    func herd() async throws {
+        // A client over HTTP needs several times as much work, so the test has fewer clients over HTTP.
+        let count = world.transport == .webSocket ? 1_000 : 100
+        world.server.failAuthorizations(with: .status(503))
+        let clients = (1...count).map { seed in
+            let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
+            return world.makeClient(.virtual(requestRetryPolicy: .exponential())) {
+                generator.withLockedValue { Double.random(in: 0..<1, using: &$0) }
+            }
         }
-        #expect(waits.count == 1_000)
-        for second in 0..<30 {
-            let count = waits.count { $0 >= .seconds(second) && $0 < .seconds(second + 1) }
-            #expect((20...50).contains(count), "\(count) clients in second \(second)")
+        for client in clients { client.connect() }
+        let channels = clients.map { $0.subscribe("private-orders") }
+        /// Waits until no client waits for the backend or the server.
+        func settle() async {
+            for (client, channel) in zip(clients, channels) {
+                let isSettled = { channel.subscribed || client.isWaitingForNextTry }
+                if !isSettled() { await world.runUntil(isSettled) }
+            }
         }
+        await settle()
+        // After this time, the maximum of each wait has reached the cap of 30 s.
+        for _ in 1...90 {
+            await world.advance(by: .seconds(1))
+            await settle()
+        }
+        #expect(channels.allSatisfy { !$0.subscribed })
+        world.server.acceptAuthorizations()
+        var (subscribed, largest) = (0, 0)
+        for _ in 1...30 {
+            await world.advance(by: .seconds(1))
+            await settle()
+            let now = channels.count { $0.subscribed }
+            largest = max(largest, now - subscribed)
+            subscribed = now
+        }
+        #expect(subscribed == count)
+        // With uniform random waits, 65 of 1,000 clients try in the first second, and fewer in each later second.
+        #expect(largest * 1_000 < count * 160, "\(largest)")
     }
 
     @Test("the client retries a refusal once if a header provider may return a fresh token")

@@ -66,13 +66,41 @@ struct UserTests {
         await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
-    @Test("a loop over events without connect() logs after 5 s that a connection is missing")
-    func loopWithoutConnecting() async throws {
+    /// A source of the elements of a loop.
+    enum LoopSource: String, CaseIterable, CustomTestStringConvertible, Sendable {
+        case channelEvents, namedEvents, decodedEvents, clientEvents, userEvents, watchlistEvents, memberships
+        case resubscriptions
+
+        var testDescription: String { rawValue }
+
+        /// Begins a loop, and returns it with a closure that counts the waiting iterators.
+        func loop(over pusher: Pusher) -> (Task<Void, Never>, @Sendable () -> Int) {
+            switch self {
+            case .channelEvents: loop(over: pusher.subscribe("news").events)
+            case .namedEvents: loop(over: pusher.subscribe("news").events(named: "e"))
+            case .decodedEvents: loop(over: pusher.subscribe("news").events(named: "e", as: Int.self).base)
+            case .clientEvents: loop(over: pusher.events)
+            case .userEvents: loop(over: pusher.user.events)
+            case .watchlistEvents: loop(over: pusher.user.watchlist.events)
+            case .memberships: loop(over: pusher.subscribeToPresenceChannel(channelName: "presence-news").memberships)
+            case .resubscriptions: loop(over: pusher.subscribe("news").resubscriptions)
+            }
+        }
+
+        private func loop<Element>(over events: EventSequence<Element>) -> (Task<Void, Never>, @Sendable () -> Int) {
+            (Task { for await _ in events {} }, { [buffer = events.buffer] in buffer.waitingCount })
+        }
+    }
+
+    @Test(
+        "a loop over events of any kind without connect() logs after 5 s that a connection is missing",
+        arguments: LoopSource.allCases
+    )
+    func loopWithoutConnecting(source: LoopSource) async throws {
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
-        let events = pusher.subscribe("news").events
-        let waiting = Task { for await _ in events {} }
-        await world.runUntil { events.buffer.waitingCount == 1 }
+        let (waiting, waitingCount) = source.loop(over: pusher)
+        await world.runUntil { waitingCount() == 1 }
         await world.advance(by: .seconds(5))
         #expect(lines.messages.count { $0.contains("A loop over events has waited for 5 s") } == 1)
         waiting.cancel()

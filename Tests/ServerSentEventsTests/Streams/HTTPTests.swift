@@ -35,6 +35,21 @@ struct HTTPTests {
 
     private static var once: EventStreamOptions { with(EventStreamOptions()) { $0.reconnection = .never } }
 
+    // MARK: Failures
+
+    @Test("the error of a refused connection names host, port and the system's reason, and the address without secrets")
+    func refused() async throws {
+        // No test binds this port.
+        let request = EventStreamRequest("http://127.77.0.1:9/feed?token=hush")
+        let failure = await error(EventStream(request, options: Self.once, connector: .patient))
+        #expect(failure?.code == .connectionFailed && failure?.address == "http://127.77.0.1:9/feed")
+        #expect(
+            failure?.message
+                == "Connection to http://127.77.0.1:9/feed failed: the host '127.77.0.1', port 9, was not reached "
+                + "(Connection refused)."
+        )
+    }
+
     // MARK: Requests
 
     @Test("the client sends the app's header fields, which replace the defaults")
@@ -598,14 +613,5 @@ struct HTTPTests {
                 }
             }
         }
-    }
-
-    @Test("an attempt to connect fails if nothing listens on the port")
-    func refused() async throws {
-        let server = try await EventSourceTestServer.start()
-        await server.stop()
-        #expect(
-            await error(EventStream(server.url, options: Self.once, connector: .patient))?.code == .connectionFailed
-        )
     }
 }
