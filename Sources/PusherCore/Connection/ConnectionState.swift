@@ -1,7 +1,7 @@
 /// The state of the connection, in PusherSwift's terms. Programs switch over the five cases, so there is no sixth case:
 /// ``ConnectionStatus`` adds the reason, the time of the next attempt and its number.
 public enum ConnectionState: Int, Sendable, CaseIterable {
-    /// An attempt to connect is under way.
+    /// An attempt to connect is under way, or the client delays one for a second: see ``Pusher/connect()``.
     case connecting
     /// The socket is open, and the server has given the connection a socket id.
     case connected

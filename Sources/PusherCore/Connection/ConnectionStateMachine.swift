@@ -31,6 +31,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         package var attempt: Int
         package var reason: PusherClientError
         package var minimumDelay: Duration
+        /// Whether the client delays an attempt that the app wants after the client had stopped.
+        package var isDelayedConnect = false
     }
 
     /// A period without a connection. It begins with the loss of a connection, or with the first attempt.
@@ -116,6 +118,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized, .disconnected, .refused: .disconnected
         case .connecting: .connecting
         case .connected: .connected
+        // An app that calls disconnect() and connect() whenever the client reconnects would do so again at once.
+        case .waiting(_, let retry) where retry.isDelayedConnect: .connecting
         case .asking, .waiting: .reconnecting
         case .disconnecting: .disconnecting
         }
@@ -262,7 +266,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         outage?.isAnnounced = true
         outage?.lastFailure = failure
         let delay = Duration.seconds(1)
-        let retry = Retry(attempt: retryCount + 1, reason: failure, minimumDelay: delay)
+        let retry = Retry(attempt: retryCount + 1, reason: failure, minimumDelay: delay, isDelayedConnect: true)
         actions += enter(.waiting(until: now + delay, retry))
         return actions + [.setTimer(.retry, after: delay)]
     }

@@ -51,19 +51,25 @@ struct ReconnectingTests {
         #expect(delegate.states.take() == [.connecting, .connected])
     }
 
-    @Test("an app that calls connect() whenever the connection fails makes few attempts, and the log warns once")
-    func connectInCallback() async throws {
+    @Test(
+        "an app that connects, or disconnects and connects, whenever the connection fails makes few attempts",
+        arguments: [false, true]
+    )
+    func connectInCallback(disconnects: Bool) async throws {
         final class Eager: PusherDelegate {
             weak let pusher: Pusher?
-            init(_ pusher: Pusher) { self.pusher = pusher }
+            let disconnects: Bool
+            init(_ pusher: Pusher, disconnects: Bool) { (self.pusher, self.disconnects) = (pusher, disconnects) }
             func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
-                if new == .disconnected || new == .reconnecting { pusher?.connect() }
+                guard new == .reconnecting || (new == .disconnected && !disconnects) else { return }
+                if disconnects { pusher?.disconnect() }
+                pusher?.connect()
             }
         }
         world.network.failLinks(with: .unreachable)
         let lines = LogLines()
         let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
-        let eager = Eager(pusher)
+        let eager = Eager(pusher, disconnects: disconnects)
         pusher.delegate = eager
         pusher.connect()
         await world.advance(by: .seconds(60))

@@ -6,12 +6,13 @@ import PusherProtocol
 struct Pacing: Sendable {
     /// The number of attempts.
     private(set) var attempts = 0
-    /// The end of the wait that the retry policy has decided since the last attempt began; nil if it has decided none.
+    /// The end of the wait that the retry policy has decided since the last attempt began or the app disconnected; nil if
+    /// it has decided none.
     private var until: ContinuousClock.Instant?
     /// The number of app calls since the last `settled()` that have not led to an attempt. Each call allows one
     /// attempt.
     private var calls = 1
-    /// The time of the first call since the last attempt or connection; nil if there was no call.
+    /// The time of the first call since the last attempt, connection or disconnect; nil if there was no call.
     private var firstCall: ContinuousClock.Instant?
     private var establishedAt: ContinuousClock.Instant?
     /// The duration of the last connection.
@@ -26,6 +27,8 @@ struct Pacing: Sendable {
         calls += 1
         firstCall = firstCall ?? now
     }
+
+    mutating func disconnected() { (until, firstCall) = (nil, nil) }
 
     mutating func decided(_ end: ContinuousClock.Instant) { until = end }
 

@@ -272,7 +272,7 @@ final class SimulatedApplication: Sendable {
 
     /// Records a call to connect or disconnect.
     func willAsk(forConnection wantsConnection: Bool, inTask isInTask: Bool = false) {
-        if wantsConnection { ledger.called() }
+        if wantsConnection { ledger.called() } else { ledger.disconnected() }
         state.withLockedValue { state in
             state.wantsConnection = wantsConnection
             if isInTask, state.connectionCalls != 0 { state.connectionCalls = nil }

@@ -149,6 +149,9 @@ final class WireLedger: Sendable {
     /// Records a call of the app that allows an attempt.
     func called() { state.withLockedValue { $0.pacing.called(now()) } }
 
+    /// Records a call of the app that ends each wait.
+    func disconnected() { state.withLockedValue { $0.pacing.disconnected() } }
+
     /// Records the retry policy's decision, unless an earlier client asked.
     func decided(_ delay: Duration, by client: Int) {
         state.withLockedValue { state in
