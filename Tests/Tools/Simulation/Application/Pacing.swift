@@ -28,7 +28,12 @@ struct Pacing: Sendable {
         firstCall = firstCall ?? now
     }
 
-    mutating func disconnected() { (until, firstCall) = (nil, nil) }
+    /// Forgets the waits that the app ends by disconnecting. After a wait that is over, the attempt may have begun,
+    /// although it has not reached the network yet.
+    mutating func disconnected(_ now: ContinuousClock.Instant) {
+        if let until, until > now { self.until = nil }
+        if let firstCall, now - firstCall < .seconds(1) { self.firstCall = nil }
+    }
 
     mutating func decided(_ end: ContinuousClock.Instant) { until = end }
 

@@ -150,7 +150,7 @@ final class WireLedger: Sendable {
     func called() { state.withLockedValue { $0.pacing.called(now()) } }
 
     /// Records a call of the app that ends each wait.
-    func disconnected() { state.withLockedValue { $0.pacing.disconnected() } }
+    func disconnected() { state.withLockedValue { $0.pacing.disconnected(now()) } }
 
     /// Records the retry policy's decision, unless an earlier client asked.
     func decided(_ delay: Duration, by client: Int) {
