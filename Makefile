@@ -182,7 +182,8 @@ test-thread-sanitizer: setup
 
 # The targets and suites whose tests use several threads: sockets, callback queues, sequences and the test servers. The
 # other tests step machines or virtual time on one thread. The last two suites need traits, so other runs do not have them.
-# The tests run one at a time: beside others, a test of long polling has hung once, for a reason that is not known.
+# The tests run one at a time: beside others, a test of long polling has hung once, for a reason that is not known. Some
+# suites of these targets use one thread only, and take minutes in this build.
 THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests ServerSentEventsTests SignalRClientTests \
 	PusherSwiftProgramTests Swift6ProgramTests \
 	$(addprefix PusherTestServerTests.,ListenerTests EndpointsOnSocketsTests HTTPTransportSocketTests UnreadingClientTests \
@@ -191,10 +192,13 @@ THREADED = RealtimeNetworkingTests RealtimeHTTPTests WebSocketClientTests Server
 		SwitchingOverSocketsTests UnreadingServerTests ClosedPipeTests DisturbedConnectionTests KilledServerTests \
 		LostConnectionTests SilentConnectionTests BroadcastTests EventBufferTests ManyThreadsTests CallbackQueueTests \
 		AwaitedListenerTests SharingTests ReleaseTests LifetimeTests MetricsTests ServiceTests)
+ONE_THREAD = CompressionTests ConnectionWalkTests EventStreamParserTests ParserVectorTests WebSocketFrameReaderTests \
+	WebSocketFrameWriterTests ReconnectingStateMachineTests EventStreamStateMachineTests
 test-threads: export PUSHER_TESTS = $(sort $(foreach suite,$(THREADED),$(firstword $(subst ., ,$(suite)))))
 test-threads: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
-	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(THREADED),--filter $(suite))
+	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel \
+		$(foreach suite,$(THREADED),--filter $(suite)) $(foreach suite,$(ONE_THREAD),--skip $(suite))
 
 # Compares 200,000 frames, and as many JSON documents. The build contains only the decoders and the generators. The second
 # run uses the code for processors without known vector instructions.

@@ -102,10 +102,11 @@ extension WebSocketSession {
         context.write(wrapOutboundOut(frame), promise: written)
     }
 
-    /// Flushes at once after 64 kB, and otherwise at the end of this turn of the event loop, because one system call
-    /// for many messages takes less time than one for each.
+    /// Flushes at the end of this turn of the event loop, because one system call for many messages takes less time than
+    /// one for each. Flushes at once if the turn has written many bytes, so that few bytes escape the limit of the send
+    /// buffer.
     func flush() {
-        guard unflushed < 65_536 else { return flushAtOnce() }
+        guard unflushed < min(65_536, options.sendBufferSize / 16) else { return flushAtOnce() }
         guard !isFlushScheduled else { return }
         isFlushScheduled = true
         eventLoop.assumeIsolated().execute {

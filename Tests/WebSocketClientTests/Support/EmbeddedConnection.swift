@@ -77,6 +77,7 @@ struct EmbeddedConnection {
         channel.isWritable = true
         channel.flush()
         channel.pipeline.fireChannelWritabilityChanged()
+        loop.run()
         return try takeFrames()
     }
 
