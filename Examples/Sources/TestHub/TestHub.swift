@@ -94,7 +94,7 @@ package struct TestHub: Sendable {
         server.on("Scores") { (_, scores: [String: Int]) in scores.mapValues { $0 + 1 } }
         server.on("Numbers") { (_, count: Int) in Array(0..<count) }
         server.on("Large") { (_, size: Int) in String(repeating: "x", count: size) }
-        server.on("Length") { (_, text: String) in text.utf8.count }
+        server.on("Length") { (_, text: String) in text.utf16.count }
         server.on("ConnectionId") { call in call.connection.id }
         server.on("Optional") { (_, a: String, b: String) in a + b }
     }
