@@ -307,6 +307,31 @@ struct ServerTests {
         }
     }
 
+    @Test("the error for a lost connection that the server has answered on before does not suggest TLS")
+    func keptConnection() async throws {
+        try await withScriptedServer { peer in
+            guard await !peer.readUpgrade().isEmpty else { return }
+            try await peer.write("HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{\"channels\":{}}")
+            // The next request has more than 100 bytes. The server closes the connection instead of answering.
+            _ = await peer.skip(100)
+        } _: { port in
+            var options = PusherServerAPI.Options()
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+            options.retryPolicy = .delays([], repeatsLast: false)
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: port, useTLS: false),
+                options: options
+            )
+            #expect(try await api.channels().isEmpty)
+            // An event is not repeated, because the server may have published it.
+            let error = await failure { try await api.trigger(.init("e", data: "1"), on: "a") }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.message.contains("kept connection") == true && error?.message.contains("TLS") == false)
+            api.shutdown()
+        }
+    }
+
     @Test("a request without an answer fails after the timeout")
     func silence() async throws {
         try await HTTPTestServer.serving { _ in

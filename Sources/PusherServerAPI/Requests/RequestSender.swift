@@ -202,6 +202,8 @@ struct RequestSender: Sendable {
             case .failed where tls?.reason == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
             case .failed where tls != nil: (.tlsFailed, "Check the server's certificate and the trusted certificates.")
             case .failed where error.isUnsent: (.connectionFailed, "Check host and port, and whether the server runs.")
+            // The server has answered on that port before, so it does not expect TLS.
+            case .failed where error.isOfKeptConnection: (.connectionFailed, "Check the server's log.")
             case .failed:
                 (
                     .connectionFailed,
